@@ -1,0 +1,51 @@
+"""What passes between runner and service: jobs in one direction, reports in the other.
+
+The models here are the only part of the runner that the service may import. They are versioned, strict
+(an unknown field is refused) and the source of the JSON Schema and of the OpenAPI document.
+"""
+
+from runner.contract.job import Job, Plan, PlanRequest, Reason
+from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
+from runner.contract.report import (
+    SCHEMA_VERSION,
+    Build,
+    Case,
+    Environment,
+    Failure,
+    Host,
+    Outcome,
+    Reading,
+    Report,
+    Revision,
+    RevisionList,
+    Sample,
+    Stage,
+    Status,
+)
+from runner.contract.suite import to_suite
+
+__all__ = [
+    "CATALOGUE",
+    "SCHEMA_VERSION",
+    "Build",
+    "Case",
+    "Environment",
+    "Failure",
+    "Host",
+    "Job",
+    "Kind",
+    "Metric",
+    "Outcome",
+    "Plan",
+    "PlanRequest",
+    "Reading",
+    "Reason",
+    "Report",
+    "Revision",
+    "RevisionList",
+    "Sample",
+    "Stage",
+    "Status",
+    "metric",
+    "to_suite",
+]

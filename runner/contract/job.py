@@ -1,0 +1,46 @@
+"""What to measure: the runner says what it could do, the service says what it should do."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from runner.contract.report import Case, CommitHash, Environment, Host, Name, Strict
+
+
+class Reason(StrEnum):
+    """Why a job was ordered."""
+
+    MISSING = "missing"
+    """Not measured yet in this environment."""
+    ANCHOR = "anchor"
+    """Measured before in another environment. Measuring the same revision again in this one separates what the
+    configuration did from what later commits did."""
+
+
+class PlanRequest(Strict):
+    """What a runner offers to measure: revisions in history order, cases, and the environment that holds now."""
+
+    subject: Name
+    host: Host
+    environment: Environment
+    cases: tuple[Case, ...] = Field(min_length=1, max_length=10_000)
+    revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
+    """Oldest first."""
+
+
+class Job(Strict):
+    """One case of one revision to measure."""
+
+    revision: CommitHash
+    case: Case
+    reason: Reason = Reason.MISSING
+
+
+class Plan(Strict):
+    """The jobs that are left to do, in the order to do them, and how many need not be done."""
+
+    jobs: tuple[Job, ...]
+    stored: int = Field(ge=0)
+    """Points of the request that the service already holds."""
+    note: Annotated[str, StringConstraints(max_length=1000)] = ""

@@ -1,0 +1,196 @@
+"""The metric catalogue: what each number is, its unit, and how it may be judged.
+
+Both sides read it: the runner to know what to collect, the service to know what to judge and what to tell.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class Kind(StrEnum):
+    """What sort of number a metric is; the kind decides which rule judges it."""
+
+    COUNT = "count"
+    """Whole events. Exact in a fixed environment, so one more is a fact."""
+    TIME = "time"
+    RATE = "rate"
+    RATIO = "ratio"
+    SIZE = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One kind of number that a run reports.
+
+    Attributes
+    ----------
+    name
+        Identifier in reports, the API and workload files. Events keep perf's own name.
+    unit
+        Unit of one value, as shown to people.
+    better
+        Which direction is an improvement.
+    judged
+        Whether a change of level is flagged by itself. The others are recorded and shown beside a drift.
+    definition
+        One sentence that says what is counted and where the number comes from.
+    """
+
+    name: str
+    title: str
+    unit: str
+    kind: Kind
+    better: Literal["lower", "higher"]
+    judged: bool
+    definition: str
+
+
+_METRICS = (
+    Metric(
+        "minor-faults",
+        "Minor faults",
+        "faults",
+        Kind.COUNT,
+        "lower",
+        True,
+        "Page faults that the kernel resolved without reading from storage: first touches, copies on write, "
+        "and pages touched again after they were given back. Counted by perf from the program's exec to its end.",
+    ),
+    Metric(
+        "major-faults",
+        "Major faults",
+        "faults",
+        Kind.COUNT,
+        "lower",
+        True,
+        "Page faults that waited for storage: pages of a file or of swap that were not in memory. Exact only in a "
+        "declared page-cache state; one discarded run warms the cache first.",
+    ),
+    Metric(
+        "page-faults",
+        "Page faults",
+        "faults",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Minor and major faults together, as perf counts them. Not judged by itself: each part is judged alone.",
+    ),
+    Metric(
+        "faults-per-operation",
+        "Faults per operation",
+        "faults/operation",
+        Kind.RATIO,
+        "lower",
+        False,
+        "Minor and major faults divided by the operations that the program reports.",
+    ),
+    Metric(
+        "context-switches",
+        "Context switches",
+        "switches",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Times the kernel took the program off a CPU. Depends on what else the host does.",
+    ),
+    Metric(
+        "cpu-migrations",
+        "CPU migrations",
+        "migrations",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Times the program went on on another CPU. Depends on what else the host does.",
+    ),
+    Metric(
+        "task-clock",
+        "Task clock",
+        "s",
+        Kind.TIME,
+        "lower",
+        False,
+        "CPU time of all the program's threads together, from perf's task clock.",
+    ),
+    Metric(
+        "user-time",
+        "User time",
+        "s",
+        Kind.TIME,
+        "lower",
+        False,
+        "CPU time in the program's own code and its libraries, as the kernel accounts it.",
+    ),
+    Metric(
+        "sys-time",
+        "System time",
+        "s",
+        Kind.TIME,
+        "lower",
+        False,
+        "CPU time in the kernel on behalf of the program, page faults included, as the kernel accounts it.",
+    ),
+    Metric(
+        "sys-percent",
+        "System share",
+        "%",
+        Kind.RATIO,
+        "lower",
+        False,
+        "System time as a share of user and system time together. Noisy on one run: never judged on one.",
+    ),
+    Metric(
+        "elapsed",
+        "Elapsed time",
+        "s",
+        Kind.TIME,
+        "lower",
+        False,
+        "Wall-clock time from the program's exec to its end.",
+    ),
+    Metric(
+        "throughput",
+        "Throughput",
+        "operations/s",
+        Kind.RATE,
+        "higher",
+        False,
+        "Operations that the program reports, divided by the seconds it reports for its main loop.",
+    ),
+    Metric(
+        "instructions",
+        "Instructions",
+        "instructions",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Instructions retired, user and kernel. Needs a hardware counter.",
+    ),
+    Metric(
+        "cycles",
+        "CPU cycles",
+        "cycles",
+        Kind.COUNT,
+        "lower",
+        False,
+        "CPU cycles, user and kernel. Needs a hardware counter.",
+    ),
+)
+
+CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
+
+
+def metric(name: str) -> Metric:
+    """Return the catalogue entry of a metric, or a plain one for an event that a workload file added."""
+    known = CATALOGUE.get(name)
+    if known is not None:
+        return known
+    return Metric(
+        name,
+        name,
+        "events",
+        Kind.COUNT,
+        "lower",
+        False,
+        f"The perf event {name}, as a workload file asks for it.",
+    )

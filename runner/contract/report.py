@@ -1,0 +1,209 @@
+"""What was measured: one case of one revision on one host in one environment."""
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+SCHEMA_VERSION: Literal[1] = 1
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+"""A name that is safe in a URL, in a file name and on a command line."""
+CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+Text = Annotated[str, StringConstraints(max_length=100_000)]
+"""Text that a program or a repository produced. Untrusted: escaped wherever it is shown."""
+Parameter = str | int | float | bool
+
+
+class Strict(BaseModel):
+    """Base of every model in the contract: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Status(StrEnum):
+    """How a value came about. A metric that was not asked for has no reading at all: a fifth case."""
+
+    COUNTED = "counted"
+    MULTIPLEXED = "multiplexed"
+    """Counted during a part of the run only and scaled up by perf: an estimate."""
+    NOT_COUNTED = "not_counted"
+    """The counter exists but did not run."""
+    NOT_SUPPORTED = "not_supported"
+    """This machine has no such counter."""
+
+
+class Reading(Strict):
+    """One metric of one sample: a value with its status, or the reason why there is none."""
+
+    status: Status = Status.COUNTED
+    value: int | float | None = Field(default=None, allow_inf_nan=False)
+    running_percent: float | None = Field(default=None, ge=0, le=100)
+    """Share of the run during which the counter ran, where that is less than all of it."""
+    reason: str | None = Field(default=None, max_length=1000)
+
+    @model_validator(mode="after")
+    def _value_fits_status(self) -> Self:
+        has_value = self.status in {Status.COUNTED, Status.MULTIPLEXED}
+        if has_value != (self.value is not None):
+            raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
+        return self
+
+
+class Sample(Strict):
+    """One execution of the case: what was read from it, and perf's own output."""
+
+    readings: dict[str, Reading]
+    perf_output: Text = ""
+
+
+class Revision(Strict):
+    """A commit of the subject repository."""
+
+    commit: CommitHash
+    parents: tuple[CommitHash, ...] = ()
+    author: Annotated[str, StringConstraints(max_length=500)] = ""
+    committed_at: datetime
+    title: Annotated[str, StringConstraints(max_length=2000)] = ""
+    """First line of the commit message."""
+
+
+class RevisionList(Strict):
+    """A stretch of the subject's history, so that the service can put runs in the order of the commits."""
+
+    revisions: tuple[Revision, ...] = Field(max_length=100_000)
+
+
+class Case(Strict):
+    """One workload at one point of its parameter matrix."""
+
+    workload: Name
+    definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+    """Hash of the workload's own definition. A series never spans two definitions."""
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The case as people read it, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
+        if not self.parameters:
+            return self.workload
+        point = ",".join(f"{key}={_plain(value)}" for key, value in sorted(self.parameters.items()))
+        return f"{self.workload}[{point}]"
+
+
+def _plain(value: Parameter) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Host(Strict):
+    """The machine that ran the case."""
+
+    name: Name
+    labels: tuple[Name, ...] = ()
+
+
+class Environment(Strict):
+    """Every knob that can move a fault count, by name. Values are text, exactly as the system shows them."""
+
+    knobs: dict[Annotated[str, StringConstraints(max_length=200)], Annotated[str, StringConstraints(max_length=4000)]]
+
+    @property
+    def hash(self) -> str:
+        """First 16 hex digits of the SHA-256 of the knobs as canonical JSON."""
+        return hash_of(self.knobs)
+
+
+class Stage(StrEnum):
+    """Where a run can fail."""
+
+    CHECKOUT = "checkout"
+    BUILD = "build"
+    RUN = "run"
+    MEASURE = "measure"
+
+
+class Failure(Strict):
+    """Why there is no measurement: one line for people, and the end of the log."""
+
+    stage: Stage
+    message: Annotated[str, StringConstraints(max_length=1000)]
+    log: Text = ""
+
+
+class Build(Strict):
+    """How the revision was built."""
+
+    command: tuple[str, ...] = ()
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    cached: bool = False
+    log: Text = ""
+
+
+class Outcome(StrEnum):
+    """What became of a run."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Report(Strict):
+    """One run: a case × revision × host × environment with its samples, or with the reason why there are none."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run_id: UUID
+    subject: Name
+    """The repository under test, by name."""
+    revision: Revision
+    case: Case
+    host: Host
+    environment: Environment
+    runner_version: Annotated[str, StringConstraints(max_length=100)]
+    command: tuple[str, ...] = ()
+    """What was executed, relative to the build's directory."""
+    started_at: datetime
+    finished_at: datetime
+    outcome: Outcome
+    samples: tuple[Sample, ...] = Field(default=(), max_length=10_000)
+    build: Build | None = None
+    failure: Failure | None = None
+
+    @model_validator(mode="after")
+    def _outcome_fits(self) -> Self:
+        if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
+            raise ValueError("a measured run needs samples and cannot have a failure")
+        if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
+            raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
+        for moment in (self.started_at, self.finished_at):
+            if moment.tzinfo is None:
+                raise ValueError("times need a time zone")
+        return self
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of all metrics that any sample has a reading of, in the order of first appearance."""
+        return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
+
+    def readings(self, name: str) -> tuple[Reading, ...]:
+        """Return the readings of one metric, one for each sample that has it."""
+        return tuple(sample.readings[name] for sample in self.samples if name in sample.readings)
+
+    def values(self, name: str) -> tuple[int | float, ...]:
+        """Return the values of one metric over the samples, in order, leaving out samples that have none."""
+        return tuple(reading.value for reading in self.readings(name) if reading.value is not None)
+
+
+def hash_of(document: Any) -> str:
+    """Return the first 16 hex digits of the SHA-256 of a document as canonical JSON."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def safe_name(text: str) -> str:
+    """Turn free text into a :data:`Name`: anything that is not a letter, digit, dot, dash or underscore goes."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

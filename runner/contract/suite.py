@@ -1,0 +1,52 @@
+"""A report as a standard pyperf suite file: one benchmark for each metric, one pyperf run for each sample.
+
+``python -m pyperf stats``, ``hist`` and ``compare_to`` work on what this makes. pyperf refuses values that are
+zero, so a metric with a zero, or without a value, in any sample is left out of the suite; the report's readings
+hold everything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.contract.metrics import metric
+from runner.contract.report import Report, Status
+
+if TYPE_CHECKING:
+    import pyperf
+
+_PYPERF_UNITS = {"s": "second", "bytes": "byte"}
+
+
+def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
+    """Return the report's samples as a pyperf suite, or None where no metric has only positive values."""
+    import pyperf  # noqa: PLC0415 - only where a suite is asked for: the command must start fast
+
+    benchmarks = []
+    for name in report.metrics:
+        readings = report.readings(name)
+        if len(readings) < len(report.samples) or any(
+            reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
+        ):
+            continue
+        unit = metric(name).unit
+        metadata = {
+            "name": name,
+            "unit": _PYPERF_UNITS.get(unit, "integer"),
+            # pyperf takes values for seconds unless it is told how long a sample took.
+            "duration": (report.finished_at - report.started_at).total_seconds() / len(report.samples),
+            "date": report.started_at.isoformat(),
+            "hostname": report.host.name,
+            "faultwatch_run": str(report.run_id),
+            "faultwatch_subject": report.subject,
+            "faultwatch_revision": report.revision.commit,
+            "faultwatch_case": report.case.name,
+            "faultwatch_environment": report.environment.hash,
+            "faultwatch_unit": unit,
+        }
+        benchmarks.append(
+            pyperf.Benchmark(
+                [pyperf.Run([reading.value], metadata=metadata, collect_metadata=False) for reading in readings]
+            )
+        )
+    return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
