@@ -1,0 +1,6 @@
+"""Where a series of numbers changes its level: pure functions, no database, no clock, no web."""
+
+from service.detect.drift import Drift, Kind, Number
+from service.detect.find import find_drifts
+
+__all__ = ["Drift", "Kind", "Number", "find_drifts"]
