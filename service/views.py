@@ -1,0 +1,273 @@
+"""What the service tells: the models that the API answers with and the pages show."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from runner.contract import Kind, Outcome, Stage, Status
+from runner.contract.report import Parameter
+
+Number = int | float
+"""An exact count stays an integer, however large."""
+
+
+class View(BaseModel):
+    """Base of every answer: immutable, and built only from known fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cause(StrEnum):
+    """What a change of level is blamed on."""
+
+    COMMIT = "commit"
+    CONFIG = "config"
+    BOTH = "both"
+    """Commit and configuration changed at once, or it cannot be told between which points the change lies."""
+    UNKNOWN = "unknown"
+    """Neither changed."""
+
+
+class Direction(StrEnum):
+    """Whether a drift is for the better, by the metric's own direction."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+
+
+class Health(View):
+    """Whether the service can work."""
+
+    status: Literal["ok"]
+    version: str
+    database: Literal["ok"]
+
+
+class Stored(View):
+    """How many revisions of a subject the service knows now."""
+
+    subject: str
+    revisions: int
+
+
+class RunReceipt(View):
+    """What became of a report that was sent."""
+
+    run_id: UUID
+    created: bool
+    """False where the service already had this very report."""
+
+
+class FailureSummary(View):
+    """Why a run measured nothing, without its log."""
+
+    stage: Stage
+    message: str
+
+
+class RunSummary(View):
+    """One run, without its samples."""
+
+    run_id: UUID
+    subject: str
+    host: str
+    case: str
+    workload: str
+    revision: str
+    title: str
+    environment: str
+    """Hash of the environment."""
+    outcome: Outcome
+    failure: FailureSummary | None
+    started_at: datetime
+    finished_at: datetime
+
+
+class RunPage(View):
+    """A page of runs, the newest first."""
+
+    items: list[RunSummary]
+    total: int
+    limit: int
+    offset: int
+
+
+class KnobChange(View):
+    """One knob that differs between two environments; None where one of them has no such knob."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class SeriesPoint(View):
+    """One run in a series."""
+
+    run_id: UUID
+    revision: str
+    title: str
+    author: str
+    committed_at: datetime
+    position: int
+    """Place of the revision in the subject's history, oldest first."""
+    measured_at: datetime
+    environment: str
+    """Hash of the environment."""
+    status: Status
+    value: Number | None
+    """Level of the run: the value that all samples agree on, else their median. None where nothing was counted."""
+    low: Number | None
+    high: Number | None
+    n: int
+    """Samples that have a value."""
+    on_path: bool
+    """Whether the point is in the one sequence that the trend is drawn and judged along."""
+
+
+class ConfigChange(View):
+    """A place on the path where the environment changes."""
+
+    revision: str
+    """Revision of the first point in the new environment."""
+    run_before: UUID
+    run_after: UUID
+    environment_before: str
+    environment_after: str
+    knobs: list[KnobChange]
+
+
+class SeriesFailure(View):
+    """A revision that this case could not be measured at, and why."""
+
+    revision: str
+    title: str
+    position: int
+    run_id: UUID
+    stage: Stage
+    message: str
+
+
+class Candidate(View):
+    """A commit that can have caused a drift."""
+
+    commit: str
+    title: str
+    author: str
+
+
+class Evidence(View):
+    """Why a change of level is told as a drift."""
+
+    n_before: int
+    """Runs on the old level."""
+    n_after: int
+    """Runs on the new level."""
+    spread: Number
+    """Largest minus smallest sample within one level: the larger of both sides."""
+    sentence: str
+    wants_rerun: bool
+    """True while one more run is needed before this is a fact."""
+
+
+class Companion(View):
+    """Another metric of the same case on both sides of a drift: what the drift cost."""
+
+    metric: str
+    title: str
+    unit: str
+    before: Number
+    after: Number
+
+
+class Drift(View):
+    """A change of a series' level, with its cause."""
+
+    id: str
+    series_id: int
+    subject: str
+    host: str
+    case: str
+    workload: str
+    metric: str
+    unit: str
+    kind: Kind
+    cause: Cause
+    direction: Direction
+    revision: str
+    """Revision of the first point on the new level."""
+    title: str
+    author: str
+    committed_at: datetime
+    previous_revision: str
+    candidates: list[Candidate]
+    """Commits after the previous revision, up to the blamed one: oldest first. Empty where no commit lies between."""
+    before: Number
+    after: Number
+    change: Number
+    percent: float | None
+    """Change in percent of the old level; None where that is zero."""
+    rule: str
+    evidence: Evidence
+    knobs: list[KnobChange]
+    run_before: UUID
+    run_after: UUID
+    environment_before: str
+    environment_after: str
+    companions: list[Companion]
+
+
+class DriftList(View):
+    """Drifts, the newest first."""
+
+    items: list[Drift]
+    total: int
+
+
+class SeriesHead(View):
+    """What a series is a series of."""
+
+    id: int
+    subject: str
+    host: str
+    case: str
+    workload: str
+    definition: str
+    parameters: dict[str, Parameter]
+    metric: str
+    title: str
+    unit: str
+    kind: Kind
+    better: Literal["lower", "higher"]
+    judged: bool
+
+
+class SeriesSummary(SeriesHead):
+    """A series without its points."""
+
+    n_points: int
+    latest: Number | None
+    """Level at the newest revision that has one."""
+
+
+class SeriesPage(View):
+    """A page of series."""
+
+    items: list[SeriesSummary]
+    total: int
+    limit: int
+    offset: int
+
+
+class SeriesDetail(SeriesHead):
+    """A series with everything that its page shows."""
+
+    points: list[SeriesPoint]
+    """Along the path first, then the points beside it in history order."""
+    changes: list[ConfigChange]
+    drifts: list[Drift]
+    failures: list[SeriesFailure]
