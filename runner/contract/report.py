@@ -42,7 +42,8 @@ class Reading(Strict):
     """One metric of one sample: a value with its status, or the reason why there is none."""
 
     status: Status = Status.COUNTED
-    value: int | float | None = Field(default=None, allow_inf_nan=False)
+    value: int | float | None = Field(default=None, allow_inf_nan=False, ge=-(2**64), le=2**64)
+    """Any 64-bit count fits; beyond it nothing is counted, and sums of values stay finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
     """Share of the run during which the counter ran, where that is less than all of it."""
     reason: str | None = Field(default=None, max_length=1000)

@@ -1,0 +1,1 @@
+"""What the service remembers: tables, sessions, and one module of queries a noun."""

@@ -1,0 +1,76 @@
+"""The engine, and the two kinds of session: one that reads and one that writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+
+from service.errors import ServiceError
+
+BUSY_SECONDS = 20
+"""How long a statement waits for another process or thread to let go of the database."""
+
+
+class Database:
+    """A database and its sessions."""
+
+    def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
+        try:
+            self.url: URL = make_url(url)
+            self.engine: Engine = create_engine(self.url)
+        except (ArgumentError, ImportError) as error:
+            raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
+        if self.is_sqlite:
+            _prepare_sqlite(self.engine, busy_seconds)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def name(self) -> str:
+        """The database as people know it: its file, or its address without the password."""
+        return (self.url.database or "in memory") if self.is_sqlite else self.url.render_as_string()
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Open a session that sees one state of the database and changes nothing."""
+        with Session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Open a session that is committed at the end, or leaves nothing behind.
+
+        SQLite's write lock is taken at the start: a transaction that reads first and writes later cannot wait for
+        the lock, it fails.
+        """
+        with Session(self.engine) as session, session.begin():
+            session.connection(execution_options={"faultwatch_write": True})
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a report that was acknowledged survives a power cut
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("faultwatch_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,198 @@
+"""The tables."""
+
+from __future__ import annotations
+
+import enum
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from sqlalchemy import (
+    JSON,
+    DateTime,
+    Dialect,
+    Enum,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from runner.contract import Outcome, Stage, Status
+from service.views import Cause, Number
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time: stored in UTC, because SQLite keeps no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Say that it is UTC."""
+        return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables. Constraints have names, so that migrations can change them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        datetime: Moment,
+        # Text in the database, so integers stay exact beyond 64 bits.
+        dict[str, Any]: JSON,
+        list[str]: JSON,
+        list[Number]: JSON,
+        Number: JSON(none_as_null=True),
+        # By value and without a constraint, so a new member needs no migration.
+        enum.Enum: Enum(
+            enum.Enum, native_enum=False, length=16, values_callable=lambda kind: [one.value for one in kind]
+        ),
+    }
+
+
+class Subject(Base):
+    """A repository under test."""
+
+    __tablename__ = "subject"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), unique=True)
+
+
+class Revision(Base):
+    """A commit of a subject."""
+
+    __tablename__ = "revision"
+    __table_args__ = (UniqueConstraint("subject_id", "commit"), Index(None, "subject_id", "position"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    commit: Mapped[str] = mapped_column(String(64))
+    parents: Mapped[list[str]]
+    author: Mapped[str] = mapped_column(Text)
+    committed_at: Mapped[datetime]
+    title: Mapped[str] = mapped_column(Text)
+    position: Mapped[int] = mapped_column(default=0)
+    """Place in the subject's history, oldest first: see service.history."""
+
+
+class Host(Base):
+    """A machine that runs cases."""
+
+    __tablename__ = "host"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), unique=True)
+
+
+class Environment(Base):
+    """Every knob that held during a run."""
+
+    __tablename__ = "environment"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hash: Mapped[str] = mapped_column(String(16), unique=True)
+    knobs: Mapped[dict[str, Any]]
+
+
+class Case(Base):
+    """One workload at one point of its parameter matrix, by one definition."""
+
+    __tablename__ = "case_"  # "case" is a word of SQL
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(16), unique=True)
+    """Hash of workload, definition and parameters: a name alone does not tell 1 from "1"."""
+    workload: Mapped[str] = mapped_column(String(100))
+    definition: Mapped[str] = mapped_column(String(16))
+    parameters: Mapped[dict[str, Any]]
+    name: Mapped[str] = mapped_column(Text, index=True)
+
+
+class Run(Base):
+    """One report, as it was sent, and what is looked up of it."""
+
+    __tablename__ = "run"
+    __table_args__ = (Index(None, "subject_id", "host_id", "case_id", "environment_id"),)
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"), index=True)
+    case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    outcome: Mapped[Outcome]
+    failure_stage: Mapped[Stage | None]
+    failure_message: Mapped[str | None] = mapped_column(Text)
+    started_at: Mapped[datetime] = mapped_column(index=True)
+    finished_at: Mapped[datetime]
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the report: tells the same report sent twice from another one with its id."""
+    report: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    """The whole report, zlib-compressed JSON."""
+
+    subject: Mapped[Subject] = relationship(lazy="raise")
+    revision: Mapped[Revision] = relationship(lazy="raise")
+    case: Mapped[Case] = relationship(lazy="raise")
+    host: Mapped[Host] = relationship(lazy="raise")
+    environment: Mapped[Environment] = relationship(lazy="raise")
+
+
+class Series(Base):
+    """One metric of one case of one subject on one host."""
+
+    __tablename__ = "series"
+    __table_args__ = (UniqueConstraint("subject_id", "host_id", "case_id", "metric"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
+    case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"), index=True)
+    metric: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(default=0)
+    """Goes up with whatever can move a drift: a point, or a new order of the history."""
+    judged_version: Mapped[int] = mapped_column(default=0)
+    """The version that the stored drifts were found in."""
+
+    subject: Mapped[Subject] = relationship(lazy="raise")
+    case: Mapped[Case] = relationship(lazy="raise")
+    host: Mapped[Host] = relationship(lazy="raise")
+
+
+class Point(Base):
+    """One metric of one run."""
+
+    __tablename__ = "point"
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
+    run_id: Mapped[UUID] = mapped_column(ForeignKey("run.id"), primary_key=True, index=True)
+    status: Mapped[Status]
+    value: Mapped[Number | None]
+    low: Mapped[Number | None]
+    high: Mapped[Number | None]
+    n: Mapped[int]
+    samples: Mapped[list[Number]]
+
+    run: Mapped[Run] = relationship(lazy="raise")
+
+
+class Drift(Base):
+    """A drift that was found in a series: a cache, rebuilt whenever the series' version goes up."""
+
+    __tablename__ = "drift"
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), index=True)
+    cause: Mapped[Cause]
+    committed_at: Mapped[datetime] = mapped_column(index=True)
+    position: Mapped[int]
+    document: Mapped[dict[str, Any]]
+    """The drift as the API tells it."""
