@@ -1,0 +1,75 @@
+"""The environment: every knob that can move a fault count, as a flat, canonical, small document.
+
+Rules, so that an unchanged machine always gives the same hash:
+
+- What comes and goes by itself (free memory, frequencies, process ids, group names) is no knob.
+- A knob that this machine does not have, or does not show, is left out; it is never a guess and never a placeholder.
+- Everything is read below a root, so that a test can hand in a made-up machine. Compilers are asked, not read.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.contract.report import Environment
+from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
+from runner.environment.secrets import without_secret
+from runner.environment.tree import Knobs, Tree
+
+__all__ = ["capture", "difference"]
+
+_LONGEST = 4000
+"""Characters that the contract allows in a value; of a longer one the start and its hash are kept."""
+
+
+def capture(
+    *,
+    variables: Mapping[str, str],
+    build_tools: Mapping[str, str] | None = None,
+    root: Path = Path("/"),
+    work_directory: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> Environment:
+    """Read the environment that holds now.
+
+    Parameters
+    ----------
+    variables
+        What the measured process gets besides the runner's own fixed environment variables; each becomes a knob
+        ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision (a
+        worktree, a build directory) do not belong in them: each revision would have an environment of its own.
+    build_tools
+        The tools that build it: role → command. Without it the usual compilers are asked.
+    root
+        Where the machine's files lie.
+    work_directory
+        Where the built program and its data lie; its file system becomes a knob.
+    extra
+        Knobs that the caller itself sets, such as the state in which it starts processes.
+    """
+    tree = Tree(root)
+    knobs: Knobs = {
+        **kernel.knobs(tree),
+        **cpu.knobs(tree),
+        **memory.knobs(tree),
+        **cgroup.knobs(tree),
+        **(filesystem.knobs(tree, work_directory.resolve()) if work_directory else {}),
+        **allocator.knobs(tree, variables),
+        **compilers.knobs(build_tools),
+        **{f"variable.{name}": without_secret(name, value) for name, value in variables.items()},
+        **(extra or {}),
+    }
+    return Environment(knobs={name: _short(value) for name, value in sorted(knobs.items()) if value is not None})
+
+
+def difference(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
+    """Return the knobs that differ, by name, with the value on either side; ``None`` where one side lacks the knob."""
+    old, new = before.knobs, after.knobs
+    return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
+
+
+def _short(value: str) -> str:
+    if len(value) <= _LONGEST:
+        return value
+    digest = hashlib.sha256(value.encode()).hexdigest()[:12]
+    return f"{value[: _LONGEST - 100]}… ({len(value)} characters, sha256 {digest})"

@@ -1,0 +1,73 @@
+"""The limits that the control groups around this process set on memory and processors."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from runner.environment.tree import Knobs, Tree
+
+_MOUNT = "sys/fs/cgroup"
+_NO_LIMIT = 1 << 62
+"""Version 1 has no word for «no limit»: it shows the largest number of whole pages."""
+
+
+def knobs(tree: Tree) -> Knobs:
+    """Return the limits that hold here: the tightest of this group and those around it.
+
+    The group's own name is left out: each login and each container start makes a new one.
+    """
+    groups: dict[str, str] = {}
+    for line in tree.lines("proc/self/cgroup"):
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    if "memory" in groups:
+        return _version_1(tree, groups)
+    if "" in groups:
+        return _version_2(tree, groups[""])
+    return {}
+
+
+def _version_2(tree: Tree, path: str) -> Knobs:
+    levels = list(_levels(tree, _MOUNT, path))
+    found: Knobs = {"cgroup.version": "2"}
+    if levels:
+        for name in ("memory.max", "memory.high", "memory.swap.max"):
+            found[f"cgroup.{name}"] = _tightest(tree.text(f"{level}/{name}") for level in levels)
+        found["cgroup.cpu.max"] = _tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
+    return found
+
+
+def _version_1(tree: Tree, groups: dict[str, str]) -> Knobs:
+    found: Knobs = {"cgroup.version": "1"}
+    memory = list(_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
+    if memory:
+        found["cgroup.memory.max"] = _tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
+    cpu = list(_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
+    if cpu:
+        found["cgroup.cpu.max"] = _tightest_share(
+            f"{tree.text(f'{level}/cpu.cfs_quota_us')} {tree.text(f'{level}/cpu.cfs_period_us')}" for level in cpu
+        )
+    return found
+
+
+def _levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
+    """Yield the group's folder and those around it; in a container only what is mounted there can be seen."""
+    group = PurePosixPath(path)
+    for level in (group, *group.parents):
+        folder = f"{mount}/{str(level).strip('/')}".rstrip("/")
+        if tree.path(folder).is_dir():
+            yield folder
+
+
+def _tightest(limits: Iterator[str | None]) -> str:
+    numbers = [int(limit) for limit in limits if limit and limit.isdecimal()]
+    return str(min(numbers)) if numbers and min(numbers) < _NO_LIMIT else "max"
+
+
+def _tightest_share(limits: Iterator[str | None]) -> str:
+    """Return the smallest ``quota period`` in microseconds, as version 2 writes it, or ``max``."""
+    words = (limit.split() for limit in limits if limit)
+    shares = [(int(pair[0]), int(pair[1])) for pair in words if len(pair) == 2 and all(map(str.isdecimal, pair))]
+    if not shares:
+        return "max"
+    quota, period = min(shares, key=lambda share: share[0] / share[1])
+    return f"{quota} {period}"

@@ -1,0 +1,40 @@
+"""The versions of the tools that build a revision."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+
+from runner.environment.tree import Knobs
+
+TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
+"""What is looked for where a build does not say otherwise: role → command."""
+
+
+def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
+    """Return the first line of what each tool says of itself; a tool that is not there is left out."""
+    return {f"compiler.{role}": version(command) for role, command in (TOOLS if tools is None else tools).items()}
+
+
+def version(command: str) -> str | None:
+    """Return the first line of ``command --version``, or ``None`` where there is no such command."""
+    program = shutil.which(command)
+    return _version(program) if program else None
+
+
+@lru_cache(maxsize=32)
+def _version(program: str) -> str | None:
+    try:
+        told = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=10,
+            check=False,
+            env=os.environ | {"LC_ALL": "C"},
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.decode(errors="replace").strip().partition("\n")[0] or None

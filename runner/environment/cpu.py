@@ -1,0 +1,76 @@
+"""The processors and the memory nodes they belong to."""
+
+import re
+
+from runner.environment.tree import Knobs, Tree
+
+_CPU = "sys/devices/system/cpu"
+_NODE = "sys/devices/system/node"
+_FIRST_CPUS = 16_384
+"""Bytes of /proc/cpuinfo that surely hold the first processor. All of it takes long on a large machine."""
+
+
+def knobs(tree: Tree) -> Knobs:
+    """Return the knobs of the processors and of the memory nodes."""
+    return {
+        **_model(tree),
+        "cpu.online": _count(tree.text(f"{_CPU}/online")),
+        # How many, not which: a container may be given others each time, and allocators ask for the number.
+        "cpu.allowed": _count(_of_this_process(tree, "Cpus_allowed_list")),
+        "cpu.smt": tree.text(f"{_CPU}/smt/control"),
+        "cpu.governor": _governors(tree),
+        "cpu.turbo": turbo(tree),
+        "numa.nodes": tree.text(f"{_NODE}/online"),
+        "numa.allowed": _of_this_process(tree, "Mems_allowed_list"),
+        "numa.topology": _topology(tree),
+        "numa.balancing": tree.text("proc/sys/kernel/numa_balancing"),
+        "numa.demotion": tree.text("sys/kernel/mm/numa/demotion_enabled"),
+    }
+
+
+def turbo(tree: Tree) -> str | None:
+    """Return whether the processor may run above its nominal frequency: ``on``, ``off``, or ``None``: unknown."""
+    forbidden = tree.text(f"{_CPU}/intel_pstate/no_turbo")
+    if forbidden is not None:
+        return "off" if forbidden == "1" else "on"
+    allowed = tree.text(f"{_CPU}/cpufreq/boost")
+    return {"0": "off", "1": "on"}.get(allowed or "")
+
+
+def _governors(tree: Tree) -> str | None:
+    """Return the governors in use, each once: which processor has which is a matter of the moment."""
+    policies = tree.names(f"{_CPU}/cpufreq", "policy*")
+    governors = {tree.text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
+    return " ".join(sorted(name for name in governors if name)) or None
+
+
+def _model(tree: Tree) -> Knobs:
+    fields: dict[str, str] = {}
+    for line in tree.lines("proc/cpuinfo", _FIRST_CPUS):
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    arm = " ".join(
+        f"{key} {fields[f'CPU {key}']}" for key in ("implementer", "part", "variant") if f"CPU {key}" in fields
+    )
+    model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm
+    return {"cpu.model": model or None, "cpu.microcode": fields.get("microcode")}
+
+
+def _topology(tree: Tree) -> str | None:
+    """Return each node's processors and its distances to all nodes."""
+    nodes = []
+    for node in tree.names(_NODE, "node[0-9]*"):
+        cpus, distances = tree.text(f"{_NODE}/{node}/cpulist"), tree.text(f"{_NODE}/{node}/distance")
+        nodes.append(f"{node} cpus {cpus or 'none'} distances {distances or 'unknown'}")
+    return "; ".join(nodes) or None
+
+
+def _of_this_process(tree: Tree, field: str) -> str | None:
+    found = re.search(rf"^{field}:\s+(\S+)$", tree.text("proc/self/status") or "", re.MULTILINE)
+    return found[1] if found else None
+
+
+def _count(cpus: str | None) -> str | None:
+    """Return how many processors a list such as ``0-3,8`` names."""
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", cpus or "")
+    return str(sum(int(last or first) - int(first) + 1 for first, last in ranges)) if ranges else None

@@ -1,0 +1,34 @@
+"""The file system that holds the programs and their data: how files are mapped and read ahead depends on it."""
+
+import os
+import re
+from pathlib import Path
+
+from runner.environment.tree import Knobs, Tree
+
+
+def knobs(tree: Tree, directory: Path) -> Knobs:
+    """Return the type of the file system below a directory, and how far it reads ahead."""
+    best: tuple[int, Knobs] = (-1, {})
+    for line in tree.lines("proc/self/mountinfo"):
+        mount, _, source = line.partition(" - ")
+        fields, kind = mount.split(), source.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        inside = os.path.commonpath((point, directory)) == point
+        if inside and len(point) >= best[0]:  # of two mounts on one point the later one hides the earlier
+            best = (
+                len(point),
+                {
+                    "filesystem.type": _type(kind[0], kind[2]),
+                    "filesystem.read_ahead_kb": tree.text(f"sys/class/bdi/{fields[2]}/read_ahead_kb"),
+                },
+            )
+    return best[1]
+
+
+def _type(name: str, options: str) -> str:
+    """Return the type, with the options that change what a fault maps: huge pages in memory, or none of the cache."""
+    decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
+    return " ".join([name, *decisive])

@@ -1,0 +1,42 @@
+"""The kernel: its release, the parameters it was started with, its settings that bear on counting."""
+
+import os
+import re
+
+from runner.environment.secrets import without_secret
+from runner.environment.tree import Knobs, Tree
+
+_SAYS_NOTHING = re.compile(
+    r"""(?x) (?:
+        BOOT_IMAGE | initrd | root | rootflags | rootfstype | rootwait | ro | rw | resume | resume_offset | cryptdevice
+        | rd\..* | systemd\..* | init | rdinit | ds | ip | console | earlycon | earlyprintk | quiet | splash | loglevel
+        | hostname | boot_id | ostree
+    ) (?:=.*)?"""
+)
+"""Parameters that say where the system lies, how it is named and where it talks; some change with every boot."""
+
+
+def knobs(tree: Tree) -> Knobs:
+    """Return the knobs of the kernel."""
+    return {
+        "kernel.release": tree.text("proc/sys/kernel/osrelease"),
+        "kernel.version": tree.text("proc/sys/kernel/version"),
+        "kernel.architecture": os.uname().machine,
+        "kernel.command_line": _command_line(tree.text("proc/cmdline")),
+        "kernel.randomize_va_space": tree.text("proc/sys/kernel/randomize_va_space"),
+        "kernel.perf_event_paranoid": tree.text("proc/sys/kernel/perf_event_paranoid"),
+    }
+
+
+def _command_line(text: str | None) -> str | None:
+    if text is None:
+        return None
+    parameters = re.findall(r'(?:"[^"]*"|\S)+', text)
+    if "--" in parameters:  # what follows is meant for init
+        parameters = parameters[: parameters.index("--")]
+    return " ".join(_shown(parameter) for parameter in parameters if not _SAYS_NOTHING.fullmatch(parameter))
+
+
+def _shown(parameter: str) -> str:
+    name, equals, value = parameter.partition("=")
+    return name + equals + without_secret(name, value)

@@ -1,0 +1,56 @@
+"""Shared libraries: where the dynamic loader finds one, and a fingerprint of its file."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from runner.environment.tree import Tree
+
+_STANDARD = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+_ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
+
+
+def find(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield the libraries whose file name fits the pattern, in the loader's folders, ``first`` before all others.
+
+    Libraries for another architecture are passed over, as the loader does.
+    """
+    wanted = _architecture(tree.path("proc/self/exe"))
+    for folder in dict.fromkeys((*first, *_configured(tree), *_STANDARD)):
+        for name in tree.names(folder, pattern):
+            path = tree.path(folder) / name
+            if wanted is None or _architecture(path) == wanted:
+                yield path
+
+
+def fingerprint(path: Path) -> str | None:
+    """Return the first 12 hex digits of the file's SHA-256, or ``None`` where it cannot be read."""
+    try:
+        state = path.stat()
+        return _fingerprint(path, state.st_mtime_ns, state.st_size)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(path: Path, _modified: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def _configured(tree: Tree) -> Iterator[str]:
+    for name in tree.names("etc/ld.so.conf.d", "*.conf"):
+        for line in tree.lines(f"etc/ld.so.conf.d/{name}"):
+            folder = line.partition("#")[0].strip()
+            if folder.startswith("/"):
+                yield folder
+
+
+def _architecture(path: Path) -> tuple[bytes, ...] | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return None
+    return tuple(head[part] for part in _ELF_CLASS_AND_MACHINE)

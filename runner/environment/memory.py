@@ -1,0 +1,80 @@
+"""How the kernel hands out memory: huge pages, overcommit, swap, merging of equal pages."""
+
+import os
+import re
+from collections import defaultdict
+
+from runner.environment.tree import Knobs, Tree
+
+_THP = "sys/kernel/mm/transparent_hugepage"
+_HUGETLB = "sys/kernel/mm/hugepages"
+_SYSCTLS = (
+    "overcommit_memory", "overcommit_ratio", "overcommit_kbytes", "swappiness", "page-cluster", "max_map_count",
+    "nr_hugepages", "nr_overcommit_hugepages", "legacy_va_layout", "zone_reclaim_mode",
+)  # fmt: skip
+_FAULT_AROUND_DEFAULT = "65536"
+
+
+def knobs(tree: Tree) -> Knobs:
+    """Return the knobs of memory management."""
+    return {
+        "memory.page_size": str(os.sysconf("SC_PAGE_SIZE")),
+        "memory.total": _total(tree),
+        "memory.lru_gen": tree.text("sys/kernel/mm/lru_gen/enabled"),
+        "memory.fault_around_bytes": _fault_around(tree),
+        "swap.kinds": _swap(tree),
+        "swap.zswap": tree.text("sys/module/zswap/parameters/enabled"),
+        "ksm.run": tree.text("sys/kernel/mm/ksm/run"),
+        **{f"vm.{name}": tree.text(f"proc/sys/vm/{name}") for name in _SYSCTLS},
+        **_transparent_huge_pages(tree),
+        **_huge_page_pools(tree),
+    }
+
+
+def _total(tree: Tree) -> str | None:
+    """Return the memory in whole GiB, rounded up: the kernel's own figure moves a little with every boot."""
+    found = re.search(r"^MemTotal:\s+(\d+) kB", tree.text("proc/meminfo") or "", re.MULTILINE)
+    return f"{-(-int(found[1]) // 2**20)} GiB" if found else None
+
+
+def _fault_around(tree: Tree) -> str | None:
+    """Return how much of a file one fault maps, where that is not the kernel's default.
+
+    Only root can read it. Leaving the default out keeps the environment the same for root and for others.
+    """
+    size = tree.text("sys/kernel/debug/fault_around_bytes")
+    return None if size == _FAULT_AROUND_DEFAULT else size
+
+
+def _swap(tree: Tree) -> str | None:
+    """Return which kinds of swap there are; not how large, how full or of which name."""
+    if tree.text("proc/swaps") is None:
+        return None
+    areas = (line.split() for line in tree.lines("proc/swaps")[1:])
+    kinds = {"zram" if "/zram" in area[0] else area[1] for area in areas if len(area) > 1}
+    return " ".join(sorted(kinds)) or "none"
+
+
+def _transparent_huge_pages(tree: Tree) -> Knobs:
+    found: Knobs = {f"thp.{name}": tree.chosen(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")}
+    for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
+        found[f"thp.{name.replace('/', '.')}"] = tree.text(f"{_THP}/{name}")
+    shared = defaultdict(list)
+    for folder in tree.names(_THP, "hugepages-*kB"):
+        size = folder.removeprefix("hugepages-")
+        found[f"mthp.{size}"] = tree.chosen(f"{_THP}/{folder}/enabled")
+        if setting := tree.chosen(f"{_THP}/{folder}/shmem_enabled"):
+            shared[setting].append(size)
+    if shared:  # one knob for all sizes: few use it, and eight lines more would hide the others
+        found["mthp.shmem_enabled"] = " ".join(f"{setting}={','.join(shared[setting])}" for setting in sorted(shared))
+    return found
+
+
+def _huge_page_pools(tree: Tree) -> Knobs:
+    """Return how many huge pages are set aside, by size, without the surplus that comes and goes with demand."""
+    found: Knobs = {}
+    for folder in tree.names(_HUGETLB, "hugepages-*kB"):
+        pages = tree.integer(f"{_HUGETLB}/{folder}/nr_hugepages")
+        surplus = tree.integer(f"{_HUGETLB}/{folder}/surplus_hugepages") or 0
+        found[f"hugetlb.{folder.removeprefix('hugepages-')}"] = None if pages is None else str(pages - surplus)
+    return found
