@@ -1,0 +1,82 @@
+"""How numbers are written: exact counts in full, measured quantities to four digits, always with their unit."""
+
+from __future__ import annotations
+
+Number = int | float
+
+_MINUS = "\N{MINUS SIGN}"
+_NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_SINGULAR = {
+    "faults": "fault",
+    "switches": "switch",
+    "migrations": "migration",
+    "events": "event",
+    "instructions": "instruction",
+    "cycles": "cycle",
+    "bytes": "byte",
+    "operations/s": "operation/s",
+    "faults/operation": "fault/operation",
+}
+
+
+def number(value: Number) -> str:
+    """Write a value: ``513,707``, ``0.03921``, ``11.7``."""
+    if value == 0:
+        return "0"
+    text = _whole(value) if _is_whole(value) else _fraction(value)
+    return text.replace("-", _MINUS)
+
+
+def signed(value: Number) -> str:
+    """Write a difference with its sign, ``+1`` or ``−4,096``."""
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def percent(value: Number) -> str:
+    """Write a relative change to two digits or the whole percent, ``+0.0019 %`` or ``+22,844 %``."""
+    size = abs(value)
+    text = f"{size:,.0f}" if size >= 10 else _plain(float(f"{size:.2g}"))
+    sign = "+" if value > 0 else _MINUS if value < 0 else ""
+    return f"{sign}{text}{_NARROW_SPACE}%"
+
+
+def unit_of(value: Number, unit: str) -> str:
+    """Return the unit as it follows the value: one fault, two faults."""
+    return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
+
+
+def quantity(value: Number, unit: str) -> str:
+    """Write a value with its unit, which is never on another line: ``513,707 faults``."""
+    return _joined(number(value), unit_of(value, unit))
+
+
+def difference(value: Number, unit: str) -> str:
+    """Write a difference with its sign and unit: ``+1 fault``."""
+    return _joined(signed(value), unit_of(value, unit))
+
+
+def _joined(text: str, unit: str) -> str:
+    return f"{text}{_NARROW_SPACE if unit == '%' else _NO_BREAK_SPACE}{unit}"
+
+
+def _is_whole(value: Number) -> bool:
+    return isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
+
+
+def _whole(value: Number) -> str:
+    return f"{int(value):,}"
+
+
+def _fraction(value: float) -> str:
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return _plain(float(f"{value:.4g}"))
+
+
+def _plain(value: float) -> str:
+    """Write a rounded float without an exponent where it is near one."""
+    if value and abs(value) < 1e-6:
+        return f"{value:.2g}"
+    return f"{value:,.9f}".rstrip("0").rstrip(".")

@@ -1,0 +1,63 @@
+// The horizontal axis: one slot a run, or time. Ticks are placed by hand, because a slot is a whole number
+// and Chart.js has no time axis without a date library.
+
+const MINUTE = 60e3, HOUR = 3600e3, DAY = 24 * HOUR;
+const TIME_STEPS = [
+  MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
+  DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY,
+];
+const PIXELS_A_TICK = 84;
+
+export function horizontal(by, document_, theme) {
+  const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots.length - 0.4 };
+  return {
+    type: "linear",
+    ...bounds,
+    afterBuildTicks: by === "time" ? timeTicks : slotTicks,
+    grid: { display: by === "time", color: theme.line, drawTicks: true },
+    border: { color: theme.line },
+    title: { display: true, text: by === "time" ? "Commit time" : "Commit, in history order", color: theme.quiet },
+    ticks: {
+      color: theme.quiet,
+      maxRotation: 0,
+      autoSkip: false,
+      callback: by === "time" ? timeLabel : (slot) => document_.slots[slot] ?? "",
+    },
+  };
+}
+
+function timeBounds({ path, beside, gaps }) {
+  const times = [...path, ...beside, ...gaps].map((entry) => entry.t);
+  const first = times.reduce((a, b) => Math.min(a, b), Infinity);
+  const last = times.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (!times.length) return {};
+  const margin = Math.max((last - first) * 0.03, MINUTE);
+  return { min: first - margin, max: last + margin };
+}
+
+function slotTicks(axis) {
+  const first = Math.max(0, Math.ceil(axis.min));
+  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
+  const step = Math.max(1, Math.ceil((axis.max - axis.min) / room));
+  axis.ticks = [];
+  for (let slot = Math.ceil(first / step) * step; slot <= axis.max; slot += step) axis.ticks.push({ value: slot });
+}
+
+function timeTicks(axis) {
+  const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
+  const wanted = (axis.max - axis.min) / room;
+  const step = TIME_STEPS.find((candidate) => candidate >= wanted) ?? Math.ceil(wanted / (365 * DAY)) * 365 * DAY;
+  const zone = new Date(axis.min).getTimezoneOffset() * MINUTE; // Days begin at the reader's midnight.
+  axis.ticks = [];
+  for (let time = Math.ceil((axis.min - zone) / step) * step + zone; time <= axis.max; time += step) {
+    axis.ticks.push({ value: time, fine: step < DAY });
+  }
+}
+
+function timeLabel(time, index, ticks) {
+  const moment = new Date(time);
+  const day = moment.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "2-digit" });
+  if (!ticks[index]?.fine) return day;
+  const clock = moment.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  return [clock, day];
+}

@@ -1,0 +1,224 @@
+// Turns the server's trend document into a Chart.js configuration. Pure but for Chart.js' own callbacks.
+
+import { horizontal } from "./axis.js";
+import { whiskers } from "./whiskers.js";
+
+const MANY_FLAGS = 8;
+
+export function configuration(document_, { by, scale }, theme, actions) {
+  const along = by === "time" ? "t" : "x";
+  const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
+  const size = pointSize(document_.path.length);
+  const tone = (flag) => (flag.direction === "regression" ? theme.worse : theme.better);
+
+  const datasets = [
+    {
+      id: "flags",
+      data: runs(document_.flags),
+      showLine: false,
+      pointStyle: "triangle",
+      pointRotation: document_.flags.map((flag) => (flag.direction === "regression" ? 0 : 180)),
+      pointBackgroundColor: document_.flags.map(tone),
+      pointBorderColor: theme.card,
+      pointBorderWidth: 1.5,
+      pointRadius: 9,
+      pointHoverRadius: 10,
+    },
+    {
+      id: "gaps",
+      data: document_.gaps.map((run) => ({ x: run[along], y: 0, run })),
+      yAxisID: "strip",
+      showLine: false,
+      pointStyle: "crossRot",
+      pointBorderColor: theme.text,
+      pointBorderWidth: 2,
+      pointRadius: 5,
+      pointHoverRadius: 6,
+      clip: false,
+    },
+    {
+      id: "beside",
+      data: runs(document_.beside),
+      ranged: true,
+      showLine: false,
+      pointBackgroundColor: theme.card,
+      pointBorderColor: theme.plot,
+      pointBorderWidth: 1.5,
+      pointRadius: size,
+    },
+    {
+      id: "path",
+      data: runs(document_.path),
+      ranged: true,
+      borderColor: theme.plot,
+      borderWidth: 1,
+      pointBackgroundColor: theme.plot,
+      pointBorderWidth: 0,
+      pointRadius: size,
+      pointHoverRadius: size + 2,
+      pointHoverBackgroundColor: theme.text,
+    },
+    {
+      id: "levels",
+      data: document_.levels.flatMap((level) => {
+        const margin = by === "time" ? 0 : 0.4;
+        const [first, last] = level[along];
+        return [{ x: first - margin, y: level.y }, { x: last + margin, y: level.y }, { x: last + margin, y: NaN }];
+      }),
+      borderColor: theme.level,
+      borderWidth: 3,
+      borderCapStyle: "round",
+      pointRadius: 0,
+      pointHitRadius: 0,
+      pointHoverRadius: 0,
+      spanGaps: false,
+    },
+  ];
+
+  return {
+    type: "line",
+    data: { datasets },
+    plugins: [whiskers],
+    options: {
+      animation: false,
+      parsing: false,
+      normalized: true,
+      responsive: true,
+      maintainAspectRatio: false,
+      font: { family: theme.font },
+      layout: { padding: { top: 26, right: 10 } },
+      elements: { point: { hitRadius: 8 } },
+      interaction: { mode: "nearest", intersect: true },
+      onClick: (event, elements, chart) => actions.open(chosen(chart, elements)),
+      onHover: (event, elements) => {
+        event.native.target.style.cursor = chosen(event.chart, elements) ? "pointer" : "default";
+      },
+      scales: {
+        x: horizontal(by, document_, theme),
+        y: vertical(document_, scale, theme),
+        strip: { display: false, min: 0, max: 1 },
+      },
+      plugins: {
+        legend: { display: false }, // The page has one of its own, that can be read and copied.
+        whiskers: { color: theme.plot },
+        tooltip: tooltip(document_, theme),
+        annotation: { clip: false, annotations: annotations(document_, along, theme, tone) },
+        zoom: {
+          limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
+          pan: { enabled: true, mode: "x", modifierKey: "shift" },
+          zoom: {
+            mode: "x",
+            drag: { enabled: true, threshold: 8, backgroundColor: `${theme.accent}22`, borderColor: theme.accent, borderWidth: 1 },
+            wheel: { enabled: true, modifierKey: "ctrl" },
+            pinch: { enabled: true },
+          },
+        },
+      },
+    },
+  };
+}
+
+function chosen(chart, elements) {
+  for (const { datasetIndex, index } of elements) {
+    const run = chart.data.datasets[datasetIndex].data[index].run;
+    if (run) return run;
+  }
+  return null;
+}
+
+function pointSize(count) {
+  if (count <= 120) return 3.5;
+  return count <= 600 ? 2.5 : 1.5;
+}
+
+function vertical(document_, scale, theme) {
+  return {
+    type: scale === "log" ? "logarithmic" : "linear",
+    grace: "8%",
+    grid: { color: theme.line },
+    border: { display: false },
+    title: { display: true, text: document_.unit, color: theme.quiet },
+    ticks: { color: theme.quiet, precision: document_.whole ? 0 : undefined },
+  };
+}
+
+function tooltip(document_, theme) {
+  return {
+    backgroundColor: theme.card,
+    borderColor: theme.quiet,
+    borderWidth: 1,
+    titleColor: theme.text,
+    bodyColor: theme.text,
+    padding: 10,
+    cornerRadius: 6,
+    displayColors: false,
+    // A flagged point lies on top of its run: one tells it all.
+    filter: ({ raw }, index) => raw.run && index === 0,
+    callbacks: {
+      title: ([item]) => (item ? `${item.raw.run.commit}  ${shorten(item.raw.run.title, 56)}` : ""),
+      label: ({ raw }) => describe(raw.run, document_.unit),
+    },
+  };
+}
+
+export function describe(run, unit) {
+  const lines = [run.text];
+  if (run.low !== run.high) {
+    lines.push(`${run.low.toLocaleString("en")} – ${run.high.toLocaleString("en")} ${unit} over ${run.n} samples`);
+  } else if (run.n > 1) {
+    lines.push(`the same in all ${run.n} samples`);
+  }
+  if (run.why) lines.push(run.why);
+  if (run.environment) lines.push(`environment ${run.environment}`);
+  return lines.map((line) => shorten(line, 90));
+}
+
+function annotations(document_, along, theme, tone) {
+  const entries = {};
+  document_.lines.forEach((line, index) => {
+    entries[`config-${index}`] = {
+      type: "line",
+      scaleID: "x",
+      value: line[along],
+      borderColor: theme.quiet,
+      borderWidth: 1.25,
+      borderDash: [5, 4],
+      knobs: line.knobs,
+      label: {
+        display: true,
+        content: shorten(line.label, 28),
+        position: "end",
+        yAdjust: -22,
+        backgroundColor: theme.card,
+        color: theme.text,
+        borderColor: theme.quiet,
+        borderWidth: 1,
+        borderRadius: 4,
+        padding: { x: 6, y: 3 },
+        font: { family: theme.font, size: 11, weight: "normal" },
+      },
+    };
+  });
+  if (document_.flags.length > MANY_FLAGS) return entries;
+  document_.flags.forEach((flag, index) => {
+    const up = flag.direction === "regression";
+    entries[`flag-${index}`] = {
+      type: "label",
+      xValue: flag[along],
+      yValue: flag.y,
+      content: flag.label,
+      color: tone(flag),
+      backgroundColor: theme.card,
+      borderRadius: 3,
+      padding: { x: 3, y: 1 },
+      position: { x: "center", y: "center" },
+      yAdjust: up ? -19 : 19,
+      font: { family: theme.font, size: 12, weight: 600 },
+    };
+  });
+  return entries;
+}
+
+function shorten(text, length) {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}

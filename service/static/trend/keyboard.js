@@ -1,0 +1,62 @@
+// Walks the chart without a mouse: arrows go from run to run, Enter opens one, plus and minus zoom.
+
+export function walk(canvas, { chart, tell, open, reset }) {
+  let at = -1;
+
+  function runs() {
+    const stops = [];
+    for (const id of ["path", "gaps"]) {
+      const datasetIndex = chart().data.datasets.findIndex((dataset) => dataset.id === id);
+      chart().data.datasets[datasetIndex].data.forEach((entry, index) => stops.push({ datasetIndex, index, entry }));
+    }
+    return stops.sort((a, b) => a.entry.x - b.entry.x);
+  }
+
+  function select(next) {
+    const stops = runs();
+    if (!stops.length) return;
+    at = Math.max(0, Math.min(next, stops.length - 1));
+    const { datasetIndex, index, entry } = stops[at];
+    const { min, max } = chart().scales.x;
+    if (entry.x < min || entry.x > max) {
+      const half = (max - min) / 2;
+      chart().zoomScale("x", { min: entry.x - half, max: entry.x + half });
+    }
+    const element = chart().getDatasetMeta(datasetIndex).data[index];
+    chart().setActiveElements([{ datasetIndex, index }]);
+    chart().tooltip.setActiveElements([{ datasetIndex, index }], { x: element.x, y: element.y });
+    chart().update();
+    tell(entry.run);
+  }
+
+  function clear() {
+    at = -1;
+    chart().setActiveElements([]);
+    chart().tooltip.setActiveElements([], { x: 0, y: 0 });
+    chart().update();
+  }
+
+  const keys = {
+    ArrowRight: () => select(at + 1),
+    ArrowLeft: () => select(at < 0 ? Infinity : at - 1),
+    Home: () => select(0),
+    End: () => select(Infinity),
+    Enter: () => open(runs()[at]?.entry.run),
+    "+": () => chart().zoom(1.5),
+    "=": () => chart().zoom(1.5),
+    "-": () => chart().zoom(1 / 1.5),
+    0: reset,
+    Escape: () => { clear(); reset(); },
+  };
+
+  canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = event.shiftKey && event.key.startsWith("Arrow")
+      ? () => chart().pan({ x: event.key === "ArrowLeft" ? 80 : -80 })
+      : keys[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+  canvas.addEventListener("blur", clear);
+}

@@ -1,0 +1,9 @@
+// The page's colours and fonts, as the style sheet has them now. A canvas cannot read them by itself.
+
+const NAMES = ["card", "line", "text", "quiet", "accent", "worse", "better", "plot", "level"];
+
+export function theme() {
+  const style = getComputedStyle(document.documentElement);
+  const colours = Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return { ...colours, font: getComputedStyle(document.body).fontFamily };
+}

@@ -1,0 +1,26 @@
+// Draws how far a run's samples lie apart: a thin bar from the lowest to the highest. Exact counts have none.
+
+export const whiskers = {
+  id: "whiskers",
+  beforeDatasetsDraw(chart, _, { color }) {
+    const { ctx, chartArea, scales } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+    ctx.clip();
+    ctx.beginPath();
+    for (const dataset of chart.data.datasets) {
+      if (!dataset.ranged) continue;
+      for (const { x, run } of dataset.data) {
+        if (run.low === run.high) continue;
+        const pixel = scales.x.getPixelForValue(x);
+        ctx.moveTo(pixel, scales.y.getPixelForValue(run.low));
+        ctx.lineTo(pixel, scales.y.getPixelForValue(run.high));
+      }
+    }
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 1;
+    ctx.stroke();
+    ctx.restore();
+  },
+};
