@@ -1,0 +1,69 @@
+"""The ``faultwatch`` command: one module a subcommand, each imported only when it is called."""
+
+import importlib
+import os
+import sys
+
+import click
+
+from runner import __version__
+from runner.errors import FaultwatchError
+
+COMMANDS = {
+    "demo": "Measure the demo history and show it on the dashboard.",
+    "doctor": "Say what on this host can forbid or spoil a measurement.",
+    "env": "Show every knob of this host that can move a fault count.",
+    "history": "Measure a range of a repository's history.",
+    "measure": "Measure a workload at one revision.",
+    "workloads": "List the workloads that come along, and their cases.",
+}
+"""Name and short help. The modules are ``runner.cli.NAME``, and each has its click command as ``command``."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called: ``faultwatch --help`` must not wait for all of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"runner.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup)
+@click.version_option(__version__, prog_name="faultwatch")
+def cli() -> None:
+    """Watch page faults, system time and throughput of native programs, and say which change moved them."""
+
+
+def main() -> None:
+    """Run the command; a mistake that the caller can mend is one line on standard error and exit code 2."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("faultwatch: stopped; what was measured is kept", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except FaultwatchError as error:
+        click.echo(f"faultwatch: {error.what}", err=True)
+        if error.remedy:
+            click.echo(f"  → {error.remedy}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output went away; nothing is wrong, and there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

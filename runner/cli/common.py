@@ -1,0 +1,150 @@
+"""What several subcommands share: options, the workload, and the place where measurements are made."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.contract.report import Environment, Host
+from runner.environment import capture
+from runner.errors import FaultwatchError
+from runner.measure import Bench
+from runner.process import ProcessState
+from runner.settings import Settings
+from runner.subject.build import Builder
+from runner.subject.repository import Repository
+from runner.workload import Workload, load_workload
+
+SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+
+set_option = click.option(
+    "--set",
+    "choices",
+    multiple=True,
+    metavar="NAME=VALUE[,VALUE…]",
+    help="Only the points of the matrix with these values. Repeatable.",
+)
+env_option = click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Add a variable to the environment of the measured process. Repeatable.",
+)
+samples_option = click.option(
+    "--samples",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Executions to measure, instead of the workload's number.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Apply several click options at once, in the order in which --help lists them."""
+
+    def apply(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+def find_workload(name: str) -> Workload:
+    """Load a workload by the path of its file or folder, or by the name of one that comes along."""
+    shipped = SHIPPED_WORKLOADS / name
+    if not Path(name).exists() and "/" not in name:
+        if (shipped / "workload.toml").exists():
+            return load_workload(shipped)
+        raise FaultwatchError(
+            f"{name}: no such file or folder, and no workload of that name comes along",
+            f"there are: {', '.join(shipped_names())}",
+        )
+    return load_workload(Path(name))
+
+
+def shipped_names() -> list[str]:
+    """Return the names of the workloads that come along."""
+    return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob("*/workload.toml"))
+
+
+def parse_variables(assignments: Iterable[str]) -> dict[str, str]:
+    """Read ``NAME=VALUE`` arguments.
+
+    Raises
+    ------
+    FaultwatchError
+        Where one is not of that form.
+    """
+    variables = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
+            raise FaultwatchError(f"--env {assignment!r} is not of the form NAME=VALUE")
+        variables[name] = value
+    return variables
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """The bench and the builder of this host under some settings."""
+
+    bench: Bench
+    builder: Builder
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def workbench(settings: Settings, assignments: Iterable[str] = ()) -> Workbench:
+    """Return where measurements are made on this host, after making sure that they can be.
+
+    Raises
+    ------
+    FaultwatchError
+        Where perf is missing or forbidden, in one line with what allows it.
+    """
+    from runner.doctor import counting_scope, require_measurable
+
+    require_measurable()
+    variables = parse_variables(assignments)
+    scope = counting_scope()
+
+    def environment(state: ProcessState) -> Environment:
+        found = capture(variables=state.environment)
+        return Environment(knobs={**found.knobs, **state.knobs(), "counting.scope": scope})
+
+    tools = {
+        name: value
+        for name, value in environment(ProcessState()).knobs.items()
+        if name.startswith("compiler.") or name == "libc.version"
+    }
+    return Workbench(
+        Bench(Host(name=settings.host), environment, variables), Builder(settings.builds, tools), variables
+    )
+
+
+@lru_cache
+def terminal() -> Any:
+    """Return the rich console for messages and progress: standard error, so that standard output stays clean."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def refuse_dirty(repository: Repository, *, allow: bool) -> None:
+    """Refuse to measure the tip of a work tree that has changes which no commit holds.
+
+    Raises
+    ------
+    FaultwatchError
+        Where it has, unless that is allowed.
+    """
+    if not allow and repository.is_dirty():
+        raise FaultwatchError(
+            f"{repository.path} has changes that are not committed, and only commits are measured",
+            "commit or stash them, or pass --committed-only to leave them out",
+        )

@@ -1,0 +1,104 @@
+"""``faultwatch demo``: a real history with real drifts, measured on this machine, on the dashboard."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from runner.cli.common import SHIPPED_WORKLOADS, options, terminal
+from runner.cli.history import prepare
+from runner.embedded import connect
+from runner.errors import FaultwatchError
+from runner.settings import Settings, load_settings
+
+WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
+ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")
+"""The configuration change halfway through the demo: another allocator, told to give memory back at once."""
+
+
+@click.command(name="demo")
+@options(
+    click.option("--serve", is_flag=True, help="Show the dashboard afterwards, until Ctrl-C."),
+    click.option("--port", type=click.IntRange(1, 65_535), envvar="FAULTWATCH_PORT", default=8080, show_default=True),
+)
+def command(serve: bool, port: int) -> None:
+    """Make the demo history, measure what is not stored yet, and say which commits and knobs moved the faults."""
+    settings = load_settings()
+    if serve:
+        _refuse_taken_port(port)
+    repository = settings.home / "demo" / "copy-service"
+    _make_history(repository)
+    _measure(settings, repository)
+    if serve:
+        _serve(settings, port)
+
+
+def _make_history(repository: Path) -> None:
+    script = WORKLOAD / "make_history.py"
+    try:
+        repository.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FaultwatchError(f"{repository.parent} cannot be made: {error.strerror}", "set FAULTWATCH_HOME") from None
+    done = subprocess.run(
+        [sys.executable, str(script), str(repository)], check=False, capture_output=True, text=True, encoding="utf-8"
+    )
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise FaultwatchError(f"the demo history could not be made: {said[-1] if said else 'no reason given'}")
+
+
+def _measure(settings: Settings, repository: Path) -> None:
+    """Measure the first half as the host is, and the second with another allocator."""
+    from runner.cli.tables import show_history
+
+    halves = [
+        prepare(settings, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
+        prepare(
+            settings,
+            repo=str(repository),
+            span="config-change..HEAD",
+            workload_name=str(WORKLOAD),
+            assignments=ALLOCATOR_CHANGE,
+        ),
+    ]
+    with connect(settings) as service:
+        summaries = [half.measure(service) for half in halves]
+        drifts = service.drifts(subject=halves[0].repository.name)
+    show_history(summaries[0] + summaries[1], drifts)
+
+
+def _refuse_taken_port(port: int) -> None:
+    """Find out before minutes of measuring that the dashboard could not be shown."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise FaultwatchError(
+                f"port {port} cannot be used: {error.strerror}", "choose another one with FAULTWATCH_PORT"
+            ) from None
+
+
+def _serve(settings: Settings, port: int) -> None:
+    """Run the service in the foreground until it is told to stop."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", str(port)),
+            *("--parent", str(os.getpid())),
+        ],
+        env=os.environ | {"FAULTWATCH_HOME": str(settings.home)},
+    )
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    terminal().print(f"\nThe dashboard is at [bold]http://127.0.0.1:{port}/[/]  (Ctrl-C ends it)\n")
+    while True:
+        try:
+            status = process.wait()
+            break
+        except KeyboardInterrupt:
+            process.terminate()
+    if status not in {0, -signal.SIGTERM, -signal.SIGINT}:
+        raise FaultwatchError(f"the service ended with status {status}")

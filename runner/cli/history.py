@@ -1,0 +1,176 @@
+"""``faultwatch history``: measure a range of a repository's history."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli.common import (
+    Workbench,
+    env_option,
+    find_workload,
+    json_option,
+    options,
+    refuse_dirty,
+    samples_option,
+    set_option,
+    terminal,
+    workbench,
+)
+from runner.client import Service
+from runner.contract.report import Case, Revision
+from runner.errors import FaultwatchError
+from runner.history import Historian, Summary
+from runner.settings import Settings, load_settings
+from runner.spool import Spool
+from runner.subject.repository import Repository, open_repository
+from runner.workload import Workload, cases
+
+
+@click.command(name="history")
+@options(
+    click.option("--repo", required=True, metavar="PATH|URL", help="The repository under test."),
+    click.option("--range", "span", default="HEAD", show_default=True, metavar="A..B", help="Its commits: A left out."),
+    click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
+    set_option,
+    env_option,
+    samples_option,
+    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
+    click.option("--all-parents", is_flag=True, help="Also the commits of merged branches, not only the main line."),
+    json_option,
+)
+def command(
+    repo: str,
+    span: str,
+    workload_name: str | None,
+    choices: tuple[str, ...],
+    variables: tuple[str, ...],
+    samples: int | None,
+    committed_only: bool,
+    all_parents: bool,
+    as_json: bool,
+) -> None:
+    """Measure every commit of a range that the service does not hold yet, oldest first.
+
+    Revisions that do not build are recorded with their log, and the history goes on.
+    """
+    from runner.embedded import connect
+
+    settings = load_settings()
+    prepared = prepare(
+        settings,
+        repo=repo,
+        span=span,
+        workload_name=workload_name,
+        choices=choices,
+        assignments=variables,
+        samples=samples,
+        committed_only=committed_only,
+        first_parent=not all_parents,
+    )
+    with connect(settings) as service:
+        summary = prepared.measure(service)
+        drifts = service.drifts(subject=prepared.repository.name)
+    if as_json:
+        click.echo(json.dumps(_document(summary, drifts), indent=2))
+    else:
+        from runner.cli.tables import show_history
+
+        show_history(summary, drifts)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A history that can be measured: everything that can be wrong with the request has been looked at."""
+
+    settings: Settings
+    repository: Repository
+    span: str
+    revisions: tuple[Revision, ...]
+    workload: Workload
+    cases: tuple[Case, ...]
+    place: Workbench
+    samples: int | None
+
+    def measure(self, service: Service) -> Summary:
+        """Measure what the service does not hold yet, with a progress bar."""
+        from runner.cli.progress import ProgressBar
+
+        historian = Historian(
+            repository=self.repository,
+            workload=self.workload,
+            cases=self.cases,
+            bench=self.place.bench,
+            builder=self.place.builder,
+            service=service,
+            spool=Spool(self.settings.spool),
+            samples=self.samples,
+        )
+        with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
+            return historian.measure(self.revisions, watcher)
+
+
+def prepare(
+    settings: Settings,
+    *,
+    repo: str,
+    span: str,
+    workload_name: str | None,
+    choices: tuple[str, ...] = (),
+    assignments: tuple[str, ...] = (),
+    samples: int | None = None,
+    committed_only: bool = False,
+    first_parent: bool = True,
+) -> Prepared:
+    """Look at a request before anything is started.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the repository, the range, the workload or this host does not allow it.
+    """
+    repository = open_repository(repo, settings.clones)
+    refuse_dirty(repository, allow=committed_only)
+    revisions = repository.revisions(span, first_parent=first_parent)
+    workload = find_workload(workload_name or str(_default_workload(repository.path)))
+    return Prepared(
+        settings=settings,
+        repository=repository,
+        span=span,
+        revisions=revisions,
+        workload=workload,
+        cases=cases(workload, choices),
+        place=workbench(settings, assignments),
+        samples=samples,
+    )
+
+
+def _default_workload(folder: Path) -> Path:
+    file = folder / "workload.toml"
+    if not file.exists():
+        raise FaultwatchError(
+            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write it"
+        )
+    return file
+
+
+def _document(summary: Summary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+    failed = [
+        {
+            "revision": report.revision.commit,
+            "case": report.case.name,
+            "stage": report.failure.stage,
+            "message": report.failure.message,
+        }
+        for report in summary.failed
+        if report.failure
+    ]
+    return {
+        "revisions": summary.revisions,
+        "stored": summary.stored,
+        "measured": summary.measured,
+        "failed": failed,
+        "drifts": drifts,
+    }

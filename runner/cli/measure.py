@@ -1,0 +1,134 @@
+"""``faultwatch measure``: one workload at one revision, nothing stored."""
+
+import json
+from pathlib import Path
+
+import click
+
+from runner.cli.common import (
+    Workbench,
+    env_option,
+    find_workload,
+    json_option,
+    options,
+    refuse_dirty,
+    samples_option,
+    set_option,
+    terminal,
+    workbench,
+)
+from runner.contract.report import Report
+from runner.contract.suite import to_suite
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+from runner.subject.repository import Repository, open_repository
+from runner.workload import Workload, cases
+
+
+@click.command(name="measure")
+@options(
+    click.argument("workload_name", metavar="WORKLOAD"),
+    click.option(
+        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
+    ),
+    click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
+    set_option,
+    env_option,
+    samples_option,
+    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
+    click.option(
+        "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
+    ),
+    json_option,
+)
+def command(
+    workload_name: str,
+    repo: str | None,
+    revision: str,
+    choices: tuple[str, ...],
+    variables: tuple[str, ...],
+    samples: int | None,
+    committed_only: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Build a revision, run every case of a WORKLOAD under perf stat, and show what was counted.
+
+    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed.
+    """
+    workload = find_workload(workload_name)
+    settings = load_settings()
+    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    if revision == "HEAD":
+        refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
+    place = workbench(settings, variables)
+    reports = _measure(workload, choices, repository, revision, place, samples)
+    if output:
+        _write_suite(reports, output)
+    if as_json:
+        click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
+    else:
+        from runner.cli.tables import show_reports
+
+        show_reports(reports)
+    if any(report.failure for report in reports):
+        raise click.exceptions.Exit(1)
+
+
+def _measure(
+    workload: Workload,
+    choices: tuple[str, ...],
+    repository: Repository,
+    name: str,
+    place: Workbench,
+    samples: int | None,
+) -> list[Report]:
+    from runner.measure import failed_build, measure
+    from runner.subject.build import BuildFailure
+
+    revision = repository.revision(name)
+    chosen = cases(workload, choices)
+    with terminal().status(f"building {revision.commit[:10]}") as status:
+        try:
+            tree, build = place.builder.build(repository, revision.commit, workload)
+        except BuildFailure as failure:
+            return [
+                failed_build(
+                    workload,
+                    case,
+                    bench=place.bench,
+                    subject=repository.name,
+                    revision=revision,
+                    message=failure.message,
+                    build=failure.build,
+                )
+                for case in chosen
+            ]
+        reports = []
+        for number, case in enumerate(chosen, 1):
+            status.update(f"measuring {case.name.replace('[', chr(92) + '[')} ({number} of {len(chosen)})")
+            reports.append(
+                measure(
+                    workload,
+                    case,
+                    tree,
+                    bench=place.bench,
+                    subject=repository.name,
+                    revision=revision,
+                    build=build,
+                    samples=samples,
+                )
+            )
+    return reports
+
+
+def _write_suite(reports: list[Report], output: Path) -> None:
+    measured = [report for report in reports if report.samples]
+    if len(measured) != 1:
+        raise FaultwatchError(
+            f"--output takes one case, and {len(measured)} were measured", "choose one with --set NAME=VALUE"
+        )
+    suite = to_suite(measured[0])
+    if suite is None:
+        raise FaultwatchError("no metric of this run can stand in a pyperf file: all have zeros or no value")
+    suite.dump(str(output), replace=True)

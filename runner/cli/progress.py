@@ -1,0 +1,69 @@
+"""Progress of a history, for people: a bar on a terminal, a line a revision elsewhere."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from runner.contract.job import Job, Reason
+from runner.contract.report import Case, Outcome, Report, Revision
+
+
+class ProgressBar:
+    """A :class:`runner.history.Watcher` that draws on a console."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[what]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=None, what="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def planned(self, jobs: Sequence[Job], stored: int, executions: int) -> None:
+        """Say what lies ahead."""
+        self._progress.update(self._task, total=executions)
+        anchors = sum(job.reason is Reason.ANCHOR for job in jobs)
+        parts = [f"{len(jobs)} to measure", f"{stored} stored already"]
+        if anchors:
+            parts.append(f"{anchors} measured again because the environment changed")
+        self._console.print(f"[bold]{escape(self._title)}[/]: {', '.join(parts)}")
+
+    def started(self, revision: Revision, case: Case) -> None:
+        """Show what is being measured."""
+        self._progress.update(self._task, what=escape(f"{revision.commit[:10]} {revision.title[:50]}"))
+
+    def executed(self) -> None:
+        """Advance by one execution."""
+        self._progress.advance(self._task)
+
+    def reported(self, report: Report, skipped_executions: int) -> None:
+        """Say what a revision counted, or why it could not."""
+        self._progress.advance(self._task, skipped_executions)
+        label = escape(f"{report.revision.commit[:10]} {report.case.name}")
+        if report.outcome is Outcome.MEASURED:
+            values = report.values("minor-faults")
+            found = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            self._console.print(f"  {label} {found}  [dim]{escape(report.revision.title[:60])}[/]", highlight=False)
+        elif report.failure:
+            message = escape(f"{report.failure.stage} failed: {report.failure.message}")
+            self._console.print(f"  {label} [yellow]{message}[/]", highlight=False)

@@ -1,0 +1,101 @@
+"""Results as tables on a terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.contract.metrics import Kind, metric
+from runner.contract.report import Report, Status
+from runner.history import Summary
+
+
+def show_history(summary: Summary, drifts: Sequence[dict[str, Any]]) -> None:
+    """Print what came of a history, and the drifts that the service sees."""
+    console = Console()
+    console.print(
+        f"{summary.revisions} revisions: {summary.measured} measured, {summary.stored} stored before, "
+        f"{len(summary.failed)} failed."
+    )
+    show_drifts(console, drifts)
+
+
+def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
+    """Print drifts, newest first."""
+    if not drifts:
+        console.print("No drift.")
+        return
+    table = _table("Drifts", ("revision", "case", "metric"), ("before", "after", "change"), ("cause",))
+    for drift in drifts:
+        name = drift["metric"]
+        table.add_row(
+            drift["revision"][:10],
+            escape(drift["case"]),
+            escape(name),
+            number(name, drift["before"]),
+            number(name, drift["after"]),
+            number(name, drift["after"] - drift["before"], sign=True),
+            escape(_cause(drift)),
+        )
+    console.print(table)
+
+
+def _cause(drift: dict[str, Any]) -> str:
+    if drift["knobs"]:
+        changes = (f"{knob['name']}: {knob['before'] or '–'} → {knob['after'] or '–'}" for knob in drift["knobs"])
+        return f"{drift['cause']}: {'; '.join(changes)}"
+    return f"{drift['cause']}: {drift['title']}"
+
+
+def show_reports(reports: Sequence[Report]) -> None:
+    """Print one column a case and one row a metric."""
+    console = Console()
+    measured = [report for report in reports if report.samples]
+    if measured:
+        table = _table(
+            f"{measured[0].subject} at {measured[0].revision.commit[:10]}",
+            ("metric", "unit"),
+            tuple(escape(report.case.name) for report in measured),
+            (),
+        )
+        for name in dict.fromkeys(name for report in measured for name in report.metrics):
+            table.add_row(escape(name), metric(name).unit, *(_cell(report, name) for report in measured))
+        console.print(table)
+    for report in reports:
+        if report.failure:
+            console.print(f"[yellow]{escape(report.case.name)}: {escape(report.failure.message)}[/]")
+            if report.failure.log:
+                console.print(escape(report.failure.log[-2000:]), style="dim", highlight=False)
+
+
+def _cell(report: Report, name: str) -> str:
+    """Show a metric of a run: one value where all samples agree, the range otherwise, or why there is none."""
+    values = report.values(name)
+    readings = report.readings(name)
+    if not values:
+        return readings[0].status.replace("_", " ") if readings else "not measured"
+    low, high = min(values), max(values)
+    text = number(name, low) if low == high else f"{number(name, low)} – {number(name, high)}"
+    estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
+    return f"~{text}" if estimated else text
+
+
+def number(name: str, value: float, *, sign: bool = False) -> str:
+    """Format a value of a metric: counts in full with separators, the rest to four digits."""
+    form = "+" if sign else ""
+    if metric(name).kind is Kind.COUNT and value == int(value):
+        return f"{int(value):{form},}"
+    return f"{value:{form},.4g}" if abs(value) < 10_000 else f"{value:{form},.0f}"
+
+
+def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str]) -> Table:
+    table = Table(title=title)
+    for heading in left:
+        table.add_column(heading, overflow="fold")
+    for heading in right:
+        table.add_column(heading, justify="right")
+    for heading in last:
+        table.add_column(heading, overflow="fold")
+    return table

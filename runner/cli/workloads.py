@@ -1,0 +1,39 @@
+"""``faultwatch workloads``: what can be measured without writing anything."""
+
+import json
+
+import click
+
+from runner.cli.common import SHIPPED_WORKLOADS, find_workload, json_option, options, shipped_names
+
+
+@click.command(name="workloads")
+@options(click.argument("names", nargs=-1, metavar="[WORKLOAD]…"), json_option)
+def command(names: tuple[str, ...], as_json: bool) -> None:
+    """List workloads and their cases: those that come along, or those named by path."""
+    from runner.workload import cases, load_workload
+
+    found = [find_workload(name) for name in names] or [
+        load_workload(SHIPPED_WORKLOADS / name) for name in shipped_names()
+    ]
+    if as_json:
+        document = [
+            {
+                "name": workload.name,
+                "description": workload.workload.description,
+                "path": str(workload.path),
+                "definition": workload.definition,
+                "cases": [case.name for case in cases(workload)],
+            }
+            for workload in found
+        ]
+        click.echo(json.dumps(document, indent=2))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console()
+    for workload in found:
+        console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}")
+        for case in cases(workload):
+            console.print(f"  {escape(case.name)}", highlight=False)

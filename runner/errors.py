@@ -1,0 +1,13 @@
+"""What a person is told when something cannot be done."""
+
+
+class FaultwatchError(Exception):
+    """Something that the caller can mend: says what is wrong, where, and what to do about it.
+
+    Commands print it as one line and end with exit code 2.
+    """
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"{what} ({remedy})" if remedy else what)

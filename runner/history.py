@@ -1,0 +1,159 @@
+"""Measure a range of revisions: ask what is left, build each revision once, measure, hand over."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from runner.client import Service
+from runner.contract.job import Job, PlanRequest
+from runner.contract.report import Case, Outcome, Report, Revision
+from runner.measure import Bench, failed_build, measure
+from runner.spool import Spool
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+class Watcher(Protocol):
+    """Is told how far the work has come."""
+
+    def planned(self, jobs: Sequence[Job], stored: int, executions: int) -> None:
+        """The plan is made: this many executions lie ahead."""
+
+    def started(self, revision: Revision, case: Case) -> None:
+        """A job begins."""
+
+    def executed(self) -> None:
+        """One execution is done."""
+
+    def reported(self, report: Report, skipped_executions: int) -> None:
+        """A job is done and its report stored; executions that it did not need are told."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What came of a history."""
+
+    revisions: int = 0
+    stored: int = 0
+    measured: int = 0
+    failed: list[Report] = field(default_factory=list)
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(
+            self.revisions + other.revisions,
+            self.stored + other.stored,
+            self.measured + other.measured,
+            self.failed + other.failed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Historian:
+    """Measures the history of one repository with one workload."""
+
+    repository: Repository
+    workload: Workload
+    cases: Sequence[Case]
+    bench: Bench
+    builder: Builder
+    service: Service
+    spool: Spool
+    samples: int | None = None
+
+    def measure(self, revisions: Sequence[Revision], watcher: Watcher) -> Summary:
+        """Measure what the service does not have yet of some revisions, oldest first."""
+        self.spool.flush(self.service.send_report)
+        self.service.send_revisions(self.repository.name, revisions)
+        jobs, stored = self._plan(revisions)
+        each = (self.samples or self.workload.workload.samples) + 1
+        watcher.planned(jobs, stored, len(jobs) * each)
+        summary = Summary(revisions=len(revisions), stored=stored)
+        known = {revision.commit: revision for revision in revisions}
+        for commit, group in itertools.groupby(jobs, key=lambda job: job.revision):
+            revision = known.get(commit) or self.repository.revision(commit)
+            for report, executions in self._measure_revision(revision, [job.case for job in group], watcher):
+                self.spool.add(report)
+                self.spool.flush(self.service.send_report)
+                watcher.reported(report, each - executions)
+                if report.outcome is Outcome.MEASURED:
+                    summary.measured += 1
+                else:
+                    summary.failed.append(report)
+        return summary
+
+    def _plan(self, revisions: Sequence[Revision]) -> tuple[list[Job], int]:
+        """Ask for each environment in turn: the cases of a workload can differ in theirs."""
+        environments = {case.name: self.bench.capture(self.bench.state(self.workload, case)) for case in self.cases}
+        jobs: list[Job] = []
+        stored = 0
+        by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
+        for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
+            cases = tuple(group)
+            plan = self.service.plan(
+                PlanRequest(
+                    subject=self.repository.name,
+                    host=self.bench.host,
+                    environment=environments[cases[0].name],
+                    cases=cases,
+                    revisions=tuple(revision.commit for revision in revisions),
+                )
+            )
+            jobs += plan.jobs
+            stored += plan.stored
+        # One build serves all cases: the revisions of all plans in one order, anchors (not in the range) first.
+        order = {revision.commit: place for place, revision in enumerate(revisions)}
+        jobs.sort(key=lambda job: order.get(job.revision, -1))
+        return jobs, stored
+
+    def _measure_revision(
+        self, revision: Revision, cases: Sequence[Case], watcher: Watcher
+    ) -> Iterator[tuple[Report, int]]:
+        """Yield the report of each case, and how many executions it took."""
+        subject = self.repository.name
+        watcher.started(revision, cases[0])
+        try:
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+        except BuildFailure as failure:
+            for case in cases:
+                yield (
+                    failed_build(
+                        self.workload,
+                        case,
+                        bench=self.bench,
+                        subject=subject,
+                        revision=revision,
+                        message=failure.message,
+                        build=failure.build,
+                    ),
+                    0,
+                )
+            return
+        for case in cases:
+            watcher.started(revision, case)
+            executions = _Counter(watcher)
+            report = measure(
+                self.workload,
+                case,
+                tree,
+                bench=self.bench,
+                subject=subject,
+                revision=revision,
+                build=build,
+                samples=self.samples,
+                progress=executions,
+            )
+            yield report, executions.count
+
+
+class _Counter:
+    """Counts executions and passes each on."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.count = 0
+        self._watcher = watcher
+
+    def __call__(self) -> None:
+        self.count += 1
+        self._watcher.executed()

@@ -1,0 +1,1 @@
+"""The repository under test: its revisions, and what they build to."""

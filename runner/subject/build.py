@@ -1,0 +1,115 @@
+"""Build revisions, each once: a build is kept under a name made of the revision, the recipe and the tools."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.contract.report import Build, hash_of
+from runner.errors import FaultwatchError
+from runner.execute import execute
+from runner.process import BASE_VARIABLES
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+LOG_LIMIT = 60_000
+"""Characters kept of a build log: the end, where the errors are."""
+
+
+class BuildFailure(Exception):
+    """A revision does not build. Part of its history, not an accident of ours."""
+
+    def __init__(self, message: str, build: Build) -> None:
+        super().__init__(message)
+        self.message = message
+        self.build = build
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds revisions of one repository into a cache.
+
+    Attributes
+    ----------
+    cache
+        Folder that holds one folder a build.
+    tools
+        What compiles, by name and version. Another compiler makes another build.
+    """
+
+    cache: Path
+    tools: Mapping[str, str]
+
+    def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
+        """Return the folder in which a built revision lies, building it unless the cache has it.
+
+        Raises
+        ------
+        BuildFailure
+            Where the build command fails. Remembered too: the next call fails at once with the same log.
+        FaultwatchError
+            Where the checkout fails or the build tool is not installed: nothing that the revision is to blame for.
+        """
+        place = self.cache / self._key(repository, commit, workload)
+        record = place / "build.json"
+        if not record.exists():
+            self._make(repository, commit, workload, place)
+            cached = False
+        else:
+            cached = True
+        document = json.loads(record.read_text(encoding="utf-8"))
+        build = Build.model_validate(document["build"] | {"cached": cached})
+        if document["failure"]:
+            raise BuildFailure(document["failure"], build)
+        return place / "tree", build
+
+    def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
+        recipe = [repository.name, workload.definition, dict(self.tools)]
+        return f"{commit[:16]}-{hash_of(recipe)}"
+
+    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
+        partial = place.with_name(f"{place.name}.partial")
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir(parents=True)
+        tree = partial / "tree"
+        self._fill(repository, commit, workload, tree)
+        failure, build = _run_build(workload, tree)
+        record = {"build": build.model_dump(mode="json"), "failure": failure}
+        (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
+        if failure:
+            shutil.rmtree(tree)
+        partial.rename(place)
+
+    def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
+        if workload.build.directory == "workload":
+            shutil.copytree(workload.path.parent, tree, ignore=shutil.ignore_patterns("__pycache__", "*.o"))
+            return
+        worktree = tree.with_name("worktree")
+        with repository.checkout(commit, worktree):
+            # The worktree's administration stays behind: a build that asks git gets no answer, instead of ours.
+            shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
+
+
+def _git_link(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == ".git" and Path(folder, name).is_file()]
+
+
+def _run_build(workload: Workload, tree: Path) -> tuple[str, Build]:
+    """Run the build command; return why it failed (empty where it did not) and what it said."""
+    command = workload.build.command
+    if command is None:
+        return "", Build()
+    environment = {**BASE_VARIABLES, "HOME": str(tree), **workload.build.environment}
+    try:
+        done = execute(command, directory=tree, environment=environment, timeout=workload.build.timeout, merge=True)
+    except FileNotFoundError:
+        raise FaultwatchError(
+            f"{workload.path}: [build] command: {command[0]!r} is not installed and not in the checkout",
+            "install it, or correct the command",
+        ) from None
+    except PermissionError:
+        raise FaultwatchError(f"{workload.path}: [build] command: {command[0]!r} is not executable") from None
+    build = Build(command=command, seconds=done.seconds, log=done.output[-LOG_LIMIT:])
+    return (f"`{' '.join(command)}` {done.trouble}" if done.trouble else ""), build

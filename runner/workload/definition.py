@@ -1,0 +1,201 @@
+"""Read ``workload.toml``: strictly, so that a mistyped key is an error and not a silent default."""
+
+import difflib
+import hashlib
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from runner.contract.report import Name, Parameter, hash_of
+from runner.errors import FaultwatchError
+
+
+def _split(value: object) -> object:
+    """Accept a command as a list of arguments or as one string, split as a shell would, but never run by one."""
+    return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+
+def _not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
+    if not command:
+        raise ValueError("the command is empty")
+    return command
+
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
+
+Command = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_not_empty)]
+
+
+class Table(BaseModel):
+    """A table of the file. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class General(Table):
+    """``[workload]``: what it is called, and how long and how often it runs."""
+
+    name: Name
+    description: str = ""
+    timeout: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds after which one execution is ended and counts as failed."""
+    samples: int = Field(default=3, ge=1, le=1000)
+    """Executions that are measured, after one that warms the caches and is discarded."""
+
+
+class BuildRecipe(Table):
+    """``[build]``: how a revision becomes a program. Without it the command runs in the bare checkout."""
+
+    command: Command | None = None
+    directory: Literal["subject", "workload"] = "subject"
+    """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
+    timeout: float = Field(default=900.0, gt=0, le=86_400)
+    environment: dict[str, str] = Field(default_factory=dict)
+
+
+class RunRecipe(Table):
+    """``[run]``: what is executed, and in which state. ``{name}`` stands for a parameter of the matrix."""
+
+    command: Command
+    environment: dict[str, str] = Field(default_factory=dict)
+    output: Literal["json", "none"] = "none"
+    """``json``: the last line of standard output is an object with ``operations`` and ``seconds``."""
+    huge_pages: Literal["host", "never"] = "host"
+    """``never`` takes transparent huge pages away from the process, so that counts do not depend on free memory."""
+
+
+class Metrics(Table):
+    """``[metrics]``: perf events to count besides the standing ones."""
+
+    events: tuple[str, ...] = ()
+
+
+class Workload(Table):
+    """One workload as its file defines it."""
+
+    workload: General
+    run: RunRecipe
+    build: BuildRecipe = BuildRecipe()
+    matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
+    metrics: Metrics = Metrics()
+    path: Path = Field(default=Path(), exclude=True)
+    """The file it was read from."""
+
+    @property
+    def name(self) -> str:
+        """Name of the workload."""
+        return self.workload.name
+
+    @property
+    def definition(self) -> str:
+        """Hash of everything in the workload itself that can move a number.
+
+        The description and the number of samples are not part of it, and the matrix is not because each of its points
+        names a case of its own. The sources are, where the workload brings its own program.
+        """
+        document = self.model_dump(mode="json", exclude={"matrix": True, "workload": {"description", "samples"}})
+        if self.build.directory == "workload":
+            document["sources"] = _hashes(self.path.parent)
+        return hash_of(document)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Return the hash of each source file of a workload by its name; what explains the workload is left out."""
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.suffix not in {".md", ".toml", ".pyc"}
+    }
+
+
+def load_workload(path: Path) -> Workload:
+    """Read a workload from its file, or from the ``workload.toml`` in a folder.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the file is missing, is not TOML, or does not say what it must; names the file, the key and the mistake.
+    """
+    file = path / "workload.toml" if path.is_dir() else path
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FaultwatchError(f"{file}: no such workload file", "name a workload.toml or its folder") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FaultwatchError(f"{file}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
+    try:
+        workload = Workload.model_validate(document | {"path": file.resolve()})
+    except ValidationError as error:
+        raise FaultwatchError(f"{file}: {_first_mistake(error)}") from None
+    _check_placeholders(workload, file)
+    return workload
+
+
+def _first_mistake(error: ValidationError) -> str:
+    # A mistyped key also makes the right one missing: the typing mistake is the one worth telling.
+    mistake = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    where = mistake["loc"]
+    key = str(where[-1]) if where else ""
+    table = ".".join(str(part) for part in where[:-1])
+    place = f"[{table}] {key}" if table else key
+    if mistake["type"] == "extra_forbidden":
+        known = _keys_of(where[:-1])
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
+        return f"{place}: unknown key; {hint}"
+    if mistake["type"] == "missing":
+        return f"{place}: this key is required"
+    return f"{place}: {mistake['msg'].removeprefix('Value error, ')}"
+
+
+def _keys_of(table: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = Workload
+    for part in table:
+        annotation: Any = model.model_fields[str(part)].annotation
+        options = [annotation, *get_args(annotation)]
+        model = next(option for option in options if isinstance(option, type) and issubclass(option, BaseModel))
+    return [name for name in model.model_fields if name != "path"]
+
+
+def _check_placeholders(workload: Workload, file: Path) -> None:
+    """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
+    point = {name: values[0] for name, values in workload.matrix.items() if values}
+    empty = [name for name, values in workload.matrix.items() if not values]
+    if empty:
+        raise FaultwatchError(f"{file}: [matrix] {empty[0]}: no values")
+    for text in (*workload.run.command, *workload.run.environment.values()):
+        fill(text, point, where=str(file))
+
+
+def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
+    """Put the values of parameters in place of ``{name}``; ``{{`` and ``}}`` stand for braces.
+
+    Raises
+    ------
+    FaultwatchError
+        Where a name has no value.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match[0] in {"{{", "}}"}:
+            return match[0][0]
+        if match[1] is None:
+            raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
+        if match[1] not in parameters:
+            known = ", ".join(sorted(parameters)) or "none"
+            raise FaultwatchError(
+                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have", f"it has: {known}"
+            )
+        return _plain(parameters[match[1]])
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def _plain(value: Parameter) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

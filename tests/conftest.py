@@ -1,0 +1,49 @@
+"""Fixtures that several rooms share."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """Run git in a fresh repository with an identity and fixed dates."""
+    folder = tmp_path / "subject"
+    folder.mkdir()
+
+    def run(*arguments: str) -> str:
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Author",
+            "GIT_AUTHOR_EMAIL": "author@example.invalid",
+            "GIT_COMMITTER_NAME": "Author",
+            "GIT_COMMITTER_EMAIL": "author@example.invalid",
+        }
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, env=environment
+        )
+        return done.stdout.strip()
+
+    run("init", "--quiet", "--initial-branch=main")
+    return run
+
+
+@pytest.fixture
+def commit(git: Git, tmp_path: Path) -> Callable[..., str]:
+    """Write files into the repository and commit them; return the hash."""
+
+    def make(title: str, **files: str) -> str:
+        for name, text in files.items():
+            file = tmp_path / "subject" / name.replace("__", ".")
+            file.write_text(text, encoding="utf-8")
+        git("add", "--all")
+        git("commit", "--quiet", "--allow-empty", "--message", title)
+        return git("rev-parse", "HEAD")
+
+    return make

@@ -1,0 +1,84 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.errors import FaultwatchError
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import open_repository
+from runner.workload import Workload
+
+Run = Callable[..., str]
+
+
+def workload(command: str, **build: object) -> Workload:
+    return Workload.model_validate(
+        {"workload": {"name": "w"}, "build": {"command": command, **build}, "run": {"command": "./program"}}
+    )
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    return Builder(tmp_path / "builds", {"compiler.cc": "cc 1"})
+
+
+def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    recipe = workload("sh -c 'cp source program; echo built'")
+    tree, first = builder.build(repository, head, recipe)
+    assert (tree / "program").read_text() == "1"
+    assert not (tree / ".git").exists()
+    assert (first.cached, first.log) == (False, "built\n")
+    again, second = builder.build(repository, head, recipe)
+    assert (again, second.cached) == (tree, True)
+    other, third = builder.build(repository, head, workload("sh -c 'cp source program; echo otherwise'"))
+    assert other != tree
+    assert not third.cached
+
+
+def test_another_compiler_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tree, _ = builder.build(repository, head, workload("true"))
+    newer = Builder(builder.cache, {"compiler.cc": "cc 2"})
+    assert newer.build(repository, head, workload("true"))[0] != tree
+
+
+def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("Broken", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    recipe = workload("sh -c 'echo no such thing >&2; echo x >>../count; exit 2'")
+    for cached in (False, True):
+        with pytest.raises(BuildFailure, match="ended with exit code 2") as caught:
+            builder.build(repository, head, recipe)
+        assert caught.value.build.log == "no such thing\n"
+        assert caught.value.build.cached is cached
+
+
+def test_a_build_that_hangs_is_a_failure(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("Slow", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=r"did not finish within 0\.3 s"):
+        builder.build(repository, head, workload("sleep 60", timeout=0.3))
+
+
+def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
+        builder.build(repository, head, workload("no-such-make all"))
+    assert not [entry for entry in builder.cache.iterdir() if not entry.name.endswith(".partial")]
+
+
+def test_an_interrupted_build_is_made_again(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tree, _ = builder.build(repository, head, workload("cp source program"))
+    place = tree.parent
+    place.rename(place.with_name(f"{place.name}.partial"))
+    again, build = builder.build(repository, head, workload("cp source program"))
+    assert (again / "program").exists()
+    assert not build.cached

@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import FaultwatchError
+from runner.workload import cases, load_workload
+from runner.workload.definition import fill
+
+GOOD = """
+[workload]
+name = "copy"
+[build]
+command = "make -j2 'a target'"
+[run]
+command = ["./copy", "--mib", "{mib}"]
+[matrix]
+mib = [1, 64]
+mode = ["fresh", "reused"]
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def make(text: str) -> Path:
+        file = tmp_path / "workload.toml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return make
+
+
+def test_reads_a_file_or_its_folder(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    file = write(GOOD)
+    workload = load_workload(file)
+    assert workload.build.command == ("make", "-j2", "a target")
+    assert load_workload(tmp_path).definition == workload.definition
+
+
+def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-untyped-def]
+    names = [case.name for case in cases(load_workload(write(GOOD)))]
+    assert names == [
+        "copy[mib=1,mode=fresh]",
+        "copy[mib=1,mode=reused]",
+        "copy[mib=64,mode=fresh]",
+        "copy[mib=64,mode=reused]",
+    ]
+
+
+def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def]
+    workload = load_workload(write(GOOD))
+    assert [case.name for case in cases(workload, ["mib=64", "mode=fresh"])] == ["copy[mib=64,mode=fresh]"]
+    with pytest.raises(FaultwatchError, match="mib has no value '2'"):
+        cases(workload, ["mib=2"])
+    with pytest.raises(FaultwatchError, match="no parameter 'size'"):
+        cases(workload, ["size=2"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name = "copy"', 'name = "copy"\ntimeot = 3', r"\[workload\] timeot: unknown key; did you mean 'timeout'"),
+        ("[run]", "[rum]", "rum: unknown key; did you mean 'run'"),
+        ('name = "copy"', "", r"\[workload\] name: this key is required"),
+        ("{mib}", "{size}", r"uses the parameter 'size', which the matrix does not have \(it has: mib, mode\)"),
+        ("{mib}", "{mib", "a single '{'"),
+        ("[1, 64]", "[]", r"\[matrix\] mib: no values"),
+        ("make -j2 'a target'", "", r"\[build\] command: the command is empty"),
+        ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
+        ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
+        ("[matrix]", "[matrix", "not valid TOML"),
+        ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(old: str, new: str, said: str, write) -> None:  # type: ignore[no-untyped-def]
+    file = write(GOOD.replace(old, new))
+    with pytest.raises(FaultwatchError, match=said) as caught:
+        load_workload(file)
+    assert str(file) in caught.value.what
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError, match="no such workload file"):
+        load_workload(tmp_path)
+
+
+def test_the_definition_is_what_can_move_a_number(write) -> None:  # type: ignore[no-untyped-def]
+    def definition(text: str) -> str:
+        return load_workload(write(text)).definition
+
+    base = definition(GOOD)
+    assert definition(GOOD.replace("[1, 64]", "[1, 64, 128]")) == base
+    assert definition(GOOD.replace('name = "copy"', 'name = "copy"\ndescription = "x"\nsamples = 9')) == base
+    assert definition(GOOD.replace("make -j2", "make -j4")) != base
+    assert definition(GOOD.replace("--mib", "--size")) != base
+
+
+def test_the_definition_covers_sources_that_the_workload_brings(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    text = GOOD.replace("[build]", '[build]\ndirectory = "workload"')
+    (tmp_path / "copy.c").write_text("one")
+    before = load_workload(write(text)).definition
+    (tmp_path / "README.md").write_text("explains")
+    assert load_workload(write(text)).definition == before
+    (tmp_path / "copy.c").write_text("two")
+    assert load_workload(write(text)).definition != before
+
+
+@given(st.text(), st.text())
+def test_filling_is_literal(text: str, value: str) -> None:
+    quoted = text.replace("{", "{{").replace("}", "}}")
+    assert fill(quoted + "{x}", {"x": value}) == text + value
