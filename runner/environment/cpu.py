@@ -14,11 +14,11 @@ def knobs(tree: Tree) -> Knobs:
     """Return the knobs of the processors and of the memory nodes."""
     return {
         **_model(tree),
-        "cpu.online": _count(tree.text(f"{_CPU}/online")),
+        "cpu.online": online(tree),
         # How many, not which: a container may be given others each time, and allocators ask for the number.
         "cpu.allowed": _count(_of_this_process(tree, "Cpus_allowed_list")),
         "cpu.smt": tree.text(f"{_CPU}/smt/control"),
-        "cpu.governor": _governors(tree),
+        "cpu.governor": governors(tree),
         "cpu.turbo": turbo(tree),
         "numa.nodes": tree.text(f"{_NODE}/online"),
         "numa.allowed": _of_this_process(tree, "Mems_allowed_list"),
@@ -37,7 +37,12 @@ def turbo(tree: Tree) -> str | None:
     return {"0": "off", "1": "on"}.get(allowed or "")
 
 
-def _governors(tree: Tree) -> str | None:
+def online(tree: Tree) -> str | None:
+    """Return how many processors are in use."""
+    return _count(tree.text(f"{_CPU}/online"))
+
+
+def governors(tree: Tree) -> str | None:
     """Return the governors in use, each once: which processor has which is a matter of the moment."""
     policies = tree.names(f"{_CPU}/cpufreq", "policy*")
     governors = {tree.text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}

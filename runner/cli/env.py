@@ -1,0 +1,89 @@
+"""``faultwatch env``: the environment that holds here, and what differs between two."""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from runner.contract.report import Environment
+
+
+@click.command("env", short_help="The environment that holds here, or what differs between two.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs; --diff reads it.")
+@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Compare two files: of `env --json`, or saved reports.")
+def command(as_json: bool, diff: tuple[str, str] | None) -> None:
+    """Print every knob of this host that can move a fault count.
+
+    With --diff, print what differs between two saved environments. Exit code 0: nothing; 1: something.
+    """
+    if diff:
+        _compare(*diff, as_json=as_json)
+        return
+    environment = _here()
+    if as_json:
+        click.echo(json.dumps({"hash": environment.hash, "knobs": environment.knobs}, indent=2, ensure_ascii=False))
+        return
+    _table(("Knob", "Value"), list(environment.knobs.items()))
+    click.echo(f"\nEnvironment {environment.hash}")
+
+
+def _here() -> "Environment":
+    """Return the environment of a process that is measured with no settings of its own."""
+    from runner.doctor import counting_scope
+    from runner.environment import capture
+    from runner.errors import FaultwatchError
+    from runner.process import ProcessState
+    from runner.settings import load_settings
+
+    extra = ProcessState().knobs()
+    with contextlib.suppress(FaultwatchError):  # where nothing can be counted, `faultwatch doctor` says why
+        extra["counting.scope"] = counting_scope()
+    return capture(variables={}, work_directory=load_settings().builds, extra=extra)
+
+
+def _compare(before: str, after: str, *, as_json: bool) -> None:
+    from runner.environment import difference
+
+    found = difference(_load(before), _load(after))
+    if as_json:
+        click.echo(json.dumps([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in found], indent=2))
+    elif found:
+        _table(("Knob", before, after), [(name, old or "–", new or "–") for name, old, new in found])
+    else:
+        click.echo("No difference.")
+    sys.exit(1 if found else 0)
+
+
+def _load(name: str) -> "Environment":
+    """Read an environment from what ``env --json`` printed, or from a report."""
+    from pydantic import ValidationError
+
+    from runner.contract.report import Environment
+    from runner.errors import FaultwatchError
+
+    try:
+        document = json.loads(Path(name).read_text(encoding="utf-8"))
+        return Environment(knobs=document.get("environment", document)["knobs"])
+    except OSError as error:
+        raise FaultwatchError(f"{name}: {error.strerror}", "name two files that `faultwatch env --json` made") from None
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
+        raise FaultwatchError(
+            f"{name}: holds no environment", "name files that `faultwatch env --json` made, or saved reports"
+        ) from None
+
+
+def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for title in titles:
+        table.add_column(escape(title), overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console(highlight=False).print(table)

@@ -1,0 +1,72 @@
+"""The machine as the doctor sees it: files below a root, and the few things that must be tried out."""
+
+import ctypes
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.environment import compilers
+from runner.environment.tree import Tree
+from runner.execute import execute
+from runner.process import BASE_VARIABLES, PR_SET_THP_DISABLE, can_fix_layout
+
+PR_GET_THP_DISABLE = 42
+NOT_FOUND = 127
+"""Exit status of a program that is not there, as shells have it."""
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Exit status of a program, and all that it printed."""
+
+    status: int
+    text: str
+
+
+def run(command: Sequence[str]) -> Answer:
+    """Run a program as measured programs are run: with the runner's own variables and search path."""
+    environment = {**BASE_VARIABLES, "PYTHONHASHSEED": "0"}
+    try:
+        done = execute(
+            command, directory=Path(tempfile.gettempdir()), environment=environment, timeout=_PATIENCE, merge=True
+        )
+    except FileNotFoundError:
+        return Answer(NOT_FOUND, "")
+    except PermissionError as error:
+        return Answer(NOT_FOUND - 1, str(error))
+    return Answer(-1 if done.status is None else done.status, done.output or done.trouble)
+
+
+def can_refuse_huge_pages() -> bool:
+    """Whether this process may do without transparent huge pages; tried out, and taken back."""
+    libc = ctypes.CDLL(None)
+    before = libc.prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0)
+    if before == -1 or libc.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == -1:
+        return False
+    libc.prctl(PR_SET_THP_DISABLE, before & 1, 0, 0, 0)
+    return True
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Return the free space where a folder is or would be made; ``None`` where nothing can be written there."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the checks ask. The defaults are this machine; a test replaces what it needs."""
+
+    tree: Tree = field(default_factory=Tree)
+    home: Path = Path("/")
+    """Where builds and results are kept."""
+    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    run: Callable[[Sequence[str]], Answer] = run
+    version: Callable[[str], str | None] = compilers.version
+    can_fix_layout: Callable[[], bool] = can_fix_layout
+    can_refuse_huge_pages: Callable[[], bool] = can_refuse_huge_pages
+    free_bytes: Callable[[Path], int | None] = free_bytes
