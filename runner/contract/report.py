@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, model_validator
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -17,7 +17,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
 CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
 """Text that a program or a repository produced. Untrusted: escaped wherever it is shown."""
-Parameter = str | int | float | bool
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
+"""A time with its zone, at which a repository or a clock can honestly be."""
+Parameter = str | int | FiniteFloat | bool
 
 
 class Strict(BaseModel):
@@ -69,7 +71,7 @@ class Revision(Strict):
     commit: CommitHash
     parents: tuple[CommitHash, ...] = ()
     author: Annotated[str, StringConstraints(max_length=500)] = ""
-    committed_at: datetime
+    committed_at: Moment
     title: Annotated[str, StringConstraints(max_length=2000)] = ""
     """First line of the commit message."""
 
@@ -167,8 +169,8 @@ class Report(Strict):
     runner_version: Annotated[str, StringConstraints(max_length=100)]
     command: tuple[str, ...] = ()
     """What was executed, relative to the build's directory."""
-    started_at: datetime
-    finished_at: datetime
+    started_at: Moment
+    finished_at: Moment
     outcome: Outcome
     samples: tuple[Sample, ...] = Field(default=(), max_length=10_000)
     build: Build | None = None
@@ -180,9 +182,6 @@ class Report(Strict):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
-        for moment in (self.started_at, self.finished_at):
-            if moment.tzinfo is None:
-                raise ValueError("times need a time zone")
         return self
 
     @property

@@ -1,0 +1,53 @@
+"""What a run's samples come down to: one level for each metric. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from runner.contract import Reading, Status
+from service.views import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One metric of one run."""
+
+    status: Status
+    value: Number | None
+    samples: tuple[Number, ...]
+
+    @property
+    def low(self) -> Number | None:
+        """The smallest sample."""
+        return min(self.samples, default=None)
+
+    @property
+    def high(self) -> Number | None:
+        """The largest sample."""
+        return max(self.samples, default=None)
+
+
+def level(readings: Sequence[Reading]) -> Level:
+    """Summarise the readings of one metric over the samples of a run."""
+    samples = tuple(reading.value for reading in readings if reading.value is not None)
+    return Level(_status([reading.status for reading in readings]), median(samples), samples)
+
+
+def median(values: Sequence[Number]) -> Number | None:
+    """Return the median, exact where the values are whole numbers and it is one too; None of nothing."""
+    if not values:
+        return None
+    low, high = median_low(values), -median_low([-value for value in values])
+    if low == high:
+        return low
+    total = low + high
+    return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
+
+
+def _status(statuses: Sequence[Status]) -> Status:
+    """Return how the level came about: an estimate in it makes it one; without any value, the first reason why."""
+    if Status.MULTIPLEXED in statuses:
+        return Status.MULTIPLEXED
+    return Status.COUNTED if Status.COUNTED in statuses else statuses[0]

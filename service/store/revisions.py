@@ -1,0 +1,88 @@
+"""The commits of a subject, in the order of its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from runner import contract
+from service.store import known
+from service.store.models import Revision, Series, Subject
+from service.topology import Commit, in_history_order
+
+
+def add(session: Session, subject: Subject, revisions: Iterable[contract.Revision]) -> None:
+    """Store the commits that are new, and put all commits of the subject in order again."""
+    stored = {row.commit: row for row in in_order(session, subject)}
+    changed = False
+    for revision in revisions:
+        row = stored.get(revision.commit)
+        if row is None:
+            row = stored[revision.commit] = _row(subject, revision)
+            session.add(row)
+            changed = True
+        elif revision.parents and not row.parents:  # first seen in a clone that was cut off there
+            row.parents = list(revision.parents)
+            changed = True
+    if changed:
+        _put_in_order(session, subject, list(stored.values()))
+
+
+def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
+    """Return the commits of a subject, oldest first."""
+    return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
+
+
+def find(session: Session, subject: Subject, commit: str) -> Revision | None:
+    """Return one commit of a subject, if it is stored."""
+    return session.scalar(select(Revision).where(Revision.subject_id == subject.id, Revision.commit == commit))
+
+
+def listed(session: Session, subject: str) -> contract.RevisionList | None:
+    """Return the commits of a subject as they were sent, oldest first; None where there is no such subject."""
+    row = known.find_subject(session, subject)
+    if row is None:
+        return None
+    return contract.RevisionList(
+        revisions=tuple(
+            contract.Revision(
+                commit=revision.commit,
+                parents=tuple(revision.parents),
+                author=revision.author,
+                committed_at=revision.committed_at,
+                title=revision.title,
+            )
+            for revision in in_order(session, row)
+        )
+    )
+
+
+def _row(subject: Subject, revision: contract.Revision) -> Revision:
+    return Revision(
+        subject_id=subject.id,
+        commit=revision.commit,
+        parents=list(revision.parents),
+        author=revision.author,
+        committed_at=revision.committed_at,
+        title=revision.title,
+        position=-1,
+    )
+
+
+def _put_in_order(session: Session, subject: Subject, rows: Sequence[Revision]) -> None:
+    """Give each commit its position. Where one that had a position moves, its series have to be judged again."""
+    order = in_history_order(Commit(row.commit, tuple(row.parents), row.committed_at) for row in rows)
+    positions = {commit: position for position, commit in enumerate(order)}
+    moved = any(row.position not in {-1, positions[row.commit]} for row in rows)
+    for row in rows:
+        row.position = positions[row.commit]
+    session.flush()
+    if moved:
+        session.execute(
+            update(Series)
+            .where(Series.subject_id == subject.id)
+            .values(version=Series.version + 1)
+            .execution_options(synchronize_session=False)
+        )

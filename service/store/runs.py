@@ -1,0 +1,177 @@
+"""Runs: stored once, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session, contains_eager, undefer
+
+from runner import contract
+from runner.contract import Outcome
+from service.levels import level
+from service.store import known, revisions
+from service.store.models import Case, Point, Revision, Run, Series, Subject
+from service.views import FailureSummary, RunPage, RunSummary
+
+
+class RunExistsError(Exception):
+    """Another report has this id already, and a run never changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs are asked for; None asks for all."""
+
+    subject: str | None = None
+    case: str | None = None
+    revision: str | None = None
+    outcome: Outcome | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the joined tables."""
+        asked = (
+            (Subject.name, self.subject),
+            (Case.name, self.case),
+            (Revision.commit, self.revision),
+            (Run.outcome, self.outcome),
+        )
+        return [column == value for column, value in asked if value is not None]
+
+
+def ingest(session: Session, report: contract.Report) -> bool:
+    """Store a report with its points; False where this very report is stored already.
+
+    Raises
+    ------
+    RunExistsError
+        Where another report has the id.
+    """
+    document = json.dumps(report.model_dump(mode="json"), sort_keys=True, ensure_ascii=False).encode()
+    digest = hashlib.sha256(document).hexdigest()
+    stored = session.scalar(select(Run.digest).where(Run.id == report.run_id))
+    if stored == digest:
+        return False
+    if stored is not None:
+        raise RunExistsError
+    _add(session, report, digest, zlib.compress(document))
+    return True
+
+
+def report(session: Session, run_id: UUID) -> contract.Report | None:
+    """Return a run as it was reported, if there is one with this id."""
+    run = session.get(Run, run_id, options=[undefer(Run.report)])
+    return None if run is None else contract.Report.model_validate_json(zlib.decompress(run.report))
+
+
+def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage:
+    """Return a page of the runs asked for, the newest first."""
+    joined = (
+        select(Run)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .join(Run.environment)
+        .where(*asked.conditions())
+    )
+    total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
+    rows = session.scalars(
+        joined.options(
+            contains_eager(Run.subject),
+            contains_eager(Run.revision),
+            contains_eager(Run.case),
+            contains_eager(Run.host),
+            contains_eager(Run.environment),
+        )
+        .order_by(Run.started_at.desc(), Run.id)
+        .limit(limit)
+        .offset(offset)
+    )
+    return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
+
+
+def _add(session: Session, report: contract.Report, digest: str, document: bytes) -> None:
+    subject = known.subject(session, report.subject)
+    revisions.add(session, subject, [report.revision])
+    revision = revisions.find(session, subject, report.revision.commit)
+    assert revision is not None
+    run = Run(
+        id=report.run_id,
+        subject_id=subject.id,
+        revision_id=revision.id,
+        case_id=known.case(session, report.case).id,
+        host_id=known.host(session, report.host.name).id,
+        environment_id=known.environment(session, report.environment).id,
+        outcome=report.outcome,
+        failure_stage=report.failure and report.failure.stage,
+        failure_message=report.failure and report.failure.message,
+        started_at=report.started_at,
+        finished_at=report.finished_at,
+        digest=digest,
+        report=document,
+    )
+    session.add(run)
+    session.flush()
+    for metric in report.metrics:
+        _add_point(session, run, metric, report.readings(metric))
+
+
+def _add_point(session: Session, run: Run, metric: str, readings: tuple[contract.Reading, ...]) -> None:
+    summary = level(readings)
+    session.add(
+        Point(
+            series_id=_series_id(session, run, metric),
+            run_id=run.id,
+            status=summary.status,
+            value=summary.value,
+            low=summary.low,
+            high=summary.high,
+            n=len(summary.samples),
+            samples=list(summary.samples),
+        )
+    )
+
+
+def _series_id(session: Session, run: Run, metric: str) -> int:
+    """Return the series of a run's metric, which goes up a version by the point it gets."""
+    place: dict[str, Any] = {
+        "subject_id": run.subject_id,
+        "host_id": run.host_id,
+        "case_id": run.case_id,
+        "metric": metric,
+    }
+    series = session.scalar(select(Series).filter_by(**place))
+    if series is None:
+        series = Series(**place, version=0)
+        session.add(series)
+        session.flush()
+    session.execute(update(Series).where(Series.id == series.id).values(version=Series.version + 1))
+    return series.id
+
+
+def _summary(run: Run) -> RunSummary:
+    failure = None
+    if run.failure_stage is not None:
+        failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")
+    return RunSummary(
+        run_id=run.id,
+        subject=run.subject.name,
+        host=run.host.name,
+        case=run.case.name,
+        workload=run.case.workload,
+        revision=run.revision.commit,
+        title=run.revision.title,
+        environment=run.environment.hash,
+        outcome=run.outcome,
+        failure=failure,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
