@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,8 @@ class Spool:
             partial.rename(file)
             _sync_folder(self.folder)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             raise FaultwatchError(
                 f"the result cannot be kept in {self.folder}: {error.strerror}",
                 "free space there, or set FAULTWATCH_HOME",

@@ -120,7 +120,7 @@ def workbench(settings: Settings, assignments: Iterable[str] = ()) -> Workbench:
     tools = {
         name: value
         for name, value in environment(ProcessState()).knobs.items()
-        if name.startswith("compiler.") or name == "libc.version"
+        if name.startswith("compiler.") or name == "libc"
     }
     return Workbench(
         Bench(Host(name=settings.host), environment, variables), Builder(settings.builds, tools), variables
