@@ -1,6 +1,5 @@
 """``faultwatch env``: the environment that holds here, and what differs between two."""
 
-import contextlib
 import json
 import sys
 from pathlib import Path
@@ -14,8 +13,11 @@ if TYPE_CHECKING:
 
 @click.command("env", short_help="The environment that holds here, or what differs between two.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs; --diff reads it.")
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="As `measure` and `history` take it. Repeatable."
+)
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Compare two files: of `env --json`, or saved reports.")
-def command(as_json: bool, diff: tuple[str, str] | None) -> None:
+def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | None) -> None:
     """Print every knob of this host that can move a fault count.
 
     With --diff, print what differs between two saved environments. Exit code 0: nothing; 1: something.
@@ -23,7 +25,7 @@ def command(as_json: bool, diff: tuple[str, str] | None) -> None:
     if diff:
         _compare(*diff, as_json=as_json)
         return
-    environment = _here()
+    environment = _here(variables)
     if as_json:
         click.echo(json.dumps({"hash": environment.hash, "knobs": environment.knobs}, indent=2, ensure_ascii=False))
         return
@@ -31,18 +33,14 @@ def command(as_json: bool, diff: tuple[str, str] | None) -> None:
     click.echo(f"\nEnvironment {environment.hash}")
 
 
-def _here() -> "Environment":
-    """Return the environment of a process that is measured with no settings of its own."""
-    from runner.doctor import counting_scope
-    from runner.environment import capture
-    from runner.errors import FaultwatchError
+def _here(assignments: tuple[str, ...]) -> "Environment":
+    """Return the environment that a run would carry if its workload set nothing of its own."""
+    from runner.cli.common import workbench
     from runner.process import ProcessState
     from runner.settings import load_settings
 
-    extra = ProcessState().knobs()
-    with contextlib.suppress(FaultwatchError):  # where nothing can be counted, `faultwatch doctor` says why
-        extra["counting.scope"] = counting_scope()
-    return capture(variables={}, work_directory=load_settings().builds, extra=extra)
+    bench = workbench(load_settings(), assignments).bench
+    return bench.capture(ProcessState(variables=bench.variables))
 
 
 def _compare(before: str, after: str, *, as_json: bool) -> None:

@@ -88,5 +88,10 @@ def _trouble(host: Host, answer: Answer) -> Counting:
             remedy="in a container: docker run --cap-add PERFMON, and where that is not enough "
             "--security-opt seccomp=unconfined",
         )
+    if "<not supported>" in answer.text:
+        return Counting(
+            what="the kernel of this host does not count page faults",
+            remedy="measure outside of this sandbox: gVisor, for one, has no performance events",
+        )
     said = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return Counting(what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true")

@@ -15,9 +15,11 @@ from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
 from runner.environment.tree import Knobs, Tree
+from runner.process import BASE_VARIABLES
 
 __all__ = ["capture", "difference"]
 
+_LONGEST_NAME = 100
 _LONGEST = 4000
 """Characters that the contract allows in a value; of a longer one the start and its hash are kept."""
 
@@ -35,8 +37,8 @@ def capture(
     Parameters
     ----------
     variables
-        What the measured process gets besides the runner's own fixed environment variables; each becomes a knob
-        ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision (a
+        The environment variables of the measured process. Each that is not one of the runner's own fixed ones becomes
+        a knob ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision (a
         worktree, a build directory) do not belong in them: each revision would have an environment of its own.
     build_tools
         The tools that build it: role → command. Without it the usual compilers are asked.
@@ -56,7 +58,7 @@ def capture(
         **(filesystem.knobs(tree, work_directory.resolve()) if work_directory else {}),
         **allocator.knobs(tree, variables),
         **compilers.knobs(build_tools),
-        **{f"variable.{name}": without_secret(name, value) for name, value in variables.items()},
+        **_variables(variables),
         **(extra or {}),
     }
     return Environment(knobs={name: _short(value) for name, value in sorted(knobs.items()) if value is not None})
@@ -66,6 +68,14 @@ def difference(before: Environment, after: Environment) -> list[tuple[str, str |
     """Return the knobs that differ, by name, with the value on either side; ``None`` where one side lacks the knob."""
     old, new = before.knobs, after.knobs
     return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
+
+
+def _variables(variables: Mapping[str, str]) -> Knobs:
+    return {
+        f"variable.{name[:_LONGEST_NAME]}": without_secret(name, value)
+        for name, value in variables.items()
+        if BASE_VARIABLES.get(name) != value
+    }
 
 
 def _short(value: str) -> str:

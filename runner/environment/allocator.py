@@ -17,7 +17,7 @@ def knobs(tree: Tree, variables: Mapping[str, str]) -> Knobs:
     library = _mapped_libc(tree)
     libc = _libc_name(library) if library else None
     return {
-        "libc": f"{libc} ({library.name}, sha256 {libraries.fingerprint(library)})" if library else None,
+        "libc.version": f"{libc} ({library.name}, sha256 {libraries.fingerprint(library)})" if library else None,
         "allocator": _allocator(tree, variables, libc or "the C library's"),
     }
 
