@@ -173,5 +173,3 @@ def _summary(run: Run) -> RunSummary:
         started_at=run.started_at,
         finished_at=run.finished_at,
     )
-
-

@@ -1,0 +1,59 @@
+"""The drifts that were found, as the API and the pages ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from service.store.models import Case, Drift, Series, Subject
+from service.views import Cause, DriftList
+from service.views import Drift as DriftView
+
+
+@dataclass(frozen=True, slots=True)
+class DriftFilter:
+    """Which drifts are asked for; None asks for all."""
+
+    subject: str | None = None
+    metric: str | None = None
+    cause: Cause | None = None
+    case: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the joined tables."""
+        asked = (
+            (Subject.name, self.subject),
+            (Series.metric, self.metric),
+            (Drift.cause, self.cause),
+            (Case.name, self.case),
+        )
+        return [column == value for column, value in asked if value is not None]
+
+
+def listed(session: Session, asked: DriftFilter, limit: int, offset: int = 0) -> DriftList:
+    """Return the drifts asked for: those of the newest commits first."""
+    joined = (
+        select(Drift)
+        .join(Series, Drift.series_id == Series.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(*asked.conditions())
+    )
+    total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
+    order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
+    rows = session.scalars(joined.order_by(*order).limit(limit).offset(offset))
+    return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
+
+
+def find(session: Session, identity: str) -> DriftView | None:
+    """Return one drift, if it is still found."""
+    row = session.get(Drift, identity)
+    return None if row is None else DriftView.model_validate(row.document)
+
+
+def of_series(session: Session, series_id: int) -> list[DriftView]:
+    """Return the drifts of one series, in the order of the history."""
+    rows = session.scalars(select(Drift).where(Drift.series_id == series_id).order_by(Drift.position, Drift.id))
+    return [DriftView.model_validate(row.document) for row in rows]

@@ -1,0 +1,96 @@
+"""Keeps the stored drifts in step with the points."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from runner.contract import CATALOGUE
+from service import judge, verdict, views
+from service.judge import Shift
+from service.store import points, series
+from service.store.database import Database
+from service.store.models import Drift, Revision, Series
+
+log = logging.getLogger(__name__)
+
+_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+_NEAREST = 5
+"""Runs on each side of a drift that companions are taken from: noisy metrics are not told from one run."""
+
+
+def refresh(database: Database) -> None:
+    """Judge every series that changed since it was judged.
+
+    Judging can take long, so it happens outside of the write lock. Where a series has changed meanwhile, what was
+    found is dropped and looked for again.
+    """
+    given_up: set[int] = set()
+    while stale := _stale(database) - given_up:
+        for series_id in sorted(stale):
+            try:
+                _refresh(database, series_id)
+            except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+                # A series that cannot be judged must not keep runs from being stored. It stays to be judged.
+                log.exception("series %d could not be judged", series_id)
+                given_up.add(series_id)
+
+
+def _stale(database: Database) -> set[int]:
+    with database.reading() as session:
+        changed = select(Series.id).where(Series.version != Series.judged_version, Series.metric.in_(_JUDGED))
+        return set(session.scalars(changed))
+
+
+def _refresh(database: Database, series_id: int) -> None:
+    with database.reading() as session:
+        row = series.find(session, series_id)
+        assert row is not None
+        version, found = row.version, _judge(session, row)
+    with database.writing() as session:
+        unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
+        if session.scalar(unchanged) is None:
+            return
+        session.execute(delete(Drift).where(Drift.series_id == series_id))
+        session.add_all(found)
+        session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
+
+
+def _judge(session: Session, row: Series) -> list[Drift]:
+    head = series.head(row)
+    shifts = judge.find_shifts(points.arrange(points.of_series(session, row.id)), head.kind)
+    identities = verdict.identify(row.id, shifts)
+    return [_drift(session, row, head, *named) for named in zip(identities, shifts, strict=True)]
+
+
+def _drift(session: Session, row: Series, head: views.SeriesHead, identity: str, shift: Shift) -> Drift:
+    told = verdict.tell(identity, head, shift, _context(session, row, shift))
+    return Drift(
+        id=identity,
+        series_id=row.id,
+        cause=told.cause,
+        committed_at=told.committed_at,
+        position=shift.after.position,
+        document=told.model_dump(mode="json"),
+    )
+
+
+def _context(session: Session, row: Series, shift: Shift) -> verdict.Context:
+    of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
+    blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
+    between = (Revision.position > shift.after_position, Revision.position <= shift.up_to_position)
+    return verdict.Context(
+        title=blamed.title,
+        author=blamed.author,
+        committed_at=blamed.committed_at,
+        candidates=[
+            views.Candidate(commit=revision.commit, title=revision.title, author=revision.author)
+            for revision in session.scalars(of_subject.where(*between).order_by(Revision.position))
+        ],
+        knobs_before=points.knobs(session, shift.before.environment),
+        knobs_after=points.knobs(session, shift.after.environment),
+        levels_before=points.levels(session, [point.run_id for point in shift.old[-_NEAREST:]]),
+        levels_after=points.levels(session, [point.run_id for point in shift.new[:_NEAREST]]),
+    )

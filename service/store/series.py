@@ -1,0 +1,168 @@
+"""Series: listed, and one with everything that its page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session, contains_eager
+
+from runner.contract import Outcome, metric
+from service import views
+from service.cause import knob_changes
+from service.store import drifts, points
+from service.store.models import Case, Host, Point, Revision, Run, Series, Subject
+from service.trend import Points
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesFilter:
+    """Which series are asked for; None asks for all."""
+
+    subject: str | None = None
+    case: str | None = None
+    metric: str | None = None
+    host: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the joined tables."""
+        asked = (
+            (Subject.name, self.subject),
+            (Case.name, self.case),
+            (Series.metric, self.metric),
+            (Host.name, self.host),
+        )
+        return [column == value for column, value in asked if value is not None]
+
+
+_JOINED = (
+    select(Series)
+    .join(Series.subject)
+    .join(Series.case)
+    .join(Series.host)
+    .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
+)
+
+
+def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset: int = 0) -> views.SeriesPage:
+    """Return the series asked for, by subject, host, case and metric; all of them where there is no limit."""
+    wanted = _JOINED.where(*asked.conditions())
+    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Series.id).subquery())) or 0
+    order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
+    rows = session.scalars(wanted.order_by(*order).limit(limit).offset(offset)).all()
+    ids = [row.id for row in rows]
+    counts, latest = _counts(session, ids), _latest(session, ids)
+    items = [
+        views.SeriesSummary(**head(row).model_dump(), n_points=counts.get(row.id, 0), latest=latest.get(row.id))
+        for row in rows
+    ]
+    return views.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
+
+
+def find(session: Session, series_id: int) -> Series | None:
+    """Return the series with this id, with its subject, case and host."""
+    return session.scalar(_JOINED.where(Series.id == series_id))
+
+
+def head(row: Series) -> views.SeriesHead:
+    """Say what a series is a series of."""
+    entry = metric(row.metric)
+    return views.SeriesHead(
+        id=row.id,
+        subject=row.subject.name,
+        host=row.host.name,
+        case=row.case.name,
+        workload=row.case.workload,
+        definition=row.case.definition,
+        parameters=row.case.parameters,
+        metric=row.metric,
+        title=entry.title,
+        unit=entry.unit,
+        kind=entry.kind,
+        better=entry.better,
+        judged=entry.judged,
+    )
+
+
+def detail(session: Session, series_id: int) -> views.SeriesDetail | None:
+    """Return one series with its points, configuration changes, drifts and failures."""
+    row = find(session, series_id)
+    if row is None:
+        return None
+    rows = points.of_series(session, series_id)
+    path = points.arrange(rows).path
+    beside = {row.run_id: row for row in rows}
+    on_path = [beside.pop(point.run_id) for point in path]
+    return views.SeriesDetail(
+        **head(row).model_dump(),
+        points=[point.view(on_path=True) for point in on_path]
+        + [point.view(on_path=False) for point in beside.values()],
+        changes=_changes(session, path),
+        drifts=drifts.of_series(session, series_id),
+        failures=_failures(session, row),
+    )
+
+
+def _changes(session: Session, path: Points) -> list[views.ConfigChange]:
+    return [
+        views.ConfigChange(
+            revision=after.revision,
+            run_before=before.run_id,
+            run_after=after.run_id,
+            environment_before=before.environment,
+            environment_after=after.environment,
+            knobs=knob_changes(
+                points.knobs(session, before.environment),
+                points.knobs(session, after.environment),
+            ),
+        )
+        for before, after in pairwise(path)
+        if before.environment != after.environment
+    ]
+
+
+def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
+    """Return the newest failure of each revision that this case was never measured at."""
+    here = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
+    measured = select(Run.revision_id).where(*here, Run.outcome == Outcome.MEASURED)
+    failed = session.execute(
+        select(Run, Revision)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(*here, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
+        .order_by(Revision.position, Run.started_at, Run.id)
+    )
+    newest = {
+        revision.commit: views.SeriesFailure(
+            revision=revision.commit,
+            title=revision.title,
+            position=revision.position,
+            run_id=run.id,
+            stage=run.failure_stage,
+            message=run.failure_message or "",
+        )
+        for run, revision in failed
+        if run.failure_stage is not None
+    }
+    return list(newest.values())
+
+
+def _counts(session: Session, ids: list[int]) -> dict[int, int]:
+    counted = select(Point.series_id, func.count()).where(Point.series_id.in_(ids)).group_by(Point.series_id)
+    return dict(session.execute(counted).tuples().all())
+
+
+def _latest(session: Session, ids: list[int]) -> dict[int, views.Number | None]:
+    """Return the level at the newest revision that has one, by series."""
+    newest_first = func.row_number().over(
+        partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.id)
+    )
+    ranked = (
+        select(Point.series_id, Point.value, newest_first.label("rank"))
+        .join(Run, Point.run_id == Run.id)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(Point.series_id.in_(ids), Point.value.is_not(None))
+        .subquery()
+    )
+    latest = select(ranked.c.series_id, ranked.c.value).where(ranked.c.rank == 1)
+    return dict(session.execute(latest).tuples().all())
