@@ -93,9 +93,9 @@ def number(name: str, value: float, *, sign: bool = False) -> str:
 def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str]) -> Table:
     table = Table(title=title)
     for heading in left:
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, no_wrap=True)
     for heading in right:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for heading in last:
         table.add_column(heading, overflow="fold")
     return table

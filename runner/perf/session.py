@@ -33,7 +33,6 @@ class Execution:
 
     sample: Sample
     output: str
-    user_only: bool
 
 
 def count(
@@ -78,13 +77,13 @@ def count(
     if trouble:
         raise ExecutionFailure(f"`{' '.join(command)}` {trouble}", _log(done.output, done.error))
     try:
-        result_of = parse_csv(text, SEPARATOR)
+        parsed = parse_csv(text, SEPARATOR, asked=known)
     except PerfOutputError as error:
         raise FaultwatchError(f"perf stat printed what cannot be understood: {error}") from None
-    readings = dict(result_of.readings)
+    readings = dict(parsed.readings)
     for name in unknown:
         readings[name] = Reading(status=Status.NOT_SUPPORTED, reason="this version of perf does not know the event")
-    return Execution(Sample(readings=readings, perf_output=text), done.output, result_of.user_only)
+    return Execution(Sample(readings=readings, perf_output=text), done.output)
 
 
 def _check_executable(program: str, directory: Path, state: ProcessState) -> None:

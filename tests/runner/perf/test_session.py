@@ -1,0 +1,119 @@
+"""Real programs under real perf stat."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Status
+from runner.doctor import require_measurable
+from runner.errors import FaultwatchError
+from runner.perf.session import Execution, ExecutionFailure, count
+from runner.process import ProcessState
+
+pytestmark = pytest.mark.perf
+
+TOUCH = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int n, char **v) {
+    long pages = atol(v[1]);
+    char *p = mmap(0, (pages + 1) * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (long i = 0; i < pages; i++) p[i * 4096] = 1;
+    if (n > 2) *(volatile int *)0 = 0;
+    puts("done");
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_measurable()
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "touch.c").write_text(TOUCH)
+    subprocess.run(["cc", "-O1", "-o", "touch-pages", "touch.c"], cwd=folder, check=True)
+    (folder / "not-executable").write_text("text")
+    return folder
+
+
+def run(programs: Path, *command: str, timeout: float = 20, **variables: str) -> Execution:
+    state = ProcessState(variables=variables, huge_pages="never")
+    return count(command, directory=programs, state=state, timeout=timeout)
+
+
+def faults(execution: Execution) -> int:
+    value = execution.sample.readings["minor-faults"].value
+    assert isinstance(value, int)
+    return value
+
+
+def test_counts_are_identical_and_one_page_is_one_fault(programs: Path) -> None:
+    run(programs, "./touch-pages", "10000")
+    counts = {faults(run(programs, "./touch-pages", "10000")) for _ in range(5)}
+    assert len(counts) == 1
+    assert faults(run(programs, "./touch-pages", "10001")) == counts.pop() + 1
+
+
+def test_a_count_has_its_status_and_perfs_own_words(programs: Path) -> None:
+    sample = run(programs, "./touch-pages", "10").sample
+    assert sample.readings["major-faults"].status is Status.COUNTED
+    assert sample.readings["elapsed"].value is not None
+    assert ";minor-faults;" in sample.perf_output
+    for name in ("instructions", "cycles"):
+        # With or without a hardware counter, there is an honest answer.
+        reading = sample.readings[name]
+        assert (reading.value is not None) == (reading.status in {Status.COUNTED, Status.MULTIPLEXED})
+        assert reading.value != 0
+
+
+def test_an_event_that_perf_does_not_know_is_not_supported(programs: Path) -> None:
+    sample = count(
+        ["./touch-pages", "10"],
+        directory=programs,
+        state=ProcessState(),
+        timeout=20,
+        events=["no-such-event"],
+    ).sample
+    assert sample.readings["no-such-event"].status is Status.NOT_SUPPORTED
+    assert sample.readings["minor-faults"].value
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("./no-such-program",), "was not found"),
+        (("no-such-program",), "was not found"),
+        (("./not-executable",), "is not executable"),
+        (("sh", "-c", "echo gone wrong >&2; exit 3"), "ended with exit code 3"),
+        (("./touch-pages", "10", "crash"), "was ended by SIGSEGV"),
+        (("sh", "-c", "kill -KILL $$"), "was ended by SIGKILL"),
+    ],
+)
+def test_a_program_that_fails_is_told(command: tuple[str, ...], said: str, programs: Path) -> None:
+    with pytest.raises(ExecutionFailure, match=said):
+        run(programs, *command)
+
+
+def test_the_log_of_a_failure_has_what_the_program_said(programs: Path) -> None:
+    with pytest.raises(ExecutionFailure) as caught:
+        run(programs, "sh", "-c", "echo gone wrong >&2; exit 3")
+    assert "gone wrong" in caught.value.log
+
+
+def test_a_program_that_hangs_is_ended(programs: Path) -> None:
+    with pytest.raises(ExecutionFailure, match=r"did not finish within 0\.5 s"):
+        run(programs, "sleep", "60", timeout=0.5)
+
+
+def test_a_library_that_is_not_preloaded_is_told(programs: Path) -> None:
+    with pytest.raises(ExecutionFailure, match=r"without 'libnowhere\.so'"):
+        run(programs, "./touch-pages", "10", LD_PRELOAD="libnowhere.so")
+
+
+def test_a_missing_perf_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr("runner.perf.session.perf_stat", lambda *_: ["perf-is-not-here"])
+    with pytest.raises(FaultwatchError, match="perf is not installed"):
+        count(["sh"], directory=programs, state=ProcessState(), timeout=5, events=["another-event"])

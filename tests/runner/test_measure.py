@@ -1,0 +1,85 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
+from runner.contract.suite import to_suite
+from runner.measure import Bench, measure
+from runner.process import ProcessState
+from runner.workload import Workload, cases
+
+pytestmark = pytest.mark.perf
+
+REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
+
+
+def bench() -> Bench:
+    return Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()))
+
+
+def report_of(script: str, tmp_path: Path, output: str = "json", **general: object) -> Report:
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "script", "timeout": 10, "samples": 2, **general},
+            "run": {"command": ["sh", "-c", script.replace("{", "{{").replace("}", "}}")], "output": output},
+        }
+    )
+    return measure(workload, cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
+
+
+def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
+    report = report_of("""echo noise; echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
+    assert report.outcome is Outcome.MEASURED
+    assert report.values("throughput") == (100, 100)
+    faults = report.values("page-faults")
+    assert report.values("faults-per-operation") == tuple(value / 50 for value in faults)
+
+
+def test_the_first_execution_is_not_a_sample(tmp_path: Path) -> None:
+    report = report_of("echo x >>runs; wc -l <runs >&2", tmp_path, output="none")
+    assert len(report.samples) == 2
+    assert (tmp_path / "runs").read_text() == "x\n" * 3
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true",
+        "echo rubbish",
+        "echo '[1, 2]'",
+        """echo '{"operations": 5}'""",
+        """echo '{"operations": 0, "seconds": 1}'""",
+        """echo '{"operations": true, "seconds": 1}'""",
+        """echo '{"operations": 1e999, "seconds": 1}'""",
+        r"printf '\377\376\000'",
+        """echo '{"operations": 5, "seconds": 1}'; echo afterword""",
+    ],
+)
+def test_rubbish_instead_of_a_result_is_a_failure(script: str, tmp_path: Path) -> None:
+    report = report_of(script, tmp_path)
+    assert report.failure
+    assert report.failure.stage is Stage.RUN
+    assert 'JSON object with positive "operations" and "seconds"' in report.failure.message
+    assert not report.samples
+
+
+def test_a_failure_says_what_happened(tmp_path: Path) -> None:
+    report = report_of("echo out of cheese >&2; exit 7", tmp_path)
+    assert report.failure
+    assert "ended with exit code 7" in report.failure.message
+    assert "out of cheese" in report.failure.log
+
+
+def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) -> None:
+    report = report_of("""echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
+    suite = to_suite(report)
+    assert suite
+    benchmark = suite.get_benchmark("minor-faults")
+    assert benchmark.get_values() == report.values("minor-faults")
+    assert "major-faults" not in suite.get_benchmark_names(), "zero is not a value for pyperf"
+
+
+def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
+    report = report_of("true", tmp_path, output="none")
+    assert report.environment.knobs == ProcessState().knobs()
