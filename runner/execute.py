@@ -6,8 +6,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 OUTPUT_LIMIT = 256 * 1024
 """Bytes kept of each stream: the end. What a program prints before that is read and forgotten."""
@@ -41,8 +43,28 @@ class Finished:
         return f"ended with exit code {self.status}" if self.status else ""
 
 
+class Companion(Protocol):
+    """Something that talks with the program while it runs, over descriptors that the program inherits."""
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What the program must inherit."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the program has something to say."""
+
+    def serve(self, pid: int) -> None:
+        """Read it, and answer. ``pid`` is the process that was started."""
+
+
 def execute(
-    command: Sequence[str], *, directory: Path, environment: Mapping[str, str], timeout: float, merge: bool = False
+    command: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    merge: bool = False,
+    companion: Companion | None = None,
 ) -> Finished:
     """Run a command without a shell and without standard input, in a session of its own.
 
@@ -67,9 +89,10 @@ def execute(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if merge else subprocess.PIPE,
         start_new_session=True,
+        pass_fds=companion.descriptors if companion else (),
     )
     try:
-        output, error = _collect(process, started + timeout)
+        output, error = _collect(process, started + timeout, companion)
     finally:
         # Also what it left running in the background: it would disturb the next measurement.
         _end_session(process)
@@ -83,36 +106,41 @@ def execute(
     )
 
 
-def _collect(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, str]:
+def _collect(process: subprocess.Popen[bytes], deadline: float, companion: Companion | None) -> tuple[str, str]:
     """Read both streams until the process ends or the deadline comes; return their last bytes as text."""
     tails = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
     with selectors.DefaultSelector() as selector:
-        for stream in tails:
-            selector.register(stream, selectors.EVENT_READ, tails[stream])
-        while selector.get_map() and time.monotonic() < deadline:
+        for stream, tail in tails.items():
+            selector.register(stream, selectors.EVENT_READ, tail)
+        if companion:
+            selector.register(companion, selectors.EVENT_READ)
+        while _open_streams(selector) and time.monotonic() < deadline:
             # A child in the background can hold a stream open after the program itself has ended.
             if process.poll() is not None and not selector.select(0):
                 break
             for key, _ in selector.select(min(0.2, max(0.0, deadline - time.monotonic()))):
+                if key.data is None and companion:
+                    companion.serve(process.pid)
+                    continue
                 data = os.read(key.fd, 65_536)
                 if not data:
                     selector.unregister(key.fileobj)
                 key.data.extend(data)
                 del key.data[:-OUTPUT_LIMIT]
     remaining = deadline - time.monotonic()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(max(0.0, remaining))
-    except subprocess.TimeoutExpired:
-        pass
     texts = [bytes(tail).decode(errors="replace") for tail in tails.values()]
     for stream in tails:
         stream.close()
     return texts[0], texts[1] if len(texts) > 1 else ""
 
 
+def _open_streams(selector: selectors.BaseSelector) -> bool:
+    return any(key.data is not None for key in selector.get_map().values())
+
+
 def _end_session(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     process.wait()

@@ -86,7 +86,12 @@ def measure(
 
     def execution() -> Execution:
         done = count(
-            command, directory=tree, state=state, timeout=workload.workload.timeout, events=workload.metrics.events
+            command,
+            directory=tree,
+            state=state,
+            timeout=workload.workload.timeout,
+            events=workload.metrics.events,
+            region=workload.run.region,
         )
         progress()
         return done

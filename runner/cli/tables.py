@@ -53,21 +53,23 @@ def show_reports(reports: Sequence[Report]) -> None:
     """Print one column a case and one row a metric."""
     console = Console()
     measured = [report for report in reports if report.samples]
-    if measured:
-        table = _table(
-            f"{measured[0].subject} at {measured[0].revision.commit[:10]}",
-            ("metric", "unit"),
-            tuple(escape(report.case.name) for report in measured),
-            (),
-        )
-        for name in dict.fromkeys(name for report in measured for name in report.metrics):
-            table.add_row(escape(name), metric(name).unit, *(_cell(report, name) for report in measured))
-        console.print(table)
+    # As many cases side by side as there is room for: a metric and its unit take about 40 columns, a case 18.
+    together = max(1, (console.width - 40) // 18)
+    for start in range(0, len(measured), together):
+        _show_cases(console, measured[start : start + together])
     for report in reports:
         if report.failure:
             console.print(f"[yellow]{escape(report.case.name)}: {escape(report.failure.message)}[/]")
             if report.failure.log:
                 console.print(escape(report.failure.log[-2000:]), style="dim", highlight=False)
+
+
+def _show_cases(console: Console, reports: Sequence[Report]) -> None:
+    title = f"{reports[0].subject} at {reports[0].revision.commit[:10]}"
+    table = _table(title, ("metric", "unit"), tuple(escape(report.case.name) for report in reports), ())
+    for name in dict.fromkeys(name for report in reports for name in report.metrics):
+        table.add_row(escape(name), metric(name).unit, *(_cell(report, name) for report in reports))
+    console.print(table)
 
 
 def _cell(report: Report, name: str) -> str:

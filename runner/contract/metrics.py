@@ -3,7 +3,7 @@
 Both sides read it: the runner to know what to collect, the service to know what to judge and what to tell.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -181,10 +181,21 @@ CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
 
 
 def metric(name: str) -> Metric:
-    """Return the catalogue entry of a metric, or a plain one for an event that a workload file added."""
+    """Return the catalogue entry of a metric, or a plain one for an event that a workload file added.
+
+    ``region:NAME`` is metric NAME counted in the program's region of interest.
+    """
     known = CATALOGUE.get(name)
     if known is not None:
         return known
+    if name.startswith("region:"):
+        whole = metric(name.removeprefix("region:"))
+        return replace(
+            whole,
+            name=name,
+            title=f"{whole.title} in the region",
+            definition=f"Only between the program's marks around its main loop. {whole.definition}",
+        )
     return Metric(
         name,
         name,

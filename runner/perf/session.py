@@ -5,16 +5,18 @@ import re
 import signal
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from runner.perf.parse import PerfOutputError, parse_csv
 
 from runner.contract.report import Reading, Sample, Status
 from runner.errors import FaultwatchError
 from runner.execute import execute
 from runner.perf.command import SEPARATOR, STANDING_EVENTS, perf_stat
+from runner.perf.parse import PerfOutputError, parse_csv
+from runner.perf.region import EVENTS as REGION_EVENTS
+from runner.perf.region import Region
 from runner.process import BASE_VARIABLES, ProcessState
 
 
@@ -42,6 +44,7 @@ def count(
     state: ProcessState,
     timeout: float,
     events: Sequence[str] = (),
+    region: bool = False,
 ) -> Execution:
     """Run a command once under perf stat.
 
@@ -51,6 +54,8 @@ def count(
         To count besides the standing ones.
     timeout
         Seconds.
+    region
+        Also count the region that the program opens, beside the whole of it.
 
     Raises
     ------
@@ -61,13 +66,23 @@ def count(
     """
     _check_executable(command[0], directory, state)
     known, unknown = _known_events((*STANDING_EVENTS, *events))
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch, ExitStack() as stack:
         result = Path(scratch, "perf.csv")
+        environment = state.environment
+        companion = None
+        if region:
+            companion = stack.enter_context(Region(Path(scratch), environment, _known_events(REGION_EVENTS)[0]))
+            environment = environment | companion.variables
         with state.applied():
             done = execute(
-                perf_stat(command, result, known), directory=directory, environment=state.environment, timeout=timeout
+                perf_stat(command, result, known),
+                directory=directory,
+                environment=environment,
+                timeout=timeout,
+                companion=companion,
             )
         text = result.read_text(encoding="utf-8", errors="replace") if result.exists() else ""
+        in_region = companion.readings() if companion else {}
     trouble = done.trouble or _crash(command[0], done.error) or _unloaded(done.error)
     if not text.strip() and done.status not in {None, 0}:
         raise FaultwatchError(
@@ -83,6 +98,7 @@ def count(
     readings = dict(parsed.readings)
     for name in unknown:
         readings[name] = Reading(status=Status.NOT_SUPPORTED, reason="this version of perf does not know the event")
+    readings |= in_region
     return Execution(Sample(readings=readings, perf_output=text), done.output)
 
 

@@ -64,6 +64,8 @@ class RunRecipe(Table):
     environment: dict[str, str] = Field(default_factory=dict)
     output: Literal["json", "none"] = "none"
     """``json``: the last line of standard output is an object with ``operations`` and ``seconds``."""
+    region: bool = False
+    """The program opens and closes a region of interest, which is counted beside the whole process."""
     huge_pages: Literal["host", "never"] = "host"
     """``never`` takes transparent huge pages away from the process, so that counts do not depend on free memory."""
 
