@@ -63,7 +63,7 @@ def memory(host: Host) -> Verdict:
         return unknown("this host does not say how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
-    if _pressure(host) > 0:
+    if _pressure(host) > 1:
         return warning(f"programs wait for memory; {shown}", "end what needs it, or measure when it is done")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
         return warning(f"{shown}: the page cache may not hold what was read", "end what needs the memory")

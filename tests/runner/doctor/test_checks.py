@@ -1,0 +1,166 @@
+"""Each check, on made-up machines."""
+
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.doctor import CHECKS, Host, Status, examine, is_measurable
+from runner.doctor.host import NOT_FOUND, Answer
+from runner.environment.tree import Tree
+
+Make = Callable[[str], Any]
+RECORDED = Path(__file__).parent / "perf"
+COUNTED = (RECORDED / "everything.txt").read_text()
+
+
+def made_up(root: Path, **options: Any) -> Host:
+    """A host where perf works and everything is installed."""
+    standing = {
+        "tree": Tree(root),
+        "home": Path("/srv/faultwatch"),
+        "is_root": False,
+        "run": lambda command: Answer(0, COUNTED if command[1] == "stat" else "perf version 6.1.90\n"),
+        "version": lambda command: f"{command} 12.2.0",
+        "can_fix_layout": lambda: True,
+        "can_refuse_huge_pages": lambda: True,
+        "free_bytes": lambda folder: 100 << 30,
+    }
+    return Host(**{**standing, **options})
+
+
+def statuses(host: Host) -> dict[str, str]:
+    return {check.name: check.status.value for check in examine(host) if check.status is not Status.OK}
+
+
+def found(host: Host, name: str) -> tuple[str, str, str]:
+    status, finding, remedy = CHECKS[name](host)
+    return status.value, finding, remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "findings"),
+    [
+        (
+            "debian-laptop",
+            {"limits", "memory", "allocators", "huge pages", "governor", "turbo", "watchdog", "timers"},
+        ),
+        (
+            "numa-server",
+            {"limits", "allocators", "huge pages", "same-page merging", "NUMA balancing", "governor", "turbo", "clock"},
+        ),
+        ("container-without-sys", {"memory", "allocators", "clock"}),
+    ],
+)
+def test_made_up_machines(name: str, findings: set[str], machine: Make) -> None:
+    host = made_up(machine(name).root)
+    seen = statuses(host)
+    assert set(seen) - {"canary"} == findings  # the canary needs perf to count differently each time
+    assert [check.name for check in examine(host)] == list(CHECKS)
+
+
+def test_whatever_is_not_fine_says_what_to_do(machine: Make) -> None:
+    for name in ("debian-laptop", "numa-server"):
+        for check in examine(made_up(machine(name).root)):
+            assert check.finding
+            assert check.remedy or check.status in {Status.OK, Status.UNKNOWN}
+
+
+def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    def fail(folder: Path) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    checks = {check.name: check for check in examine(made_up(tmp_path, free_bytes=fail))}
+    assert checks["disk"].status is Status.UNKNOWN
+    assert "Input/output error" in checks["disk"].finding
+    assert list(checks) == list(CHECKS)
+
+
+def canary_host(root: Path, few: int, more: int, **options: Any) -> Host:
+    counts = {"10000": few, "11000": more}
+    return made_up(root, run=lambda command: Answer(0, f"{counts[command[-1]]};;minor-faults;1;100.00;;\n"), **options)
+
+
+def test_canary_counts_right(tmp_path: Path) -> None:
+    assert found(canary_host(tmp_path, 10_711, 11_711), "canary")[0] == "ok"
+
+
+def test_canary_counts_wrong(tmp_path: Path) -> None:
+    status, finding, _ = found(canary_host(tmp_path, 10_711, 11_710), "canary")
+    assert status == "problem"
+    assert "999" in finding
+
+
+def test_canary_where_the_layout_varies(tmp_path: Path) -> None:
+    forbidden = {"can_fix_layout": lambda: False}
+    assert found(canary_host(tmp_path, 10_711, 11_710, **forbidden), "canary")[0] == "warning"
+    assert found(canary_host(tmp_path, 10_711, 10_811, **forbidden), "canary")[0] == "problem"
+
+
+def test_canary_where_nothing_is_counted(tmp_path: Path) -> None:
+    assert found(made_up(tmp_path, run=lambda command: Answer(NOT_FOUND, "")), "canary")[0] == "unknown"
+
+
+def test_layout(machine: Make) -> None:
+    laptop = machine("debian-laptop")
+    host = made_up(laptop.root, can_fix_layout=lambda: False)
+    assert found(host, "address layout")[0] == "warning"
+    laptop.change("proc/sys/kernel/randomize_va_space", "0")
+    assert found(host, "address layout")[0] == "ok"
+
+
+def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
+    host = made_up(tmp_path, run=lambda command: Answer(0, (RECORDED / "events-virtual.txt").read_text()))
+    status, finding, _ = found(host, "events")
+    assert status == "warning"
+    assert "missing: instructions, cycles" in finding
+
+
+def test_missing_programs(tmp_path: Path) -> None:
+    host = made_up(tmp_path, version=lambda command: None)
+    assert found(host, "git")[0] == "problem"
+    assert found(host, "compilers")[2] == "sudo apt install gcc g++ gfortran"
+    assert "libjemalloc2 libtcmalloc-minimal4" in found(host, "allocators")[2]
+
+
+def test_old_git(tmp_path: Path) -> None:
+    assert found(made_up(tmp_path, version=lambda command: "git version 1.8.3.1"), "git")[0] == "problem"
+
+
+@pytest.mark.parametrize(
+    ("free", "status"), [(None, "problem"), (1 << 20, "problem"), (1 << 30, "warning"), (1 << 40, "ok")]
+)
+def test_disk(free: int | None, status: str, tmp_path: Path) -> None:
+    assert found(made_up(tmp_path, free_bytes=lambda folder: free), "disk")[0] == status
+
+
+def test_user(tmp_path: Path) -> None:
+    host = made_up(tmp_path)
+    assert found(host, "user")[0] == "ok"
+    assert found(replace(host, is_root=True), "user")[0] == "warning"
+
+
+def test_pressure_on_memory(machine: Make) -> None:
+    laptop = machine("debian-laptop")
+    assert "97 MiB are swapped out" in found(made_up(laptop.root), "memory")[1]
+    laptop.replace("proc/pressure/memory", "some avg10=0.00", "some avg10=3.21")
+    assert "wait for memory" in found(made_up(laptop.root), "memory")[1]
+
+
+def test_load(machine: Make) -> None:
+    laptop = machine("debian-laptop")
+    assert found(made_up(laptop.root), "load")[0] == "ok"
+    laptop.change("proc/loadavg", "7.90 1.00 1.00 9/999 1")
+    assert found(made_up(laptop.root), "load")[0] == "warning"
+
+
+@pytest.mark.perf
+def test_this_machine() -> None:
+    checks = list(examine(Host()))
+    assert [check.name for check in checks] == list(CHECKS)
+    assert is_measurable([check for check in checks if check.name not in {"disk", "git"}])
+    canary = next(check for check in checks if check.name == "canary")
+    assert canary.status is Status.OK, canary.finding

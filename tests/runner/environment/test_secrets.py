@@ -1,0 +1,28 @@
+import pytest
+
+from runner.environment import capture
+from runner.environment.secrets import HIDDEN, without_secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GH_TOKEN", "githubToken", "DB_PASSWORD", "db_passwd", "AWS_SECRET_ACCESS_KEY", "SSH_KEY", "APIKEY", "API_KEYS",
+     "MYSQL_PWD", "CREDENTIALS", "HTTP_AUTH", "SESSION_COOKIE", "luks.key", "KEY"],
+)  # fmt: skip
+def test_secrets_never_appear(name: str) -> None:
+    assert without_secret(name, "s3cret") == HIDDEN
+    assert "s3cret" not in capture(variables={name: "s3cret"}, build_tools={}).model_dump_json()
+
+
+@pytest.mark.parametrize("name", ["MALLOC_CONF", "KEYBOARD", "MONKEY", "AUTHOR", "COMPASS", "GLIBC_TUNABLES", "PATH"])
+def test_harmless_names_keep_their_values(name: str) -> None:
+    assert without_secret(name, "value") == "value"
+
+
+def test_passwords_in_addresses_go() -> None:
+    assert without_secret("DATABASE", "postgresql://me:s3cret@db/x") == f"postgresql://{HIDDEN}@db/x"
+    assert without_secret("HOMEPAGE", "https://example.invalid/@me") == "https://example.invalid/@me"
+
+
+def test_an_empty_secret_is_shown_as_empty() -> None:
+    assert without_secret("TOKEN", "") == ""
