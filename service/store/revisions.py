@@ -40,6 +40,12 @@ def find(session: Session, subject: Subject, commit: str) -> Revision | None:
     return session.scalar(select(Revision).where(Revision.subject_id == subject.id, Revision.commit == commit))
 
 
+def positions(session: Session, subject: str) -> dict[str, int]:
+    """Return the place of each commit of a subject in its history."""
+    placed = select(Revision.commit, Revision.position).join(Subject, Revision.subject_id == Subject.id)
+    return dict(session.execute(placed.where(Subject.name == subject)).tuples().all())
+
+
 def listed(session: Session, subject: str) -> contract.RevisionList | None:
     """Return the commits of a subject as they were sent, oldest first; None where there is no such subject."""
     row = known.find_subject(session, subject)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,8 +16,9 @@ from sqlalchemy.orm import Session, contains_eager, undefer
 from runner import contract
 from runner.contract import Outcome
 from service.levels import level
+from service.plan import StoredRun
 from service.store import known, revisions
-from service.store.models import Case, Point, Revision, Run, Series, Subject
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 from service.views import FailureSummary, RunPage, RunSummary
 
 
@@ -94,6 +96,23 @@ def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage
         .offset(offset)
     )
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
+
+
+def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
+    """Return what a plan depends on of the runs of each case on a host, by the case's index."""
+    rows = session.execute(
+        select(Case.key, Revision.commit, Environment.hash, Run.outcome)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .join(Run.environment)
+        .where(Subject.name == subject, Host.name == host)
+    )
+    by_key: dict[str, list[StoredRun]] = {}
+    for key, commit, environment, outcome in rows:
+        by_key.setdefault(key, []).append(StoredRun(commit, environment, outcome))
+    return {index: by_key.get(known.case_key(case), []) for index, case in enumerate(cases)}
 
 
 def _add(session: Session, report: contract.Report, digest: str, document: bytes) -> None:

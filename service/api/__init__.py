@@ -1,0 +1,21 @@
+"""The HTTP API: one blueprint a noun, below /api/v1."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint, APIFlask
+
+from service.api import drifts, health, openapi, plans, problems, revisions, runs, series
+from service.api.body import require_json
+
+PREFIX = "/api/v1"
+
+
+def register(app: APIFlask) -> None:
+    """Give an application the API, its OpenAPI document, and problem documents for all errors."""
+    problems.register(app)
+    openapi.register(app)
+    api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
+    api.before_request(require_json)
+    for noun in (health.bp, revisions.bp, runs.bp, plans.bp, series.bp, drifts.bp):
+        api.register_blueprint(noun)
+    app.register_blueprint(api)

@@ -1,0 +1,105 @@
+"""Errors as problem documents (RFC 9457): a machine can tell what happened, and a person what to do."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+from apiflask import APIFlask, HTTPError
+from flask import Response, jsonify
+from pydantic import BaseModel
+from sqlalchemy.exc import OperationalError
+from werkzeug.exceptions import HTTPException
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FieldError(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    """Path to the field, for example ``samples.0.readings``."""
+    detail: str
+
+
+class Problem(BaseModel):
+    """A problem document. Its type is always ``about:blank``: the status says what kind of problem it is."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] = []
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem document."""
+
+    def __init__(self, status: HTTPStatus, detail: str, errors: list[FieldError] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.errors = errors or []
+
+
+def not_found(what: str) -> ProblemError:
+    """Return the problem that there is no such thing."""
+    return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
+
+
+def register(app: APIFlask) -> None:
+    """Answer every error of an application with a problem document."""
+    app.register_error_handler(ProblemError, _problem_error)
+    app.register_error_handler(HTTPError, _invalid)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(OperationalError, _database)
+    app.register_error_handler(Exception, _crash)
+
+
+def _answer(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
+    title = HTTPStatus(status).phrase
+    response = jsonify(Problem(title=title, status=status, detail=detail, errors=errors or []).model_dump())
+    response.status_code = status
+    response.mimetype = MEDIA_TYPE
+    return response
+
+
+def _problem_error(error: ProblemError) -> Response:
+    return _answer(error.status, str(error), error.errors)
+
+
+def _invalid(error: HTTPError) -> Response:
+    """Answer what APIFlask raises where a body or a query does not fit its model."""
+    found = error.detail if isinstance(error.detail, dict) else {}
+    errors = [
+        FieldError(field="" if field == "_schema" else field, detail=message)
+        for fields in found.values()
+        for field, messages in fields.items()
+        for message in messages
+    ]
+    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
+    return _answer(error.status_code, detail or error.message or "", errors)
+
+
+def _http(error: HTTPException) -> Response:
+    """Answer what the web framework raises: no such page, wrong method, too large, not JSON."""
+    response = _answer(error.code or 500, error.description or error.name)
+    for name, value in error.get_headers():
+        if name.lower() not in {"content-type", "content-length"}:
+            response.headers[name] = value
+    return response
+
+
+def _database(error: OperationalError) -> Response:
+    log.error("the database refused: %s", error.orig)
+    if "locked" in str(error.orig):
+        response = _answer(503, "The database is locked by another program. Try again in a moment.")
+        response.headers["Retry-After"] = "5"
+        return response
+    return _answer(500, f"The database cannot be used: {error.orig}.")
+
+
+def _crash(error: Exception) -> Response:
+    log.error("a request crashed", exc_info=error)
+    return _answer(500, "The service has an error of its own; its log says more.")

@@ -1,0 +1,57 @@
+"""The commits of a subject."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+from pydantic import TypeAdapter, ValidationError
+
+from runner.contract import RevisionList
+from runner.contract.report import Name
+from service.api.problems import FieldError, ProblemError, not_found
+from service.current import database
+from service.store import judging, known, revisions
+from service.views import Stored
+
+bp = APIBlueprint("revisions", __name__)
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@bp.put("/subjects/<subject>/revisions")
+@bp.input(RevisionList)
+@bp.output(Stored)
+def put(subject: str, json_data: RevisionList) -> Stored:
+    """Store a stretch of a subject's history.
+
+    Commits that are known already stay as they are, so the same list may be sent again.
+    """
+    _check_name(subject)
+    with database().writing() as session:
+        row = known.subject(session, subject)
+        revisions.add(session, row, json_data.revisions)
+        count = len(revisions.in_order(session, row))
+    judging.refresh(database())
+    return Stored(subject=subject, revisions=count)
+
+
+@bp.get("/subjects/<subject>/revisions")
+@bp.output(RevisionList)
+def get(subject: str) -> RevisionList:
+    """Return all known commits of a subject, oldest first."""
+    with database().reading() as session:
+        found = revisions.listed(session, subject)
+    if found is None:
+        raise not_found(f"subject {subject}")
+    return found
+
+
+def _check_name(subject: str) -> None:
+    try:
+        _NAME.validate_python(subject)
+    except ValidationError as error:
+        detail = error.errors()[0]["msg"]
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, f"subject: {detail}", [FieldError(field="subject", detail=detail)]
+        ) from error

@@ -1,0 +1,43 @@
+"""Series: listed, and one with its trend."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+
+from service.api.body import PageQuery
+from service.api.problems import not_found
+from service.current import database
+from service.store import series
+from service.views import SeriesDetail, SeriesPage
+
+bp = APIBlueprint("series", __name__)
+
+
+class SeriesQuery(PageQuery):
+    """Which series are asked for."""
+
+    subject: str | None = None
+    case: str | None = None
+    metric: str | None = None
+    host: str | None = None
+
+
+@bp.get("/series")
+@bp.input(SeriesQuery, location="query")
+@bp.output(SeriesPage)
+def listed(query_data: SeriesQuery) -> SeriesPage:
+    """Return series without their points, by subject, host, case and metric."""
+    asked = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return series.page(session, asked, query_data.limit, query_data.offset)
+
+
+@bp.get("/series/<int:series_id>")
+@bp.output(SeriesDetail)
+def get(series_id: int) -> SeriesDetail:
+    """Return a series with its points, configuration changes, drifts and failures."""
+    with database().reading() as session:
+        found = series.detail(session, series_id) if series_id < 2**63 else None
+    if found is None:
+        raise not_found(f"series {series_id}")
+    return found

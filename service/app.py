@@ -1,0 +1,49 @@
+"""The Flask application."""
+
+from __future__ import annotations
+
+from apiflask import APIFlask
+from flask import Response
+
+from service import api, current, pages
+from service.api.body import MAX_BYTES
+from service.config import Config
+from service.dashboard import StoreSource
+from service.store import judging
+from service.store.database import Database
+from service.store.upgrade import upgrade
+from service.version import VERSION
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def create_app(config: Config | None = None) -> APIFlask:
+    """Make the application on its database, which is brought to this version's schema first."""
+    config = config or Config.from_environment()
+    database = Database(config.database_url)
+    upgrade(database)
+    judging.refresh(database)  # what a service that was stopped in between left to do
+
+    app = APIFlask("service", title="Faultwatch", version=VERSION, docs_path=None, json_errors=False)
+    app.config.update(
+        MAX_CONTENT_LENGTH=MAX_BYTES,
+        TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
+    )
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    current.use(app, database)
+    api.register(app)
+    pages.register(app, StoreSource(database))
+    app.after_request(_secure)
+    return app
+
+
+def _secure(response: Response) -> Response:
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
