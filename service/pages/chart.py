@@ -10,6 +10,7 @@ import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import TypedDict
 from uuid import UUID
 
@@ -72,13 +73,14 @@ class Line(Place):
     knobs: list[str]
 
 
-class Trend(TypedDict):
+class Chart(TypedDict):
     """Everything that the chart draws."""
 
     title: str
     unit: str
     whole: bool
     logarithmic: bool
+    ranged: bool
     slots: list[str]
     path: list[Dot]
     beside: list[Dot]
@@ -88,27 +90,30 @@ class Trend(TypedDict):
     lines: list[Line]
 
 
-def trend(series: SeriesDetail, run_url: Links) -> Trend:
+def chart(series: SeriesDetail, run_url: Links) -> Chart:
     """Lay out a series; `run_url` gives the address of a run's page."""
-    path = [point for point in series.points if point.on_path]
-    slots = _slots(path, series.failures)
-    dot = _DotMaker(series.unit, slots, run_url)
-    drawn = [point for point in path if point.value is not None]
-    flagged = {drift.run_after: drift for drift in series.drifts}
+    drawn = [point for point in series.points if point.on_path and point.value is not None]
     aside = [point for point in series.points if not point.on_path and point.value is not None]
+    valueless = [point for point in series.points if point.value is None]
+    slots = _slots(drawn, [*series.failures, *valueless])
+    dot = _DotMaker(series.unit, slots, run_url)
+    flagged = {drift.run_after: drift for drift in series.drifts}
+    dots = [dot(point) for point in [*drawn, *aside]]
     return {
         "title": series.title,
         "unit": series.unit,
         "whole": series.kind == "count",
         # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
-        "logarithmic": bool(drawn) and all((point.low or 0) > 0 for point in [*drawn, *aside]),
+        "logarithmic": bool(dots) and all(entry["low"] > 0 for entry in dots),
+        "ranged": any(entry["low"] != entry["high"] for entry in dots),
         "slots": slots.labels,
-        "path": [dot(point) for point in drawn],
-        "beside": [dot(point) for point in aside],
-        "flags": [_flag(flagged[point.run_id], dot(point)) for point in drawn if point.run_id in flagged],
-        "gaps": [*_failures(series.failures, path, slots, run_url), *_without_value(path, slots, run_url)],
-        "levels": _levels(drawn, series.drifts, slots),
-        "lines": _lines(series, path, slots),
+        "path": dots[: len(drawn)],
+        "beside": dots[len(drawn) :],
+        "flags": [_flag(flagged[point.run_id], dot(point)) for point in [*drawn, *aside] if point.run_id in flagged],
+        "gaps": [*_failures(series.failures, drawn, slots, run_url), *_without_value(valueless, slots, run_url)],
+        # A series that is not judged has no levels: a median of all of it would claim one.
+        "levels": _levels(drawn, series.drifts, slots) if series.judged else [],
+        "lines": _lines(series, drawn, slots),
     }
 
 
@@ -129,11 +134,11 @@ class _Slots:
         return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
 
 
-def _slots(path: Sequence[SeriesPoint], failures: Iterable[SeriesFailure]) -> _Slots:
+def _slots(path: Sequence[SeriesPoint], valueless: Iterable[SeriesPoint | SeriesFailure]) -> _Slots:
     order: list[SeriesPoint | SeriesFailure] = list(path)
-    for failure in failures:
-        later = (slot for slot, entry in enumerate(order) if entry.position > failure.position)
-        order.insert(next(later, len(order)), failure)
+    for entry in sorted(valueless, key=lambda entry: entry.position):
+        later = (slot for slot, other in enumerate(order) if other.position > entry.position)
+        order.insert(next(later, len(order)), entry)
     return _Slots(order)
 
 
@@ -180,7 +185,7 @@ def _failures(
     ]
 
 
-def _without_value(path: Iterable[SeriesPoint], slots: _Slots, run_url: Links) -> list[Gap]:
+def _without_value(points: Iterable[SeriesPoint], slots: _Slots, run_url: Links) -> list[Gap]:
     return [
         {
             "x": slots.of(point),
@@ -190,8 +195,7 @@ def _without_value(path: Iterable[SeriesPoint], slots: _Slots, run_url: Links) -
             "text": point.status.value.replace("_", " "),
             "url": run_url(point.run_id),
         }
-        for point in path
-        if point.value is None
+        for point in points
     ]
 
 
@@ -200,11 +204,14 @@ def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: _Slots
     if not drawn:
         return []
     index = {point.run_id: place for place, point in enumerate(drawn)}
-    found = sorted((index[drift.run_after], drift) for drift in drifts if drift.run_after in index)
+    found = sorted(
+        ((index[drift.run_after], drift) for drift in drifts if {drift.run_before, drift.run_after} <= index.keys()),
+        key=lambda entry: entry[0],
+    )
     bounds = [0, *(start for start, _ in found), len(drawn)]
     values = [found[0][1].before, *(drift.after for _, drift in found)] if found else [_middle(drawn)]
     levels: list[Level] = []
-    for start, end, value in zip(bounds, bounds[1:], values, strict=True):
+    for (start, end), value in zip(pairwise(bounds), values, strict=True):
         stretch = drawn[start:end]
         if stretch:
             times = [_milliseconds(point.committed_at) for point in stretch]

@@ -1,4 +1,4 @@
-"""How numbers are written: exact counts in full, measured quantities to four digits, always with their unit."""
+"""How numbers are written: exact counts in full, measured quantities to six digits, always with their unit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SINGULAR = {
 
 
 def number(value: Number) -> str:
-    """Write a value: ``513,707``, ``0.03921``, ``11.7``."""
+    """Write a value: ``513,707``, ``0.0392104``, ``11.7``."""
     if value == 0:
         return "0"
     text = _whole(value) if _is_whole(value) else _fraction(value)
@@ -69,10 +69,9 @@ def _whole(value: Number) -> str:
 
 
 def _fraction(value: float) -> str:
-    size = abs(value)
-    if size >= 1000:
+    if abs(value) >= 100_000:
         return f"{value:,.0f}"
-    return _plain(float(f"{value:.4g}"))
+    return _plain(float(f"{value:.6g}"))
 
 
 def _plain(value: float) -> str:

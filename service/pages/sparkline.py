@@ -18,11 +18,10 @@ _COLUMNS = 74
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A flagged point of a sparkline: where it is, and whether it points up."""
+    """A flagged point of a sparkline: a triangle, up for worse and down for better."""
 
-    x: float
-    y: float
-    up: bool
+    points: str
+    worse: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Sparkline:
 
 
 def sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
-    """Draw values; `flagged` holds the index of each point to mark and whether its mark points up."""
+    """Draw values; `flagged` holds the index of each point to mark and whether it is for the worse."""
     if not values:
         return None
     low, high = min(values), max(values)
@@ -55,8 +54,13 @@ def sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()
     return Sparkline(
         path="M" + " ".join(f"{x:g},{y:g}" for x, y in points),
         last=place(len(values) - 1),
-        marks=tuple(Mark(*place(index), up) for index, up in flagged if 0 <= index < len(values)),
+        marks=tuple(_mark(*place(index), worse) for index, worse in flagged if 0 <= index < len(values)),
     )
+
+
+def _mark(x: float, y: float, worse: bool) -> Mark:
+    tip, base = (y - 4.5, y + 3.5) if worse else (y + 4.5, y - 3.5)
+    return Mark(f"{x:g},{tip:g} {x + 4.5:g},{base:g} {x - 4.5:g},{base:g}", worse)
 
 
 def _thinned(values: Sequence[Number]) -> list[int]:

@@ -1,9 +1,11 @@
 // Turns the server's trend document into a Chart.js configuration. Pure but for Chart.js' own callbacks.
 
+import { annotations } from "./annotations.js";
 import { horizontal } from "./axis.js";
+import { describe, shorten } from "./text.js";
 import { whiskers } from "./whiskers.js";
 
-const MANY_FLAGS = 8;
+const ROOM = 0.14;
 
 export function configuration(document_, { by, scale }, theme, actions) {
   const along = by === "time" ? "t" : "x";
@@ -102,7 +104,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
         legend: { display: false }, // The page has one of its own, that can be read and copied.
         whiskers: { color: theme.plot },
         tooltip: tooltip(document_, theme),
-        annotation: { clip: false, annotations: annotations(document_, along, theme, tone) },
+        annotation: { clip: false, annotations: annotations(document_, along, theme) },
         zoom: {
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
           pan: { enabled: true, mode: "x", modifierKey: "shift" },
@@ -128,18 +130,45 @@ function chosen(chart, elements) {
 
 function pointSize(count) {
   if (count <= 120) return 3.5;
-  return count <= 600 ? 2.5 : 1.5;
+  return count <= 600 ? 2.5 : 1;
 }
 
 function vertical(document_, scale, theme) {
   return {
     type: scale === "log" ? "logarithmic" : "linear",
-    grace: "8%",
+    bounds: "data",
+    afterDataLimits: scale === "log" ? roomByFactor : room,
+    afterBuildTicks: scale === "log" ? undefined : (axis) => niceTicks(axis, document_.whole),
     grid: { color: theme.line },
     border: { display: false },
     title: { display: true, text: document_.unit, color: theme.quiet },
     ticks: { color: theme.quiet, precision: document_.whole ? 0 : undefined },
   };
+}
+
+// Round numbers inside the axis, which itself ends where the data does.
+function niceTicks(axis, whole) {
+  const rough = (axis.max - axis.min) / Math.max(2, Math.floor(axis.height / 56));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  const step = whole ? Math.max(1, nice) : nice;
+  axis.ticks = [];
+  for (let index = Math.ceil(axis.min / step); index * step <= axis.max; index += 1) {
+    if (index * step >= 0) axis.ticks.push({ value: index * step });
+  }
+}
+
+// Room above and below the data for the flags and their labels. No tick says that a count could be negative.
+function room(axis) {
+  const margin = (axis.max - axis.min) * ROOM;
+  axis.min -= margin;
+  axis.max += margin;
+}
+
+function roomByFactor(axis) {
+  const factor = (axis.max / axis.min) ** ROOM;
+  axis.min /= factor;
+  axis.max *= factor;
 }
 
 function tooltip(document_, theme) {
@@ -159,66 +188,4 @@ function tooltip(document_, theme) {
       label: ({ raw }) => describe(raw.run, document_.unit),
     },
   };
-}
-
-export function describe(run, unit) {
-  const lines = [run.text];
-  if (run.low !== run.high) {
-    lines.push(`${run.low.toLocaleString("en")} – ${run.high.toLocaleString("en")} ${unit} over ${run.n} samples`);
-  } else if (run.n > 1) {
-    lines.push(`the same in all ${run.n} samples`);
-  }
-  if (run.why) lines.push(run.why);
-  if (run.environment) lines.push(`environment ${run.environment}`);
-  return lines.map((line) => shorten(line, 90));
-}
-
-function annotations(document_, along, theme, tone) {
-  const entries = {};
-  document_.lines.forEach((line, index) => {
-    entries[`config-${index}`] = {
-      type: "line",
-      scaleID: "x",
-      value: line[along],
-      borderColor: theme.quiet,
-      borderWidth: 1.25,
-      borderDash: [5, 4],
-      knobs: line.knobs,
-      label: {
-        display: true,
-        content: shorten(line.label, 28),
-        position: "end",
-        yAdjust: -22,
-        backgroundColor: theme.card,
-        color: theme.text,
-        borderColor: theme.quiet,
-        borderWidth: 1,
-        borderRadius: 4,
-        padding: { x: 6, y: 3 },
-        font: { family: theme.font, size: 11, weight: "normal" },
-      },
-    };
-  });
-  if (document_.flags.length > MANY_FLAGS) return entries;
-  document_.flags.forEach((flag, index) => {
-    const up = flag.direction === "regression";
-    entries[`flag-${index}`] = {
-      type: "label",
-      xValue: flag[along],
-      yValue: flag.y,
-      content: flag.label,
-      color: tone(flag),
-      backgroundColor: theme.card,
-      borderRadius: 3,
-      padding: { x: 3, y: 1 },
-      position: { x: "center", y: "center" },
-      yAdjust: up ? -19 : 19,
-      font: { family: theme.font, size: 12, weight: 600 },
-    };
-  });
-  return entries;
-}
-
-function shorten(text, length) {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }

@@ -1,7 +1,8 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
-import { configuration, describe } from "./config.js";
+import { configuration } from "./config.js";
 import { walk } from "./keyboard.js";
+import { describe } from "./text.js";
 import { theme } from "./theme.js";
 
 const { Chart } = globalThis;

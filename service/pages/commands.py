@@ -1,0 +1,24 @@
+"""Commands that measure again what a page shows. Pure."""
+
+from __future__ import annotations
+
+import shlex
+
+from runner.contract import Report
+
+_VARIABLE = "variable."
+
+
+def measure(report: Report) -> str:
+    """Return the command that measures the case of a run at its revision, with its environment variables.
+
+    The service does not know where the reader's clone is: the command names a folder called like the subject.
+    """
+    words = ["faultwatch", "measure", report.case.workload, "--repo", f"./{report.subject}"]
+    words += ["--revision", report.revision.commit[:12]]
+    for name, value in sorted(report.case.parameters.items()):
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    for name, value in sorted(report.environment.knobs.items()):
+        if name.startswith(_VARIABLE):
+            words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
+    return shlex.join(words)

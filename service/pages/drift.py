@@ -1,0 +1,37 @@
+"""A drift: what changed, why we say so, and how to see it again."""
+
+from __future__ import annotations
+
+from flask import Blueprint, abort, render_template
+
+from service.pages import commands
+from service.pages.source import source
+from service.pages.sparkline import Sparkline, sparkline
+from service.views import Direction, Drift
+
+bp = Blueprint("drift", __name__, url_prefix="/drifts")
+
+
+@bp.get("/<drift_id>")
+def show(drift_id: str) -> str:
+    """Show one drift."""
+    drift = source().drift(drift_id)
+    if drift is None:
+        abort(404, "There is no such drift. Runs that came later may have shown another level.")
+    sides = [source().run(run_id) for run_id in (drift.run_before, drift.run_after)]
+    return render_template(
+        "drift.html",
+        drift=drift,
+        line=_line(drift),
+        commands=[commands.measure(report) for report in sides if report],
+    )
+
+
+def _line(drift: Drift) -> Sparkline | None:
+    series = source().series(drift.series_id)
+    if series is None:
+        return None
+    path = [(point.run_id, point.value) for point in series.points if point.on_path and point.value is not None]
+    worse = drift.direction is Direction.REGRESSION
+    flagged = [(place, worse) for place, (run_id, _) in enumerate(path) if run_id == drift.run_after]
+    return sparkline([value for _, value in path], flagged)

@@ -1,0 +1,61 @@
+"""A run: every number with its unit and definition, and all that is needed to doubt it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Blueprint, abort, render_template
+
+from runner.contract import Metric, Reading, Report, Status, metric
+from service.levels import Level, level
+from service.pages import commands
+from service.pages.source import source
+
+bp = Blueprint("run", __name__, url_prefix="/runs")
+
+_SAMPLES = 25
+"""How many samples the page shows one by one. The pyperf file holds all."""
+_WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One metric over the samples of a run."""
+
+    metric: Metric
+    level: Level
+    notes: tuple[str, ...]
+    """What is not plain about it, in words."""
+
+
+@bp.get("/<uuid:run_id>")
+def show(run_id: UUID) -> str:
+    """Show one run."""
+    report = source().run(run_id)
+    if report is None:
+        abort(404, "There is no such run. It may belong to another Faultwatch service, or wait in a runner's spool.")
+    return render_template(
+        "run.html",
+        report=report,
+        figures=[_figure(report, name) for name in report.metrics],
+        series=source().series_of(report),
+        samples=report.samples[:_SAMPLES],
+        command=commands.measure(report),
+    )
+
+
+def _figure(report: Report, name: str) -> Figure:
+    readings = report.readings(name)
+    return Figure(metric(name), level(readings), tuple(dict.fromkeys(_notes(readings))))
+
+
+def _notes(readings: Iterable[Reading]) -> Iterable[str]:
+    for reading in readings:
+        word = _WORDS.get(reading.status)
+        if word is None:
+            continue
+        if reading.running_percent is not None:
+            word += f", an estimate from {reading.running_percent:g} % of the run"
+        yield f"{word}: {reading.reason}" if reading.reason else word

@@ -1,0 +1,32 @@
+"""A series: its trend, why each drift in it was flagged, and every point."""
+
+from __future__ import annotations
+
+from flask import Blueprint, abort, render_template, request, url_for
+
+from service import vendor
+from service.pages.chart import chart
+from service.pages.source import source
+
+bp = Blueprint("series", __name__, url_prefix="/series")
+
+_FIRST_ROWS = 200
+
+
+@bp.get("/<int:series_id>")
+def show(series_id: int) -> str:
+    """Show one series."""
+    series = source().series(series_id)
+    if series is None:
+        abort(404, "There is no such series. It may belong to another Faultwatch service.")
+    points = sorted(series.points, key=lambda point: (point.position, point.measured_at), reverse=True)
+    return render_template(
+        "series.html",
+        series=series,
+        chart=chart(series, lambda run_id: url_for("run.show", run_id=run_id)),
+        points=points if "all" in request.args else points[:_FIRST_ROWS],
+        flagged={drift.run_after: drift for drift in series.drifts},
+        total=len(points),
+        scripts=[] if vendor.missing() else [vendor.address(package) for package in vendor.CHART_SCRIPTS],
+        missing=vendor.missing(),
+    )

@@ -1,0 +1,127 @@
+"""What the pages read: one method for each question that a page asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, cast
+from uuid import UUID
+
+from flask import current_app
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, Report
+from service.current import database
+from service.pages.numbers import Number
+from service.store import drifts, points, runs, series
+from service.store.drifts import DriftFilter
+from service.store.runs import RunFilter
+from service.store.series import SeriesFilter
+from service.views import Direction, Drift, DriftList, RunSummary, SeriesDetail, SeriesSummary
+
+EXTENSION = "faultwatch.pages"
+
+_DRIFTS = 100
+_FAILURES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A series as the overview shows it: its values along the path, and which of them are flagged."""
+
+    series: SeriesSummary
+    values: tuple[Number, ...]
+    flagged: tuple[tuple[int, bool], ...]
+    """Index of the first value of each new level, and whether it is a regression."""
+
+
+class Source(Protocol):
+    """Answers the questions of the pages."""
+
+    def drifts(self) -> DriftList:
+        """Return the newest drifts, and how many there are."""
+
+    def glances(self) -> list[Glance]:
+        """Return all series, by subject, host, case and metric."""
+
+    def failures(self) -> list[RunSummary]:
+        """Return the newest runs that measured nothing and were not made good since."""
+
+    def series(self, series_id: int) -> SeriesDetail | None:
+        """Return one series with its points."""
+
+    def series_of(self, report: Report) -> dict[str, int]:
+        """Return the id of the series that each metric of a run is filed in."""
+
+    def drift(self, drift_id: str) -> Drift | None:
+        """Return one drift."""
+
+    def run(self, run_id: UUID) -> Report | None:
+        """Return one run, as it was reported."""
+
+
+class StoreSource:
+    """Answers from the application's database."""
+
+    def drifts(self) -> DriftList:
+        """Return the newest drifts, and how many there are."""
+        with database().reading() as session:
+            return drifts.listed(session, DriftFilter(), _DRIFTS)
+
+    def glances(self) -> list[Glance]:
+        """Return all series, by subject, host, case and metric."""
+        with database().reading() as session:
+            return [_glance(session, summary) for summary in series.page(session, SeriesFilter()).items]
+
+    def failures(self) -> list[RunSummary]:
+        """Return the newest runs that measured nothing and were not made good since."""
+        with database().reading() as session:
+            found = [
+                run
+                for outcome in (Outcome.FAILED, Outcome.SKIPPED)
+                for run in runs.page(session, RunFilter(outcome=outcome), _FAILURES, 0).items
+            ]
+            open_ones = [run for run in found if not _was_measured(session, run)]
+        return sorted(open_ones, key=lambda run: run.started_at, reverse=True)
+
+    def series(self, series_id: int) -> SeriesDetail | None:
+        """Return one series with its points."""
+        with database().reading() as session:
+            return series.detail(session, series_id)
+
+    def series_of(self, report: Report) -> dict[str, int]:
+        """Return the id of the series that each metric of a run is filed in."""
+        asked = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
+        with database().reading() as session:
+            found = series.page(session, asked).items
+        return {entry.metric: entry.id for entry in found if entry.definition == report.case.definition}
+
+    def drift(self, drift_id: str) -> Drift | None:
+        """Return one drift."""
+        with database().reading() as session:
+            return drifts.find(session, drift_id)
+
+    def run(self, run_id: UUID) -> Report | None:
+        """Return one run, as it was reported."""
+        with database().reading() as session:
+            return runs.report(session, run_id)
+
+
+def source() -> Source:
+    """Return the source of the application that serves this request."""
+    return cast(Source, current_app.extensions[EXTENSION])
+
+
+def _glance(session: Session, summary: SeriesSummary) -> Glance:
+    path = points.arrange(points.of_series(session, summary.id)).path
+    found = drifts.of_series(session, summary.id) if summary.judged else []
+    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in found}
+    return Glance(
+        series=summary,
+        values=tuple(point.value for point in path),
+        flagged=tuple((place, worse[point.run_id]) for place, point in enumerate(path) if point.run_id in worse),
+    )
+
+
+def _was_measured(session: Session, run: RunSummary) -> bool:
+    asked = RunFilter(subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED)
+    return runs.page(session, asked, 1, 0).total > 0
