@@ -1,6 +1,7 @@
 """Where a series of numbers changes its level: pure functions, no database, no clock, no web."""
 
+from service.detect.detector import DriftSeries
 from service.detect.drift import Drift, Kind, Number
 from service.detect.find import find_drifts
 
-__all__ = ["Drift", "Kind", "Number", "find_drifts"]
+__all__ = ["Drift", "DriftSeries", "Kind", "Number", "find_drifts"]

@@ -1,4 +1,4 @@
-"""Series that repeat to the fault: every change of the value is a change of level."""
+"""Series whose samples repeat to the fault: every change of the value is a change of level."""
 
 from __future__ import annotations
 
@@ -6,22 +6,52 @@ from collections.abc import Sequence
 
 from service.detect.drift import Drift, Number
 
-
-def repeats(samples: Sequence[Sequence[Number]]) -> bool:
-    """Tell whether the samples of each point agree to the fault, and at least one point was sampled twice."""
-    return any(len(point) > 1 for point in samples) and all(len(set(point)) <= 1 for point in samples)
+REPEATING = 0.9  # part of the repeatedly sampled points whose samples must agree
 
 
-def exact_drifts(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> list[Drift]:
-    """Report each index whose value differs from the one before it; Python numbers, so exact beyond 2**53.
+class ExactSeries:
+    """The changes of a series of points with samples, kept up to date.
 
-    A point measured only once is reported with ``wants_rerun``: one run alone cannot show that it repeats.
+    A point whose samples disagree says nothing where the level before it is among them; else its value counts, and a rerun
+    is asked for. Numbers are compared as Python numbers, so exactly, beyond 2**53 too.
     """
-    drifts = []
-    for index in range(1, len(values)):
-        before, after = values[index - 1], values[index]
-        if before != after:
-            n = len(samples[index])
-            evidence = f"{before} → {after}: samples repeat to the fault on both sides, so any change is a drift"
-            drifts.append(Drift(index, before, after, index, index, "exact", evidence, wants_rerun=n < 2))
-    return drifts
+
+    def __init__(self) -> None:
+        self.drifts: list[Drift] = []
+        self._level: Number | None = None
+        self._points = self._sampled = self._agreeing = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the points repeat well enough, and change seldom enough, for every change to be one of level."""
+        if self._sampled == 0 or self._agreeing < REPEATING * self._sampled:
+            return False
+        return self._points < 16 or len(self.drifts) <= self._points // 2
+
+    def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
+        """Append points with their samples."""
+        for value, point in zip(values, samples, strict=True):
+            self._add(value, point)
+
+    def _add(self, value: Number, point: Sequence[Number]) -> None:
+        agree = all(each == value for each in point)
+        if len(point) > 1:
+            self._sampled += 1
+            self._agreeing += agree
+        level = self._level
+        if level is None:
+            self._level = value
+        elif value != level and (agree or level not in point):
+            self.drifts.append(_drift(self._points, level, value, agree and len(point) > 1))
+            self._level = value
+        self._points += 1
+
+
+def _drift(index: int, before: Number, after: Number, sure: bool) -> Drift:
+    why = (
+        "every sample repeats to the fault on both sides, so any change is a drift"
+        if sure
+        else ("the samples before repeat to the fault; this point was not measured twice with the same result")
+    )
+    evidence = f"{before} → {after}: {why}"
+    return Drift(index, before, after, index, index, "exact", evidence, wants_rerun=not sure)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from service.detect.detector import DriftSeries
 from service.detect.drift import Drift, Kind, Number
-from service.detect.exact import exact_drifts, repeats
 
 
 def find_drifts(
@@ -36,11 +35,6 @@ def find_drifts(
     ValueError
         If a number is NaN or infinite, or ``samples`` has another length than ``values``.
     """
-    for index, value in enumerate(values):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"values[{index}] is {value}: only finite numbers can be judged")
-    if samples is not None and len(samples) != len(values):
-        raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
-    if kind == "count" and samples is not None and repeats(samples):
-        return exact_drifts(values, samples)
-    return []
+    series = DriftSeries(kind)
+    series.extend(values, samples)
+    return series.drifts()

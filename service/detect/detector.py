@@ -1,0 +1,135 @@
+"""One series of any kind, kept up to date: chooses the rule its numbers allow and words what that rule found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from service.detect.drift import Drift, Kind, Number
+from service.detect.exact import ExactSeries
+from service.detect.judge import Finding
+from service.detect.repeat import RepeatingSeries
+from service.detect.series import NoisySeries
+from service.detect.tail import Tail
+
+KINDS = ("count", "rate", "time", "ratio")
+
+
+class DriftSeries:
+    """The drifts of a series that grows at its end.
+
+    After any number of :meth:`append` and :meth:`extend`, :meth:`drifts` equals ``find_drifts`` of all points.
+    """
+
+    def __init__(self, kind: Kind = "count") -> None:
+        if kind not in KINDS:
+            raise ValueError(f"kind is {kind!r}: one of {', '.join(KINDS)} is needed")
+        self._kind = kind
+        self._values: list[Number] = []
+        self._samples: list[Sequence[Number]] = []
+        self._exact, self._exact_seen = ExactSeries(), 0
+        self._repeating, self._repeating_seen = RepeatingSeries(), 0
+        self._noisy = NoisySeries()
+        self._worded: list[tuple[Finding, Drift]] = []
+
+    def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[Drift]:
+        """Append one point and return the drifts of the whole series."""
+        self.extend([value], None if samples is None else [samples])
+        return self.drifts()
+
+    def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]] | None = None) -> None:
+        """Append points.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite or ``samples`` has another length than ``values``; nothing is appended then.
+        """
+        values = [_number(value, f"values[{i}]") for i, value in enumerate(values, len(self._values))]
+        if samples is not None:
+            if len(samples) != len(values):
+                raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
+            samples = [[_number(each, f"samples[{i}]") for each in point] for i, point in enumerate(samples)]
+        origin = self._values[0] if self._values else (values or [0])[0]
+        centred = [_centred(value, origin) for value in values]
+        self._values += values
+        self._samples += samples if samples is not None else [()] * len(values)
+        self._noisy.extend(centred)
+
+    def drifts(self) -> list[Drift]:
+        """Return the drifts, in order of index."""
+        n = len(self._values)
+        if n < 2:
+            return []
+        if self._kind == "count" and any(self._samples[-1:]):
+            self._exact.extend(self._values[self._exact_seen :], self._samples[self._exact_seen :])
+            self._exact_seen = n
+            if self._exact.holds:
+                return list(self._exact.drifts)
+        if self._noisy.noise.sigma == 0.0:
+            self._repeating.extend(self._values[self._repeating_seen :])
+            self._repeating_seen = n
+            return self._repeating.drifts(self._samples[-1])
+        return self._noisy_drifts()
+
+    def _noisy_drifts(self) -> list[Drift]:
+        findings = self._noisy.findings()
+        same = 0
+        for (known, _), finding in zip(self._worded, findings, strict=False):
+            if known is not finding:
+                break
+            same += 1
+        del self._worded[same:]
+        self._worded += [(finding, self._word(finding)) for finding in findings[same:]]
+        drifts = [drift for _, drift in self._worded]
+        tail = self._noisy.tail(tuple(float(each - self._values[0]) for each in self._samples[-1]))
+        return [*drifts, self._word_tail(tail)] if tail else drifts
+
+    def _word(self, finding: Finding) -> Drift:
+        before, after = self._level(finding.before), self._level(finding.after)
+        sigma = self._noisy.noise.sigma
+        size = abs(finding.after - finding.before) / sigma
+        if finding.rule == "ramp":
+            evidence = f"{before} → {after}: a steady climb over points {finding.low} … {finding.high}, {size:.1f} sigma in all"
+        else:
+            evidence = (
+                f"{before} → {after}: a step of {size:.1f} sigma (sigma {sigma:.3g}), at {finding.low} … {finding.high}"
+            )
+        return Drift(finding.at, before, after, finding.low, finding.high, finding.rule, evidence)
+
+    def _word_tail(self, tail: Tail) -> Drift:
+        index = len(self._values) - tail.length
+        before, after = self._level(tail.before), self._level(tail.after)
+        size = abs(tail.after - tail.before) / self._noisy.noise.sigma
+        runs = "the newest run" if tail.length == 1 else f"the newest {tail.length} runs"
+        evidence = f"{before} → {after}: {runs} lie {size:.1f} sigma off the level before"
+        if tail.alone:
+            evidence += "; one run more will tell"
+        return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.alone)
+
+    def _level(self, centred: float) -> Number:
+        """Return a level in the unit of the series, whole numbers as such where the series has only those."""
+        origin = self._values[0]
+        if isinstance(origin, int):
+            return origin + int(centred) if centred.is_integer() else origin + centred
+        return origin + centred
+
+
+def _number(value: Number, name: str) -> Number:
+    """Return the number as a Python int or float; refuse what is none or not finite."""
+    if type(value) is int:
+        return value
+    if hasattr(value, "item"):
+        value = value.item()  # a numpy scalar
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is {value!r}: a number is needed")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: only finite numbers can be judged")
+    return value
+
+
+def _centred(value: Number, origin: Number) -> float:
+    try:
+        return float(value - origin)
+    except OverflowError:
+        return math.copysign(1e300, 1 if value > origin else -1)

@@ -1,0 +1,60 @@
+"""The changes of the best partition, kept up to date: only what new points can still move is looked at again."""
+
+from __future__ import annotations
+
+from service.detect import screen
+from service.detect.noise import Floats, Noise
+from service.detect.partition import Partition
+from service.detect.tamed import BLUR, Tamed
+
+PENALTY = 40.0  # squared sigma that a change must explain
+LAG = BLUR + screen.REACH + 1  # whether a position is a candidate is final once this many points follow
+
+
+class Path:
+    """Positions of the changes, in order, and how many of them the last update left as they were."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.positions: list[int] = []
+        self._partition = Partition(PENALTY * noise.inflation)
+        self._threshold = screen.THRESHOLD * noise.inflation**0.5
+        self._nodes: list[int] = []
+        self._rank = [-1]
+        self._screened = 1
+
+    def update(self, tamed: Tamed, n: int) -> int:
+        """Look at the first ``n`` points; return how many changes at the beginning are the same as before."""
+        sums, squares = tamed.sums[: n + 1], tamed.squares
+        final = max(1, n - LAG)
+        for position in self._candidates(sums, self._screened, final):
+            self._partition.add(position, float(sums[position]), float(squares[position]))
+            self._rank.append(-1)
+        self._screened = final
+        mark = self._partition.mark()
+        for position in self._candidates(sums, final, n):
+            self._partition.add(position, float(sums[position]), float(squares[position]))
+        same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
+        self._partition.reset(mark)
+        return same
+
+    def _candidates(self, sums: Floats, start: int, stop: int) -> list[int]:
+        return screen.candidates(sums, start, stop, self._threshold) if stop > start else []
+
+    def _walk(self, node: int) -> int:
+        """Follow the best partition back to where it joins the one known."""
+        new = []
+        finals = len(self._rank)
+        while node and not (node < finals and self._rank[node] >= 0):
+            new.append(node)
+            node = self._partition.previous[node]
+        same = self._rank[node] + 1
+        for gone in self._nodes[same:]:
+            if gone < finals:
+                self._rank[gone] = -1
+        del self._nodes[same:], self.positions[same:]
+        for each in reversed(new):
+            if each < finals:
+                self._rank[each] = len(self._nodes)
+            self._nodes.append(each)
+            self.positions.append(self._partition.position[each])
+        return same

@@ -1,0 +1,83 @@
+"""Series that mostly repeat but come without samples: a new value counts once it has come back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from service.detect.drift import Drift, Number
+
+SURE = -4.0  # log10 of the chance that single blips in succession pass for a change
+
+
+class RepeatingSeries:
+    """The changes of a series without spread, kept up to date.
+
+    A level is the interval of the values seen at it, mostly one value. Two successive points outside it on one side are a
+    change; more are asked for where single blips have been frequent. The newest point alone is told, and a rerun asked for.
+    """
+
+    def __init__(self) -> None:
+        self._confirmed: list[Drift] = []
+        self._low: Number = 0
+        self._high: Number = 0
+        self._run: list[Number] = []
+        self._points = self._blips = 0
+
+    def extend(self, values: Sequence[Number]) -> None:
+        """Append points."""
+        for value in values:
+            self._add(value)
+            self._points += 1
+
+    def _add(self, value: Number) -> None:
+        if self._points == 0:
+            self._low = self._high = value
+            return
+        width = self._high - self._low
+        if self._low - width <= value <= self._high + width:
+            self._low, self._high = min(self._low, value), max(self._high, value)
+            self._blips += len(self._run)
+            self._run = []
+            return
+        if self._run and (self._run[-1] > self._high) != (value > self._high):
+            self._blips += len(self._run)
+            self._run = []
+        self._run.append(value)
+        if len(self._run) >= self._needed():
+            self._confirmed.append(self._drift(wants_rerun=False, ahead=1))
+            self._low, self._high = min(self._run), max(self._run)
+            self._run = []
+
+    def _needed(self) -> int:
+        """Return how many points in succession make a change, given how often single ones went astray."""
+        if self._blips == 0:
+            return 2
+        rate = min(0.5, self._blips / self._points)
+        return max(2, math.ceil(SURE / math.log10(rate)))
+
+    def _drift(self, wants_rerun: bool, ahead: int) -> Drift:
+        index = self._points + ahead - len(self._run)
+        before, after = self._typical(), sorted(self._run)[len(self._run) // 2]
+        why = (
+            f"{len(self._run)} successive runs off a level that repeats"
+            if not wants_rerun
+            else ("the level before repeats; one run more will tell")
+        )
+        return Drift(index, before, after, index, index, "repeat", f"{before} → {after}: {why}", wants_rerun)
+
+    def _typical(self) -> Number:
+        if self._low == self._high:
+            return self._low
+        middle = self._low + (self._high - self._low) / 2
+        return middle
+
+    def drifts(self, again: Sequence[Number] = ()) -> list[Drift]:
+        """Return the changes; ``again`` are further measurements of the newest point."""
+        if not self._run:
+            return list(self._confirmed)
+        outside = sum(not self._low <= each <= self._high for each in again)
+        sure = len(again) > 1 and outside == len(again)
+        if len(again) > 1 and 2 * outside <= len(again):
+            return list(self._confirmed)
+        return [*self._confirmed, self._drift(wants_rerun=not sure, ahead=0)]

@@ -1,0 +1,41 @@
+"""Where a change may lie: a few candidate positions instead of all, from windows on both sides of each position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.detect.noise import Floats
+
+WINDOWS = (5, 20)  # points on each side
+THRESHOLD = 3.0  # standard deviations of the difference of two window means
+GRID = 32  # positions that are always candidates, so that shifts too small for a window are found as well
+REACH = WINDOWS[-1] + 1
+
+
+def candidates(sums: Floats, start: int, stop: int, threshold: float) -> list[int]:
+    """Return candidate positions among ``start … stop - 1``, in order.
+
+    A position is a candidate where the means of the points before and after it differ most in its neighbourhood: the moving
+    sum statistic of Hušková and Slabý, "Permutation tests for multiple changes", Kybernetika 37 (2001).
+
+    Parameters
+    ----------
+    sums : array of n + 1 floats
+        Running sums of the series in sigma, beginning with 0.
+    threshold : float
+        Smallest difference of means, in its standard deviations.
+    """
+    chosen = np.arange(start, stop) % GRID == 0
+    for width in WINDOWS:
+        low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
+        if high - low < 1:
+            continue
+        middle, left, right = sums[low:high], sums[low - width : high - width], sums[low + width : high + width]
+        contrast = np.full(stop - start + 2, -1.0)
+        contrast[low - start + 1 : high - start + 1] = np.abs(left + right - 2 * middle) / (2 * width) ** 0.5
+        inner = contrast[1:-1]
+        chosen |= (inner >= threshold) & (inner >= contrast[:-2]) & (inner > contrast[2:])
+    if start == 0:
+        chosen[:1] = False
+    found: list[int] = (np.flatnonzero(chosen) + start).tolist()
+    return found

@@ -1,0 +1,104 @@
+"""A noisy series that is read once: a further point costs the same however long the series is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from service.detect import judge
+from service.detect.levels import Row, measure
+from service.detect.noise import Floats, Noise, epoch, estimate, find_gap
+from service.detect.path import Path
+from service.detect.smooth import fold_modes
+from service.detect.tail import LONGEST, REFERENCE, Tail, judge_tail
+from service.detect.tamed import BLUR, Tamed
+
+BLOCK = 8  # points after which the partition looks again
+FIRST = 16  # points before which it does not
+
+
+class _State(NamedTuple):
+    """Where the judging stands after a row: how many findings are closed, and the group that is open."""
+
+    closed: int
+    group: judge.Group
+
+
+class NoisySeries:
+    """The changes of a noisy series, kept up to date.
+
+    What it finds depends on the values only, not on how they were cut into calls of :meth:`extend`.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.noise = Noise(0.0, 0.0, 0.0, 0.0, 0)
+        self._values: Floats = np.zeros(64)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._done = 0
+        self._tamed = Tamed()
+        self._path = Path(self.noise)
+        self._rows: list[Row] = []
+        self._states: list[_State] = []
+        self._closed: list[judge.Finding] = []
+
+    def extend(self, values: Iterable[float]) -> None:
+        """Append finite values."""
+        new = np.fromiter(values, dtype=np.float64)
+        n = self.n + len(new)
+        if n > len(self._values):
+            self._values = np.concatenate([self._values, np.zeros(max(n, 2 * self.n) - len(self._values))])
+        self._values[self.n : n] = new
+        self.n = n
+        if epoch(n) != self.noise.points:
+            self._learn(self._values[: epoch(n)])
+        until = n - n % BLOCK
+        if until >= FIRST and until > self._done and self.noise.sigma > 0:
+            self._look(until)
+
+    def _learn(self, head: Floats) -> None:
+        """Estimate the noise anew and judge everything by it."""
+        gap = find_gap(head)
+        self.noise = estimate(head, fold_modes(head, gap, 0, len(head)), gap)
+        self._restart()
+
+    def _look(self, until: int) -> None:
+        self._tamed.update(self._values[:until], self.noise)
+        same = self._path.update(self._tamed, until)
+        positions = self._path.positions
+        while same and (positions[same] if same < len(positions) else until) > self._done - BLUR:
+            same -= 1
+        same = min(max(0, same - 1), len(self._rows))
+        self._done = until
+        edges = [positions[same - 1] if same else 0, *positions[same:], until]
+        folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
+        self._rows[same:] = measure(folded, sums, np.array(edges), self.noise.sigma, self.noise.inflation)
+        self._judge(same)
+
+    def _judge(self, same: int) -> None:
+        """Group the rows from number ``same`` on."""
+        del self._states[same:]
+        del self._closed[self._states[-1].closed if same else 0 :]
+        group = self._states[-1].group if same else None
+        for row in self._rows[same:]:
+            if group is None or not judge.joins(group, row):
+                self._closed += judge.close(group, self.noise.sigma)
+                group = judge.start(row)
+            else:
+                group = judge.extend(group, row, self.noise.sigma)
+            self._states.append(_State(len(self._closed), group))
+
+    def findings(self) -> list[judge.Finding]:
+        """Return what was found up to the last whole block, in order."""
+        group = self._states[-1].group if self._states else None
+        return [*self._closed, *judge.close(group, self.noise.sigma)]
+
+    def tail(self, again: Sequence[float] = ()) -> Tail | None:
+        """Judge the points after the change found last; ``again`` are further measurements of the newest one."""
+        changes = self._path.positions
+        begin = max(changes[-1] if changes else 0, self.n - LONGEST - REFERENCE)
+        return judge_tail(self._values[begin : self.n].tolist(), self.noise, again)

@@ -1,0 +1,78 @@
+"""Taming of strays: running medians, and two modes laid on each other. Local: each output sees at most six neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from service.detect.noise import Floats
+
+HALF = 4  # half the width of the running median: excursions of up to four points vanish, five stay
+MODE_HALF = 6  # half the width of the window in which the modes are told apart
+CLIP = 3.0  # how far from the running median a point may count, in sigma
+JUMP = 20.0  # how much of a jump of the running median counts, in sigma
+
+# Sorting network of which the middle of nine comes out: Smith, "Implementing median filters in XC4000E FPGAs", 1996.
+_NETWORK = (
+    *((1, 2), (4, 5), (7, 8), (0, 1), (3, 4), (6, 7), (1, 2), (4, 5), (7, 8), (0, 3)),
+    *((5, 8), (4, 7), (3, 6), (1, 4), (2, 5), (4, 7), (4, 2), (6, 4), (4, 2)),
+)
+
+
+def median_of_nine(x: Floats) -> Floats:
+    """Return the n - 8 medians of nine successive values."""
+    n = len(x) - 8
+    lane = [x[i : i + n] for i in range(9)]
+    for a, b in _NETWORK:
+        lane[a], lane[b] = np.minimum(lane[a], lane[b]), np.maximum(lane[a], lane[b])
+    return lane[4]
+
+
+def running_median(x: Floats, start: int, stop: int) -> Floats:
+    """Return the running medians of nine at ``start … stop - 1``; at the ends of ``x`` the nearest whole window counts."""
+    last = len(x) - 2 * HALF - 1
+    first = min(max(start - HALF, 0), last)
+    until = min(max(stop - 1 - HALF, 0), last)
+    whole = median_of_nine(x[first : until + 2 * HALF + 1])
+    if start >= HALF and stop <= len(x) - HALF:
+        return whole
+    at = np.arange(start - HALF, stop - HALF).clip(0, last) - first
+    result: Floats = whole[at]
+    return result
+
+
+def fold_modes(x: Floats, gap: float, start: int, stop: int) -> Floats:
+    """Lay the rarer of two modes, ``gap`` apart, on the more frequent one, at ``start … stop - 1``.
+
+    A window of 13 tells which mode is which: its third smallest value belongs to the lower mode.
+    """
+    if gap == 0.0 or len(x) < 2 * MODE_HALF + 1:
+        return x[start:stop]
+    last = len(x) - 2 * MODE_HALF - 1
+    first = min(max(start - MODE_HALF, 0), last)
+    until = min(max(stop - 1 - MODE_HALF, 0), last)
+    windows = np.sort(sliding_window_view(x[first : until + 2 * MODE_HALF + 1], 2 * MODE_HALF + 1), axis=1)
+    at = np.arange(start - MODE_HALF, stop - MODE_HALF).clip(0, last) - first
+    windows = windows[at]
+    low = windows[:, 2]
+    two = windows[:, -3] - low > gap / 2
+    # A window that saw only one mode: which of the two is unknown, so it is left as it is.
+    part = x[start:stop]
+    return np.where(two & (part - low > gap / 2), part - gap, part)
+
+
+def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Return the clipped residuals of ``x`` and the clipped increments of its running median, both in sigma.
+
+    Clipping is the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence of outliers", JASA 114
+    (2019), around a running median; clipped increments keep squares small however large a jump is.
+
+    Parameters
+    ----------
+    x : array of n floats
+    middle : array of n + 1 floats
+        Running medians, beginning with the one before ``x[0]``.
+    """
+    rest = ((x - middle[1:]) / sigma).clip(-CLIP, CLIP)
+    rise = ((middle[1:] - middle[:-1]) / sigma).clip(-JUMP, JUMP)
+    return rest, rise

@@ -1,0 +1,85 @@
+"""The newest points, which no window has on both sides yet: is the level of a moment ago left?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.detect.noise import Noise
+
+LONGEST = 20  # newest points that are judged here; older changes are the partition's
+REFERENCE = 32  # points before them that the level is taken from
+ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
+TOGETHER = 5.0  # sigma of the mean of several points on one side
+CAP = 4.0  # how much one point may add to that mean, sigma
+NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+SMALLEST = 1.9
+
+
+class Tail(NamedTuple):
+    """The newest ``length`` points left the level ``before``; ``alone`` if that rests on a single measurement."""
+
+    length: int
+    before: float
+    after: float
+    alone: bool
+
+
+def middle(values: Sequence[float]) -> float:
+    """Return the median of at least one value."""
+    ordered = sorted(values)
+    n = len(ordered)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+def _offset(value: float, level: float, gap: float) -> float:
+    """Return how far a value is from the nearer of the two modes."""
+    off = value - level
+    if gap:
+        off = min((off, off - gap, off + gap), key=abs)
+    return off
+
+
+def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = ()) -> Tail | None:
+    """Judge the newest points against the level before them.
+
+    A sum of bounded deviations over the newest k points, for each k: the generalised likelihood ratio of Willsky and Jones,
+    "A generalized likelihood ratio approach to the detection and estimation of jumps", IEEE TAC 21 (1976).
+
+    Parameters
+    ----------
+    recent : sequence of floats
+        The points since the last change, at most ``LONGEST + REFERENCE`` of them are read.
+    again : sequence of floats
+        Further measurements of the newest point.
+    """
+    n = len(recent)
+    longest = min(LONGEST, n // 2 if n < 8 else n - 4)
+    if longest < 1 or noise.sigma <= 0:
+        return None
+    level = middle(recent[max(0, n - longest - REFERENCE) : n - longest])
+    caution = 1 + 3 / noise.points
+    unit = noise.sigma * caution
+    newest = [_offset(v, level, noise.gap) / unit for v in (again or recent[-1:])]
+    direction = 1.0 if middle(newest) > 0 else -1.0
+    total, nearest, count, best, length, weight = 0.0, 9e99, 0, 0.0, 0, 0
+    for k in range(1, longest + 1):
+        points = newest if k == 1 else [_offset(recent[n - k], level, noise.gap) / unit]
+        for off in points:
+            nearest = min(nearest, off * direction)
+            total += max(-CAP, min(CAP, off * direction))
+            count += 1
+        if total <= 0:
+            break
+        enough = count > 4 or (count > 1 and nearest >= NEAREST[count])
+        z = total / (count * noise.inflation) ** 0.5
+        if enough and z > best and total / count >= SMALLEST:
+            best, length, weight = z, k, count
+    if best >= TOGETHER and weight > 1:
+        return Tail(
+            length, level, middle([*again, *recent[n - length : n - 1]] if again else recent[n - length :]), False
+        )
+    off = newest[0] * direction * unit
+    if len(newest) == 1 and off >= max(ALONE * unit, noise.stray * 1.2):
+        return Tail(1, level, recent[-1], True)
+    return None
