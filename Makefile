@@ -1,0 +1,68 @@
+# `make run` and `make test` set up what they need; `make help` lists the rest.
+#
+# What has been set up is marked by stamp files inside of what it made, so that removing .venv or node_modules is
+# enough to have it made anew.
+
+PYTHON = .venv/bin/python
+PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input
+UV = uv
+LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header --quiet
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z%-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+.PHONY: run
+run: system .venv/.run node_modules/.installed ## Measure the demo history and show it; FAULTWATCH_PORT, FAULTWATCH_HOME
+	@exec .venv/bin/faultwatch demo --serve
+
+.PHONY: test
+test: system-tests lint node_modules/.installed ## Check everything: the linters, the types, the tests
+	@$(PYTHON) -m pytest
+
+.PHONY: lint
+lint: .venv/.dev ## Check the style, the types and who imports whom
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+bench-%: .venv/.run node_modules/.installed ## Run the benchmark of that name
+	@$(PYTHON) -m bench.$(subst -,_,$*)
+
+.PHONY: lock
+lock: ## Compile the lock files anew (needs uv and npm)
+	$(LOCK) --extra service --extra build --output-file requirements.txt
+	$(LOCK) --all-extras --constraints requirements.txt --output-file requirements-dev.txt
+	npm install --package-lock-only --ignore-scripts
+
+.PHONY: clean
+clean: ## Remove what was installed and built here; measurements stay
+	rm -rf .venv node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: system system-tests
+system:
+	@setup/system-packages
+system-tests:
+	@setup/system-packages tests
+
+# Order-only: where make runs several jobs at a time, nothing is installed before its tools are.
+.venv/bin/pip: | system
+	@python=$$(setup/find-python) && echo "$$python -m venv .venv" && "$$python" -m venv .venv
+
+.venv/.run: requirements.txt pyproject.toml | .venv/bin/pip
+	$(PIP) install --require-hashes --requirement requirements.txt
+	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# requirements-dev.txt holds everything that requirements.txt holds, at the same versions.
+.venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
+	$(PIP) install --require-hashes --requirement requirements-dev.txt
+	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch .venv/.run $@
+
+node_modules/.installed: package.json package-lock.json | system
+	npm ci --ignore-scripts
+	@touch $@
