@@ -8,7 +8,6 @@ from flask import Response
 from service import api, current, pages
 from service.api.body import MAX_BYTES
 from service.config import Config
-from service.dashboard import StoreSource
 from service.store import judging
 from service.store.database import Database
 from service.store.upgrade import upgrade
@@ -38,7 +37,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     current.use(app, database)
     api.register(app)
-    pages.register(app, StoreSource(database))
+    pages.register(app)
     app.after_request(_secure)
     return app
 

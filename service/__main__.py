@@ -1,0 +1,58 @@
+"""The faultwatch-service command."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from service.config import Config
+from service.errors import ServiceError
+from service.version import VERSION
+
+
+@click.group()
+@click.version_option(VERSION, prog_name="faultwatch-service")
+def cli() -> None:
+    """Store what was measured, decide what is a drift, and tell."""
+
+
+@cli.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]"
+)
+@click.option("--port-file", type=click.Path(path_type=Path), help="Write the port there, once the service listens.")
+@click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
+def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
+    """Serve the API and the pages."""
+    from service import serving  # noqa: PLC0415 - --help and a bad option answer at once
+
+    config = Config.from_environment()
+    serving.serve(config if port is None else replace(config, port=port), host, port_file, parent)
+
+
+@cli.command()
+def upgrade() -> None:
+    """Bring the database to this version's schema; serve does so too."""
+    from service.store.database import Database  # noqa: PLC0415
+    from service.store.upgrade import upgrade as run  # noqa: PLC0415
+
+    database = Database(Config.from_environment().database_url)
+    run(database)
+    click.echo(f"The database is up to date: {database.name}")
+
+
+def main() -> None:
+    """Run the command; what a person can act on is one line, not a traceback."""
+    try:
+        cli.main(standalone_mode=True)
+    except ServiceError as error:
+        click.echo(f"faultwatch-service: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
