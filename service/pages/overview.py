@@ -8,6 +8,7 @@ from itertools import groupby
 
 from flask import Blueprint, render_template
 
+from service.pages.events import events
 from service.pages.source import Glance, source
 from service.pages.sparkline import Sparkline, sparkline
 from service.views import RunSummary
@@ -39,9 +40,11 @@ def show() -> str:
     """Show the overview."""
     glances = source().glances()
     lines = {glance.series.id: sparkline(glance.values, glance.flagged) for glance in glances}
+    drifts = source().drifts()
     return render_template(
         "overview.html",
-        drifts=source().drifts(),
+        drifts=drifts,
+        events=events(drifts.items),
         lines=lines,
         cases=_cases(glances, lines),
         failures=_by_revision(source().failures()),
