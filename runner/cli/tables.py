@@ -11,6 +11,8 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Report, Status
 from runner.history import Summary
 
+_SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
+
 
 def show_history(summary: Summary, drifts: Sequence[dict[str, Any]]) -> None:
     """Print what came of a history, and the drifts that the service sees."""
@@ -27,26 +29,19 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
     if not drifts:
         console.print("No drift.")
         return
-    table = _table("Drifts", ("revision", "case", "metric"), ("before", "after", "change"), ("cause",))
     for drift in drifts:
-        name = drift["metric"]
-        table.add_row(
-            drift["revision"][:10],
-            escape(drift["case"]),
-            escape(name),
-            number(name, drift["before"]),
-            number(name, drift["after"]),
-            number(name, drift["after"] - drift["before"], sign=True),
-            escape(_cause(drift)),
+        name, before, after = drift["metric"], drift["before"], drift["after"]
+        # No percentage of a zero baseline: there is none.
+        percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
+        console.print(
+            f"[bold]{_SIGNS[drift['direction']]} {escape(name)}[/] {number(name, before)} → {number(name, after)} "
+            f"({number(name, after - before, sign=True)}{percent})  {escape(drift['case'])}",
+            highlight=False,
         )
-    console.print(table)
-
-
-def _cause(drift: dict[str, Any]) -> str:
-    if drift["knobs"]:
-        changes = (f"{knob['name']}: {knob['before'] or '–'} → {knob['after'] or '–'}" for knob in drift["knobs"])
-        return f"{drift['cause']}: {'; '.join(changes)}"
-    return f"{drift['cause']}: {drift['title']}"
+        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {escape(drift['title'])}", highlight=False)
+        for knob in drift["knobs"]:
+            change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
+            console.print(f"    {escape(knob['name'])}: {escape(change)}", highlight=False)
 
 
 def show_reports(reports: Sequence[Report]) -> None:
@@ -66,7 +61,11 @@ def show_reports(reports: Sequence[Report]) -> None:
 
 def _show_cases(console: Console, reports: Sequence[Report]) -> None:
     title = f"{reports[0].subject} at {reports[0].revision.commit[:10]}"
-    table = _table(title, ("metric", "unit"), tuple(escape(report.case.name) for report in reports), ())
+    table = Table(title=title)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for report in reports:
+        table.add_column(escape(report.case.name), justify="right", overflow="fold")
     for name in dict.fromkeys(name for report in reports for name in report.metrics):
         table.add_row(escape(name), metric(name).unit, *(_cell(report, name) for report in reports))
     console.print(table)
@@ -90,14 +89,3 @@ def number(name: str, value: float, *, sign: bool = False) -> str:
     if metric(name).kind is Kind.COUNT and value == int(value):
         return f"{int(value):{form},}"
     return f"{value:{form},.4g}" if abs(value) < 10_000 else f"{value:{form},.0f}"
-
-
-def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str]) -> Table:
-    table = Table(title=title)
-    for heading in left:
-        table.add_column(heading, no_wrap=True)
-    for heading in right:
-        table.add_column(heading, justify="right", overflow="fold")
-    for heading in last:
-        table.add_column(heading, overflow="fold")
-    return table

@@ -29,11 +29,9 @@ class Answer:
 
 def run(command: Sequence[str]) -> Answer:
     """Run a program as measured programs are run: with the runner's own variables and search path."""
-    environment = {**BASE_VARIABLES, "PYTHONHASHSEED": "0"}
+    folder = Path(tempfile.gettempdir())
     try:
-        done = execute(
-            command, directory=Path(tempfile.gettempdir()), environment=environment, timeout=_PATIENCE, merge=True
-        )
+        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_PATIENCE, merge=True)
     except FileNotFoundError:
         return Answer(NOT_FOUND, "")
     except PermissionError as error:
@@ -53,7 +51,10 @@ def can_refuse_huge_pages() -> bool:
 
 def free_bytes(folder: Path) -> int | None:
     """Return the free space where a folder is or would be made; ``None`` where nothing can be written there."""
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
+    except PermissionError:
+        return None
     return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None
 
 

@@ -1,6 +1,10 @@
 """A line of perf's output, and the error that points at it."""
 
+import re
 from dataclasses import dataclass
+
+_STARTED = re.compile(r"# started on \S.*")
+"""Perf writes this above each run into a file (-o)."""
 
 
 class PerfOutputError(ValueError):
@@ -26,5 +30,16 @@ class Line:
 
 
 def lines_of(text: str) -> list[Line]:
-    """Split into lines at line feeds only: a command in perf's header may hold any other character."""
-    return [Line(number, part.rstrip("\r")) for number, part in enumerate(text.split("\n"), start=1)]
+    """Split into lines at line feeds only: any other character may belong to a command that perf quotes."""
+    return [Line(number, part.removesuffix("\r")) for number, part in enumerate(text.split("\n"), start=1)]
+
+
+def events_of(text: str) -> list[Line]:
+    """Return the lines of an output for programs (-x, -j) that tell of events: all but blanks and perf's comment."""
+    lines = [line for line in lines_of(text) if line.text.strip()]
+    starts = [line for line in lines if _STARTED.fullmatch(line.text)]
+    if len(starts) > 1:
+        raise starts[1].error("a second run begins here (perf stat --append): one output, one run")
+    if lines and not text.endswith("\n"):
+        raise lines[-1].error("the last line does not end: the output is cut off")
+    return [line for line in lines if line not in starts]

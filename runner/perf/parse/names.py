@@ -15,16 +15,16 @@ _ALIASES = {
     "user_time": "user-time",
     "system_time": "sys-time",
 }
-CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
-"""Metrics that perf reads from a clock of its own, not from a counter of the kernel."""
-
-_MODIFIERS = "[ukhHGIpPSDWebR]+"
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-_CORE_PMU = re.compile(r"cpu(_[a-z0-9]+)?|armv[789]\w*|apple_\w+|software|tool")
-"""PMUs that count on the cores: their name says where an event was counted, not what it is."""
-_IN_PMU = re.compile(r"(?P<pmu>[A-Za-z][A-Za-z0-9_.-]*)/(?P<term>[^/]+)/(?P<modifiers>.*)")
-_BESIDE_PMU = re.compile(r"(?P<term>\S+) \[(?P<pmu>\w+)\]")
-_NAME = re.compile(r"[!-~]+( \[\w+\])?")
+_PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
+_EVENT = re.compile(rf"{_PLAIN}[!-~]*(?: \[\w+\])?", re.ASCII)
+_MODIFIERS = "[ukhHGIpPSDWebR]*"
+_WITH_MODIFIERS = re.compile(rf"(?P<term>.+?):(?P<modifiers>{_MODIFIERS})")
+_ON_PMU = (
+    re.compile(rf"(?P<pmu>{_PLAIN})/(?P<term>[^/]+)/:?(?P<modifiers>{_MODIFIERS})"),
+    re.compile(r"(?P<term>\S+)(?P<modifiers>) \[(?P<pmu>\w+)\]"),
+)
+_CORE_PMU = re.compile(r"cpu|cpu_[a-z0-9]+|armv[789]\w*|apple_\w+|software|tool")
+"""PMUs of the cores and of the kernel itself: their name says where an event was counted, not what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,45 +36,50 @@ class Name:
     metric
         As the catalogue calls it, or as perf does where the catalogue does not know it.
     pmu
-        The PMU that perf names beside it, where that is one of the cores'; otherwise empty.
+        The PMU that perf names with it, where that is one of the cores'; otherwise empty.
     user_only
         The event was counted in user space only.
     """
 
     metric: str
-    pmu: str = ""
-    user_only: bool = False
+    pmu: str
+    user_only: bool
 
 
 def read_name(line: Line, event: str) -> Name:
     """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
-    if not _NAME.fullmatch(event):
+    if not _EVENT.fullmatch(event):
         raise line.error(f"{event!r} is not the name of an event")
-    pmu, term, modifiers = _split(event)
-    plain, colon, more = term.rpartition(":")
-    if colon and (re.fullmatch(_MODIFIERS, more) or _ALIASES.get(plain, plain) in CATALOGUE):
-        term, modifiers = plain, modifiers + more
-        if not more:
+    term, pmu, modifiers = _without_pmu(event)
+    match = _WITH_MODIFIERS.fullmatch(term)
+    if match:
+        term, modifiers = match["term"], modifiers + match["modifiers"]
+        if not match["modifiers"]:
             raise line.error(f"{event!r} ends with a colon")
-    if "G" in modifiers and "H" not in modifiers:
-        raise line.error(f"{event!r} was counted in guests only")
-    if not re.fullmatch(f"({_MODIFIERS})?", modifiers):
-        raise line.error(f"{event!r} has a modifier that perf does not know")
-    if set("kh") & set(modifiers) and "u" not in modifiers:
-        raise line.error(f"{event!r} was counted in the kernel only, so it leaves out the program itself")
-    user_only = "u" in modifiers and "k" not in modifiers
-    return Name(_ALIASES.get(term, term), pmu, user_only)
+    elif _ALIASES.get(term.partition(":")[0], term.partition(":")[0]) in CATALOGUE and ":" in term:
+        raise line.error(f"{event!r} has a modifier that perf does not have")
+    _refuse_partial(line, event, frozenset(modifiers))
+    return Name(_ALIASES.get(term, term), pmu, "u" in modifiers and "k" not in modifiers)
 
 
-def _split(event: str) -> tuple[str, str, str]:
-    """Split into PMU, event and modifiers. Only the cores' PMUs are split off, and only from a plain event."""
-    for pattern in (_IN_PMU, _BESIDE_PMU):
+def _without_pmu(event: str) -> tuple[str, str, str]:
+    """Return the event without its PMU, the PMU, and the modifiers behind it.
+
+    Only the cores' PMUs are taken off, and only where a plain name is left: a raw code means something else on each.
+    """
+    for pattern in _ON_PMU:
         match = pattern.fullmatch(event)
         if match is None:
             continue
-        pmu, term = match["pmu"], match["term"]
-        modifiers = match.groupdict().get("modifiers") or ""
-        if _CORE_PMU.fullmatch(pmu) and _PLAIN.fullmatch(term.partition(":")[0]):
-            return pmu, term, modifiers
-        return "", event.removesuffix(modifiers) if modifiers else event, modifiers
-    return "", event, ""
+        if _CORE_PMU.fullmatch(match["pmu"]) and re.fullmatch(_PLAIN, match["term"].partition(":")[0]):
+            return match["term"], match["pmu"], match["modifiers"]
+        return event.removesuffix(match["modifiers"]), "", match["modifiers"]
+    return event, "", ""
+
+
+def _refuse_partial(line: Line, event: str, modifiers: frozenset[str]) -> None:
+    """Refuse a count that leaves out the program's own code."""
+    if "u" not in modifiers and modifiers & {"k", "h"}:
+        raise line.error(f"{event!r} was counted in the kernel only, so the program itself is not in it")
+    if "G" in modifiers and "H" not in modifiers:
+        raise line.error(f"{event!r} was counted in virtual machines only")

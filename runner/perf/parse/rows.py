@@ -1,19 +1,23 @@
 """From the rows of perf's output, whatever its format, to readings in the catalogue's units."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from runner.contract.report import Reading, Status
 from runner.perf.parse.lines import Line, PerfOutputError
-from runner.perf.parse.names import CLOCKS, Name, read_name
-from runner.perf.parse.numbers import decimal, whole
+from runner.perf.parse.names import Name, read_name
+from runner.perf.parse.numbers import decimal, is_decimal, whole
 
 MISSING = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
+OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
+"""What perf reads from clocks of its own, in nanoseconds."""
+_CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 _SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
-_RATE = re.compile(r"(?P<prefix>[KMG]?)(?:(?:[a-z-]+)?/sec|Hz)(?:  \w+)?")
-_PREFIX = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
+_PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_NO_NUMBER = re.compile(r"|-?nan|-?inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,28 @@ class PerfResult:
     ----------
     readings
         By metric, in the catalogue's names and units. An event that was not counted is here too, with the reason.
-    user_only
+    in_user_space
         The metrics that perf counted in user space only (``:u``): what happened in the kernel is not in them.
     """
 
     readings: dict[str, Reading]
-    user_only: frozenset[str] = frozenset()
+    in_user_space: frozenset[str] = frozenset()
+
+    @property
+    def user_only(self) -> bool:
+        """Whether perf counted anything in user space only, as it does where the kernel forbids more."""
+        return bool(self.in_user_space)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What perf printed as the count of an event: a number in a unit, or the reason why there is none."""
+
+    value: Decimal | None
+    unit: str = ""
+    status: Status = Status.COUNTED
+    half_step: Decimal = Decimal(0)
+    """Half of the last decimal place: the number may be off by this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,148 +58,131 @@ class Row:
 
     Attributes
     ----------
-    count
-        Counted events, or the time in the unit; None where ``status`` says that there is no value.
     percent
-        Share of the run during which the counter ran, where perf printed it.
+        Share of the run during which the counter ran, where perf scaled the count up for it.
     runtime
         Nanoseconds for which the counter ran, where perf printed them.
     metric
-        The derived number and its unit that perf printed beside the count.
+        The derived number that perf printed beside the count, and its unit.
     """
 
     line: Line
     event: str
-    unit: str
-    count: Decimal | None
-    status: Status
+    name: Name
+    count: Count
     percent: Decimal | None = None
     runtime: int | None = None
     metric: tuple[str, str] = ("", "")
 
 
-def read_count(line: Line, text: str, unit: str, places: int) -> tuple[Decimal | None, Status]:
-    """Read the count of a row, or the reason that perf gives for having none.
+def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Count:
+    """Read the count of a row. Only a time in milliseconds has decimal places.
 
-    Milliseconds have the given number of decimal places, everything else is whole.
+    Some versions leave out the unit of a time. perf 4.15 prints the task clock in milliseconds, with six places;
+    perf 6.17 and 7.2 print nanoseconds.
     """
-    if unit not in {"", *_SECONDS}:
-        raise line.error(f"unknown unit {unit!r} (a column of perf's -I, -A or --per-… options shifts the others)")
+    time_unit = "ns" if metric in OWN_CLOCKS else "msec" if metric in _CPU_CLOCKS else ""
+    if unit not in {"", time_unit}:
+        raise line.error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
     if text in MISSING:
-        return None, MISSING[text]
+        return Count(None, unit, MISSING[text])
+    if not unit and metric in _CPU_CLOCKS and is_decimal(text):
+        unit, places = "msec", 6
     if unit == "msec":
-        return decimal(line, text, places), Status.COUNTED
-    return Decimal(whole(line, text)), Status.COUNTED
+        return Count(decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
+    value = Decimal(whole(line, text))
+    if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
+        # perf 7.2 prints every time of its own as "0" without a unit, whatever it is.
+        return Count(None, unit, Status.NOT_COUNTED)
+    return Count(value, "ns" if time_unit else "")
 
 
 def assemble(rows: Sequence[Row], asked: Collection[str] = ()) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``asked`` are the events that perf was told to count, as they were written on its command line. With them nothing
-    can be missing or misnamed unnoticed.
+    ``asked`` are the events that perf was told to count, as on its command line. Only with them nothing can be
+    missing or misnamed unnoticed.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
+    _check_clocks(rows)
     _check_rates(rows)
-    by_metric: dict[str, dict[Name, Reading]] = {}
+    by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
-        name = read_name(row.line, row.event)
-        reading = _reading(row, name)
-        known = by_metric.setdefault(name.metric, {})
-        if known.setdefault(name, reading) != reading:
-            raise row.line.error(f"{row.event!r} is printed twice with different numbers")
-        if len({other.user_only for other in known}) > 1:
-            raise row.line.error(f"{name.metric} is counted both in user space only and not")
-        if len(known) > 1 and "" in {other.pmu for other in known}:
-            raise row.line.error(f"{name.metric} is counted both on one PMU and on all")
-    readings = {metric: _merge(parts) for metric, parts in by_metric.items()}
-    user_only = frozenset(name.metric for parts in by_metric.values() for name in parts if name.user_only)
-    return PerfResult(_complete(readings, user_only, asked), user_only)
+        parts = by_metric.setdefault(row.name.metric, {})
+        twin = parts.setdefault(row.name.pmu, row)
+        if twin.name != row.name or _reading(twin) != _reading(row):
+            raise row.line.error(f"{row.event!r} is here twice, with different results")
+        if len(parts) > 1 and "" in parts:
+            raise row.line.error(f"{row.name.metric} is here both of one PMU and of all")
+    for parts in by_metric.values():
+        if len({row.name.user_only for row in parts.values()}) > 1:
+            raise next(iter(parts.values())).line.error("one PMU counted in user space only, the other did not")
+    readings = {metric: _merge([_reading(row) for row in parts.values()], parts) for metric, parts in by_metric.items()}
+    in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
+    if asked:
+        readings = _compared(readings, in_user_space, [read_name(Line(0, event), event) for event in asked])
+    return PerfResult(readings, in_user_space)
 
 
-def _reading(row: Row, name: Name) -> Reading:
-    if name.metric in CLOCKS or name.metric == "task-clock":
-        _check_clock(row, name)
-    if row.count is None:
-        return Reading(status=row.status, reason=_why(row, name))
+def _reading(row: Row) -> Reading:
+    count = row.count
+    if count.value is None:
+        return Reading(status=count.status, reason=_why(row))
     if row.runtime == 0:
         raise row.line.error("there is a count, but the counter did not run")
-    if name.metric in CLOCKS and row.count == 0 and (not row.unit or name.metric == "elapsed"):
-        # perf 7.2 prints every time of its own as "0" without a unit: it has not read its clock.
-        return Reading(status=Status.NOT_COUNTED, reason=f"this version of perf does not read {row.event}: it shows 0")
-    value = _in_units(row)
-    if row.percent is not None and row.percent < 100:
-        return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))
-    return Reading(value=value)
+    value = float(count.value * _SECONDS[count.unit]) if count.unit else int(count.value)
+    if row.percent is None:
+        return Reading(value=value)
+    return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))
 
 
-def _check_clock(row: Row, name: Name) -> None:
-    unit = "msec" if name.metric == "task-clock" else "ns"
-    if row.unit != unit and not (row.count == 0 or row.count is None):
-        raise row.line.error(f"{row.event} comes in {unit}")
-
-
-def _in_units(row: Row) -> int | float:
-    """Return seconds for a time, and the bare count for everything else."""
-    assert row.count is not None
-    if row.unit:
-        return float(row.count * _SECONDS[row.unit])
-    return int(row.count)
-
-
-def _why(row: Row, name: Name) -> str:
-    if row.status is Status.NOT_SUPPORTED:
+def _why(row: Row) -> str:
+    if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
-    if name.metric in {"user-time", "sys-time"}:
-        return f"perf: {row.event} was not counted (perf before 6.12 says this of a time of zero too)"
-    return f"perf: {row.event} was not counted"
+    if row.name.metric in {"user-time", "sys-time"}:
+        return f"perf did not count {row.event}, or it was zero: this version of perf shows both alike"
+    return f"perf did not count {row.event}"
 
 
-def _merge(parts: dict[Name, Reading]) -> Reading:
+def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     """Make one reading of what the PMUs of a hybrid processor counted, each on its type of core."""
-    readings = list(parts.values())
-    counted = {name.pmu: reading for name, reading in parts.items() if reading.value is not None}
+    counted = [reading for reading in readings if reading.value is not None]
+    if len(readings) == 1 or len(counted) == 1:
+        return counted[0] if counted else readings[0]
     if not counted:
-        return _none_counted(readings)
-    if len(counted) == 1:
-        return next(iter(counted.values()))
-    total = sum(reading.value for reading in counted.values() if reading.value is not None)
-    shares = [reading.running_percent for reading in counted.values() if reading.running_percent is not None]
+        status = Status.NOT_COUNTED if any(r.status is Status.NOT_COUNTED for r in readings) else Status.NOT_SUPPORTED
+        return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
+    total = sum(reading.value for reading in counted if reading.value is not None)
+    shares = [reading.running_percent for reading in counted if reading.running_percent is not None]
     if not shares:
         return Reading(value=total)
-    return Reading(
-        status=Status.MULTIPLEXED,
-        value=total,
-        running_percent=min(shares),
-        reason=f"sum of {' and '.join(counted)}: perf scales each as if the whole run had been on its cores",
-    )
+    reason = f"sum over {', '.join(pmus)}: perf scales each up as if its cores had run the program all the time"
+    return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _none_counted(readings: Sequence[Reading]) -> Reading:
-    if len(readings) == 1:
-        return readings[0]
-    supported = any(reading.status is Status.NOT_COUNTED for reading in readings)
-    reason = "; ".join(reading.reason for reading in readings if reading.reason)
-    return Reading(status=Status.NOT_COUNTED if supported else Status.NOT_SUPPORTED, reason=reason[:1000])
+def _compared(readings: dict[str, Reading], in_user_space: frozenset[str], asked: Sequence[Name]) -> dict[str, Reading]:
+    """Compare with what was asked for. perf 6.12 leaves out a time of its own that is zero, and nothing else."""
+    missing = [name.metric for name in asked if name.metric not in readings]
+    if lost := [metric for metric in missing if metric not in {"user-time", "sys-time"}]:
+        raise PerfOutputError(f"perf printed nothing of {', '.join(lost)}, which it was told to count")
+    if more := readings.keys() - {name.metric for name in asked}:
+        raise PerfOutputError(f"perf printed what it was not told to count: {', '.join(sorted(more))}")
+    if widened := {name.metric for name in asked if name.user_only} - in_user_space:
+        raise PerfOutputError(f"perf was told to count in user space only, but did not: {', '.join(sorted(widened))}")
+    reason = "perf printed nothing of it: this version leaves out a time of zero"
+    return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}
 
 
-def _complete(readings: dict[str, Reading], user_only: frozenset[str], asked: Iterable[str]) -> dict[str, Reading]:
-    """Compare with what was asked for: perf 6.12 leaves out a time of its own that is zero, and nothing else."""
-    if not asked:
-        return readings
-    wanted = [read_name(Line(0, event), event) for event in asked]
-    for name in wanted:
-        if name.metric in readings:
+def _check_clocks(rows: Sequence[Row]) -> None:
+    """Check each CPU clock against the time for which its counter ran: it settles the unit where perf prints none."""
+    for row in rows:
+        count = row.count
+        if row.name.metric not in _CPU_CLOCKS or count.value is None or row.runtime is None:
             continue
-        if name.metric not in {"user-time", "sys-time"}:
-            raise PerfOutputError(f"perf printed nothing about {name.metric}, which it was told to count")
-        reason = "perf printed no line for it (perf 6.12 does so for a time of zero)"
-        readings[name.metric] = Reading(status=Status.NOT_COUNTED, reason=reason)
-    if unasked := readings.keys() - {name.metric for name in wanted}:
-        raise PerfOutputError(f"perf printed events that it was not told to count: {', '.join(sorted(unasked))}")
-    if lost := {name.metric for name in wanted if name.user_only} - user_only:
-        raise PerfOutputError(f"told to count in user space only, perf says otherwise of {', '.join(sorted(lost))}")
-    return readings
+        ran = row.runtime * _SECONDS["ns"] / _SECONDS[count.unit]
+        if abs(count.value - ran) > ran / 100 + 2 * count.half_step:
+            raise row.line.error("the clock does not fit the time for which its counter ran")
 
 
 def _check_rates(rows: Sequence[Row]) -> None:
@@ -187,30 +190,29 @@ def _check_rates(rows: Sequence[Row]) -> None:
 
     Where a digit was lost or changed, this is the only trace it leaves.
     """
-    clocks = [row for row in rows if row.unit == "msec" and row.count is not None]
-    if len(clocks) != 1 or not clocks[0].event.startswith("task-clock"):
-        return  # perf divides by the mean of several clocks
-    seconds = _span(clocks[0])
+    clocks = [row for row in rows if row.name.metric in _CPU_CLOCKS and row.count.value is not None]
+    if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
+        return  # perf divides by the mean of all of them
+    shortest, longest = _span(clocks[0])
     for row in rows:
         match = _RATE.fullmatch(row.metric[1])
-        if match is None or row.count is None or row.percent not in {None, 100} or row is clocks[0]:
+        if not match or _NO_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue
-        rate = decimal(row.line, row.metric[0]) * _PREFIX[match["prefix"]]
-        slack = _half_step(row.metric[0]) * _PREFIX[match["prefix"]]
-        if not (rate - slack) * seconds[0] - 1 < row.count < (rate + slack) * seconds[1] + 1:
-            raise row.line.error(f"the count {row.count} does not fit the rate beside it and the task clock")
+        places = len(re.split("[.,]", row.metric[0])[-1])
+        rate = decimal(row.line, row.metric[0], places)
+        half_step = Decimal(5).scaleb(-places - 1)
+        least = (rate - half_step) * _PREFIXES[match["prefix"]] * shortest
+        most = (rate + half_step) * _PREFIXES[match["prefix"]] * longest
+        rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
+        if not least - rounding <= row.count.value <= most + rounding:
+            raise row.line.error("the count does not fit the rate beside it and the task clock")
 
 
 def _span(clock: Row) -> tuple[Decimal, Decimal]:
     """Return the seconds between which the task clock lies, as far as it is printed."""
-    assert clock.count is not None
-    if clock.runtime is not None:
-        exact = clock.runtime * _SECONDS["ns"]
-        return exact, exact
-    step = Decimal("0.005")
-    return max(Decimal(0), clock.count - step) * _SECONDS["msec"], (clock.count + step) * _SECONDS["msec"]
-
-
-def _half_step(text: str) -> Decimal:
-    places = len(re.split("[.,]", text)[-1])
-    return Decimal(5).scaleb(-places - 1)
+    assert clock.count.value is not None
+    scale = _SECONDS[clock.count.unit]
+    least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
+    if clock.runtime is not None and least * scale <= clock.runtime * _SECONDS["ns"] <= most * scale:
+        return clock.runtime * _SECONDS["ns"], clock.runtime * _SECONDS["ns"]
+    return least * scale, most * scale

@@ -1,0 +1,202 @@
+"""``perf stat`` for people: aligned columns, digits grouped as the locale has it."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from runner.contract.report import Reading
+from runner.perf.parse.lines import Line, PerfOutputError, lines_of
+from runner.perf.parse.names import read_name
+from runner.perf.parse.numbers import decimal, is_decimal, percent
+from runner.perf.parse.rows import MISSING, PerfResult, Row, assemble, read_count
+
+_HEADER = re.compile(r"\s*Performance counter stats for (?P<whom>.*)")
+_HEADER_END = re.compile(r".*'(?P<runs> \([0-9]+ runs\))?:", re.DOTALL)
+_FOOTER = re.compile(r"\s*(?P<seconds>[0-9]+[.,][0-9]+) seconds (?P<what>time elapsed|user|sys)\s*")
+_FOOTERS = {"time elapsed": "elapsed", "user": "user-time", "sys": "sys-time"}
+_NOTES = re.compile(
+    r"Some events weren't counted\. Try disabling the NMI watchdog:|\s+echo [01] > /proc/sys/kernel/nmi_watchdog"
+    r"|\s+perf stat \.\.\.|The events in group usually have to be from|the same PMU\. Try reorganizing the group\."
+)
+_GROUPING = ",.'’ \u00a0\u202f"
+"""What locales put between groups of digits."""
+_EVENT = re.compile(
+    rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
+    r"(?:(?P<unit>\S+) +)??(?P<event>[^\s#(]+(?: \[\w+\])?)(?: (?P<old_unit>\(msec\)))?"
+    r"(?: +#(?P<metric>[^#()]*))?(?: +\((?P<running>[0-9]+[.,][0-9]+)%\))?\s*"
+)
+_METRIC = re.compile(r"\s*(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?)\s*|\s*")
+_METRIC_ONLY = re.compile(r"\s+#[^#]*\S\s*|\s+TopdownL[0-9]\b.*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """One event's line, not understood yet: only the whole document says what its commas and points mean."""
+
+    line: Line
+    match: re.Match[str]
+
+    @property
+    def count(self) -> str:
+        return self.match["count"]
+
+
+def parse_text(text: str, *, asked: Collection[str] = ()) -> PerfResult:
+    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.rows.assemble` for ``asked``.
+
+    Whatever stands above perf's own heading is ignored: the program may have written it.
+    """
+    events, footers = _parts(_body(lines_of(text)))
+    point = _decimal_point(footers)
+    _check_columns(events)
+    plain = _ungrouped(events, point)
+    rows = [_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
+    times = {what: decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
+    result = assemble(rows, asked) if rows else PerfResult({})
+    readings = dict(result.readings)
+    for what, seconds in times.items():
+        # An event of the same meaning goes first: it is what perf was asked for. Where perf did not read it, this is.
+        if what not in readings or readings[what].value is None:
+            readings[what] = Reading(value=float(seconds))
+    return replace(result, readings=readings)
+
+
+def _body(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return what follows perf's heading, which quotes the command and so may go over several lines."""
+    starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
+    if not starts:
+        raise PerfOutputError("there is no line 'Performance counter stats for …': this is not the report of a run")
+    if len(starts) > 1:
+        raise lines[starts[1]].error("a second run begins here: one output, one run")
+    start = starts[0]
+    if re.search(r"stats for '(system wide|CPU\(s\) |BPF program)", lines[start].text):
+        raise lines[start].error("these are the counts of a machine, not of a program (perf stat -a, -C, -b)")
+    for end in range(start, len(lines) - 1):
+        match = _HEADER_END.fullmatch(lines[end].text)
+        if match and not lines[end + 1].text.strip():
+            if match["runs"]:
+                raise lines[end].error("these are means over several runs (perf stat -r), not the counts of one")
+            return lines[end + 1 :]
+    raise lines[start].error("the heading does not end")
+
+
+def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
+    events: list[_Event] = []
+    footers: dict[str, tuple[Line, str]] = {}
+    for line in lines:
+        if not line.text.strip() or (footers and _NOTES.fullmatch(line.text)):
+            continue
+        footer = _FOOTER.fullmatch(line.text)
+        if footer:
+            if footers.setdefault(_FOOTERS[footer["what"]], (line, footer["seconds"]))[1] != footer["seconds"]:
+                raise line.error("this time is here twice, with different values")
+        elif footers:
+            raise line.error("nothing of this kind follows the times at perf's end")
+        elif match := _EVENT.fullmatch(line.text):
+            events.append(_Event(line, match))
+        elif not (events and _METRIC_ONLY.fullmatch(line.text)):
+            raise line.error("this is not an event with its count")
+    if "elapsed" not in footers:
+        raise PerfOutputError("there is no line '… seconds time elapsed', perf's last word: the output is cut off")
+    return events, footers
+
+
+def _decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
+    """Return the locale's decimal point: the times at the end always have one, and never grouped digits."""
+    points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
+    if len(points) > 1:
+        raise next(iter(footers.values()))[0].error("the times at the end do not agree on the decimal point")
+    return points.pop()
+
+
+def _check_columns(events: Sequence[_Event]) -> None:
+    """Check that the counts end in one column, as perf aligns them: a digit that was lost or added shifts its line."""
+    ends = [event.match.end("count") for event in events if len(event.count) < 18]
+    for event in events:
+        if len(event.count) < 18 and event.match.end("count") != max(set(ends), key=ends.count):
+            raise event.line.error("the count is not in line with the others: the text was changed after perf wrote it")
+
+
+def _ungrouped(events: Sequence[_Event], point: str) -> list[str]:
+    """Return each count without the characters between its digits, which must be one locale's throughout."""
+    numbers = [_Grouped.of(event, point) for event in events]
+    marks = {number.mark: number for number in numbers if number.mark}
+    if len(marks) > 1:
+        raise list(marks.values())[1].line.error("digits are grouped by a character other than above")
+    styles = {style: number for number in numbers if (style := number.style)}
+    if len(styles) > 1:
+        raise list(styles.values())[1].line.error("digits are grouped the Indian way in one place, not in another")
+    if marks:
+        for number in numbers:
+            if number.may_be_grouped and not number.mark and len(number.groups[0]) > 3:
+                raise number.line.error("the digits of this number are not grouped, those of another are")
+    return ["".join(number.groups) + number.fraction for number in numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """A count, cut at the characters between its digits."""
+
+    line: Line
+    groups: tuple[str, ...]
+    mark: str
+    fraction: str
+    may_be_grouped: bool
+
+    @classmethod
+    def of(cls, event: _Event, point: str) -> "_Grouped":
+        """Cut a count; the last group has three digits, the others three, or two as in India."""
+        text, fraction = event.count, ""
+        if text in MISSING:
+            return cls(event.line, (text,), "", "", may_be_grouped=False)
+        if point in text:
+            text, _, fraction = text.rpartition(point)
+            fraction = "." + fraction
+        marks = set(text) - set("0123456789")
+        groups = tuple(re.split(f"[{_GROUPING}]", text))
+        if len(marks) > 1 or point in marks:
+            raise event.line.error(f"{event.count!r} has more than one kind of character between its digits")
+        number = cls(event.line, groups, "".join(marks), fraction, may_be_grouped=not event.match["old_unit"])
+        if marks and not (number.is_western or number.is_indian):
+            raise event.line.error(f"{event.count!r} is not grouped as any locale groups digits")
+        return number
+
+    @property
+    def is_western(self) -> bool:
+        """``1,234,567``."""
+        return 1 <= len(self.groups[0]) <= 3 and all(len(group) == 3 for group in self.groups[1:])
+
+    @property
+    def is_indian(self) -> bool:
+        """``12,34,567``."""
+        return (
+            1 <= len(self.groups[0]) <= 2
+            and all(len(group) == 2 for group in self.groups[1:-1])
+            and len(self.groups[-1]) == 3
+        )
+
+    @property
+    def style(self) -> str:
+        """The only style in which this number can be grouped so, where there is but one."""
+        if not self.mark or self.is_western == self.is_indian:
+            return ""
+        return "western" if self.is_western else "indian"
+
+
+def _row(event: _Event, digits: str, point: str) -> Row:
+    line, match = event.line, event.match
+    name = read_name(line, match["event"])
+    unit = match["unit"] or ("msec" if match["old_unit"] else "")
+    count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
+    metric = _metric(line, match["metric"] or "", point)
+    running = percent(line, match["running"]) if match["running"] else None
+    if running is not None and point not in match["running"]:
+        raise line.error("the percentage has another decimal point than the times at the end")
+    return Row(line, match["event"], name, count, running, None, metric)
+
+
+def _metric(line: Line, text: str, point: str) -> tuple[str, str]:
+    match = _METRIC.fullmatch(text)
+    if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
+        raise line.error("what follows # is not a number in the form of the times at the end, with a unit")
+    return match["value"] or "", (match["unit"] or "").strip()
