@@ -71,10 +71,12 @@ def canary(host: Host) -> Verdict:
     Only the touching is counted: the start of a program that uses shared libraries, as Python does, is off by a fault
     in about one of a hundred executions, because of what other programs do to the same pages of the page cache.
     """
+    if try_counting(host).scope is None:
+        return unknown("cannot be tried while perf does not count")
     with ProcessState(huge_pages="never").applied():
         counts = [_faults_of_touching(host, pages) for pages in _PAGES]
     if None in counts:
-        return unknown("perf did not count", "a perf of version 5.10 or later can count a part of a program")
+        return unknown("this perf does not count a part of a program", "a perf of version 5.10 or later can")
     findings = [f"{pages:,} pages touched, {count:,} faults" for pages, count in zip(_PAGES, counts, strict=True)]
     if tuple(counts) == _PAGES:
         return ok(f"exact: {'; '.join(findings)}")

@@ -1,7 +1,11 @@
 """Each check, on made-up machines."""
 
 import errno
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 
 from runner.doctor import CHECKS, Host, Status, examine, is_measurable
-from runner.doctor.host import NOT_FOUND, Answer
+from runner.doctor.host import NOT_FOUND, Answer, free_bytes
 from runner.environment.tree import Tree
 
 Make = Callable[[str], Any]
@@ -79,29 +83,41 @@ def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert list(checks) == list(CHECKS)
 
 
-def canary_host(root: Path, few: int, more: int, **options: Any) -> Host:
+def canary_host(root: Path, few: int, more: int) -> Host:
     counts = {"10000": few, "11000": more}
-    return made_up(root, run=lambda command: Answer(0, f"{counts[command[-1]]};;minor-faults;1;100.00;;\n"), **options)
+    return made_up(root, run=lambda command: Answer(0, f"{counts.get(command[-3], 47)};;minor-faults:u;1;100.00;;\n"))
 
 
 def test_canary_counts_right(tmp_path: Path) -> None:
-    assert found(canary_host(tmp_path, 10_711, 11_711), "canary")[0] == "ok"
+    assert found(canary_host(tmp_path, 10_000, 11_000), "canary")[0] == "ok"
 
 
-def test_canary_counts_wrong(tmp_path: Path) -> None:
-    status, finding, _ = found(canary_host(tmp_path, 10_711, 11_710), "canary")
+@pytest.mark.parametrize(("few", "more"), [(10_000, 10_999), (10_001, 11_001), (0, 0)])
+def test_canary_counts_wrong(few: int, more: int, tmp_path: Path) -> None:
+    status, finding, _ = found(canary_host(tmp_path, few, more), "canary")
     assert status == "problem"
-    assert "999" in finding
+    assert f"11,000 pages touched, {more:,} faults" in finding
 
 
-def test_canary_where_the_layout_varies(tmp_path: Path) -> None:
-    forbidden = {"can_fix_layout": lambda: False}
-    assert found(canary_host(tmp_path, 10_711, 11_710, **forbidden), "canary")[0] == "warning"
-    assert found(canary_host(tmp_path, 10_711, 10_811, **forbidden), "canary")[0] == "problem"
+@pytest.mark.perf
+def test_canary_counts_right_beside_programs_that_start(tmp_path: Path) -> None:
+    noise = subprocess.Popen(["sh", "-c", f"while :; do {sys.executable} -S -c pass; done"], start_new_session=True)
+    try:
+        assert {found(Host(), "canary")[0] for _ in range(5)} == {"ok"}
+    finally:
+        os.killpg(noise.pid, signal.SIGKILL)
+        noise.wait()
 
 
 def test_canary_where_nothing_is_counted(tmp_path: Path) -> None:
     assert found(made_up(tmp_path, run=lambda command: Answer(NOT_FOUND, "")), "canary")[0] == "unknown"
+
+
+def test_canary_with_a_perf_that_cannot_count_a_part(tmp_path: Path) -> None:
+    def old_perf(command: Sequence[str]) -> Answer:
+        return Answer(129, "Error: unknown option `control'") if "--control" in command else Answer(0, COUNTED)
+
+    assert "5.10" in found(made_up(tmp_path, run=old_perf), "canary")[2]
 
 
 def test_layout(machine: Make) -> None:
@@ -128,6 +144,12 @@ def test_missing_programs(tmp_path: Path) -> None:
 
 def test_old_git(tmp_path: Path) -> None:
     assert found(made_up(tmp_path, version=lambda command: "git version 1.8.3.1"), "git")[0] == "problem"
+
+
+def test_disk_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert free_bytes(tmp_path / "not/yet/there")
+    assert free_bytes(tmp_path / "file/below") is None
 
 
 @pytest.mark.parametrize(
