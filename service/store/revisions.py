@@ -43,7 +43,7 @@ def find(session: Session, subject: Subject, commit: str) -> Revision | None:
 def positions(session: Session, subject: str) -> dict[str, int]:
     """Return the place of each commit of a subject in its history."""
     placed = select(Revision.commit, Revision.position).join(Subject, Revision.subject_id == Subject.id)
-    return dict(session.execute(placed.where(Subject.name == subject)).tuples().all())
+    return dict(session.execute(placed.where(Subject.name == subject)).all())
 
 
 def listed(session: Session, subject: str) -> contract.RevisionList | None:

@@ -149,7 +149,7 @@ def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
 
 def _counts(session: Session, ids: list[int]) -> dict[int, int]:
     counted = select(Point.series_id, func.count()).where(Point.series_id.in_(ids)).group_by(Point.series_id)
-    return dict(session.execute(counted).tuples().all())
+    return dict(session.execute(counted).all())
 
 
 def _latest(session: Session, ids: list[int]) -> dict[int, views.Number | None]:
@@ -165,4 +165,4 @@ def _latest(session: Session, ids: list[int]) -> dict[int, views.Number | None]:
         .subquery()
     )
     latest = select(ranked.c.series_id, ranked.c.value).where(ranked.c.rank == 1)
-    return dict(session.execute(latest).tuples().all())
+    return dict(session.execute(latest).all())
