@@ -1,4 +1,4 @@
-"""What perf says of itself, as recorded from real ones."""
+"""What perf says of itself. The files are recorded from perf 6.1; the text of Ubuntu's wrapper is written by hand."""
 
 from collections.abc import Sequence
 from pathlib import Path
