@@ -1,0 +1,1 @@
+../region/faultwatch_region.f90
