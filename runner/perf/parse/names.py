@@ -15,6 +15,10 @@ _ALIASES = {
     "user_time": "user-time",
     "system_time": "sys-time",
 }
+OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
+"""What perf reads from clocks of its own, in nanoseconds."""
+CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
+
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
 _EVENT = re.compile(rf"{_PLAIN}[!-~]*(?: \[\w+\])?", re.ASCII)
 _MODIFIERS = "[ukhHGIpPSDWebR]*"
@@ -38,7 +42,7 @@ class Name:
     pmu
         The PMU that perf names with it, where that is one of the cores'; otherwise empty.
     user_only
-        The event was counted in user space only.
+        The event was counted in user space only. Never so of a clock: it runs on in the kernel, whatever perf is told.
     """
 
     metric: str
@@ -59,7 +63,9 @@ def read_name(line: Line, event: str) -> Name:
     elif _ALIASES.get(term.partition(":")[0], term.partition(":")[0]) in CATALOGUE and ":" in term:
         raise line.error(f"{event!r} has a modifier that perf does not have")
     _refuse_partial(line, event, frozenset(modifiers))
-    return Name(_ALIASES.get(term, term), pmu, "u" in modifiers and "k" not in modifiers)
+    metric = _ALIASES.get(term, term)
+    user_only = "u" in modifiers and "k" not in modifiers and metric not in OWN_CLOCKS | CPU_CLOCKS
+    return Name(metric, pmu, user_only)
 
 
 def _without_pmu(event: str) -> tuple[str, str, str]:

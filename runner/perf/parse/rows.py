@@ -7,13 +7,10 @@ from decimal import Decimal
 
 from runner.contract.report import Reading, Status
 from runner.perf.parse.lines import Line, PerfOutputError
-from runner.perf.parse.names import Name, read_name
+from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS, Name, read_name
 from runner.perf.parse.numbers import decimal, is_decimal, whole
 
 MISSING = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
-OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
-"""What perf reads from clocks of its own, in nanoseconds."""
-_CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 _SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
 _PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
@@ -81,12 +78,12 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     Some versions leave out the unit of a time. perf 4.15 prints the task clock in milliseconds, with six places;
     perf 6.17 and 7.2 print nanoseconds.
     """
-    time_unit = "ns" if metric in OWN_CLOCKS else "msec" if metric in _CPU_CLOCKS else ""
+    time_unit = "ns" if metric in OWN_CLOCKS else "msec" if metric in CPU_CLOCKS else ""
     if unit not in {"", time_unit}:
         raise line.error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
     if text in MISSING:
         return Count(None, unit, MISSING[text])
-    if not unit and metric in _CPU_CLOCKS and is_decimal(text):
+    if not unit and metric in CPU_CLOCKS and is_decimal(text):
         unit, places = "msec", 6
     if unit == "msec":
         return Count(decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
@@ -178,7 +175,7 @@ def _check_clocks(rows: Sequence[Row]) -> None:
     """Check each CPU clock against the time for which its counter ran: it settles the unit where perf prints none."""
     for row in rows:
         count = row.count
-        if row.name.metric not in _CPU_CLOCKS or count.value is None or row.runtime is None:
+        if row.name.metric not in CPU_CLOCKS or count.value is None or row.runtime is None:
             continue
         ran = row.runtime * _SECONDS["ns"] / _SECONDS[count.unit]
         if abs(count.value - ran) > ran / 100 + 2 * count.half_step:
@@ -190,7 +187,7 @@ def _check_rates(rows: Sequence[Row]) -> None:
 
     Where a digit was lost or changed, this is the only trace it leaves.
     """
-    clocks = [row for row in rows if row.name.metric in _CPU_CLOCKS and row.count.value is not None]
+    clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
         return  # perf divides by the mean of all of them
     shortest, longest = _span(clocks[0])
@@ -198,11 +195,9 @@ def _check_rates(rows: Sequence[Row]) -> None:
         match = _RATE.fullmatch(row.metric[1])
         if not match or _NO_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue
-        places = len(re.split("[.,]", row.metric[0])[-1])
-        rate = decimal(row.line, row.metric[0], places)
-        half_step = Decimal(5).scaleb(-places - 1)
-        least = (rate - half_step) * _PREFIXES[match["prefix"]] * shortest
-        most = (rate + half_step) * _PREFIXES[match["prefix"]] * longest
+        low, high = _bounds(row.line, row.metric[0])
+        least = low * _PREFIXES[match["prefix"]] * shortest
+        most = high * _PREFIXES[match["prefix"]] * longest
         rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
         if not least - rounding <= row.count.value <= most + rounding:
             raise row.line.error("the count does not fit the rate beside it and the task clock")
@@ -216,3 +211,12 @@ def _span(clock: Row) -> tuple[Decimal, Decimal]:
     if clock.runtime is not None and least * scale <= clock.runtime * _SECONDS["ns"] <= most * scale:
         return clock.runtime * _SECONDS["ns"], clock.runtime * _SECONDS["ns"]
     return least * scale, most * scale
+
+
+def _bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
+    """Return the numbers between which a rate lies. Where the decimal point is a comma, -x cuts it off there."""
+    if not is_decimal(rate):
+        return Decimal(whole(line, rate)), Decimal(whole(line, rate) + 1)
+    places = len(re.split("[.,]", rate)[-1])
+    middle, half_step = decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
+    return middle - half_step, middle + half_step
