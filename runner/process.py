@@ -38,7 +38,7 @@ class ProcessState:
         return {
             "process.aslr": "off" if can_fix_layout() else "on",
             "process.huge_pages": self.huge_pages,
-            "process.stack_limit": str(STACK_LIMIT),
+            "process.stack_limit": str(STACK_LIMIT if can_limit_stack() else resource.getrlimit(resource.RLIMIT_STACK)[0]),
         }
 
     @contextmanager
@@ -56,7 +56,7 @@ class ProcessState:
             libc.personality(personality | ADDR_NO_RANDOMIZE)
         if self.huge_pages == "never":
             libc.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
-        if stack[1] == resource.RLIM_INFINITY or stack[1] >= STACK_LIMIT:
+        if can_limit_stack():
             resource.setrlimit(resource.RLIMIT_STACK, (STACK_LIMIT, stack[1]))
         try:
             yield
@@ -82,3 +82,9 @@ def can_fix_layout() -> bool:
         return False
     libc.personality(before)
     return True
+
+
+def can_limit_stack() -> bool:
+    """Whether the stack limit can be what it should: a lower hard limit forbids it."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    return hard == resource.RLIM_INFINITY or hard >= STACK_LIMIT

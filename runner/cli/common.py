@@ -114,13 +114,13 @@ def workbench(settings: Settings, assignments: Iterable[str] = ()) -> Workbench:
     scope = counting_scope()
 
     def environment(state: ProcessState) -> Environment:
-        found = capture(variables=state.environment)
+        found = capture(variables=state.environment, work_directory=settings.builds)
         return Environment(knobs={**found.knobs, **state.knobs(), "counting.scope": scope})
 
     tools = {
         name: value
         for name, value in environment(ProcessState()).knobs.items()
-        if name.startswith("compiler.") or name == "libc"
+        if name.startswith("compiler.") or name == "libc.version"
     }
     return Workbench(
         Bench(Host(name=settings.host), environment, variables), Builder(settings.builds, tools), variables
