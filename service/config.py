@@ -9,7 +9,7 @@ from pathlib import Path
 
 from service.errors import ServiceError
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK = ("localhost", "127.0.0.1")
 
 
 @dataclass(frozen=True, slots=True)

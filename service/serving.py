@@ -125,4 +125,6 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 def _in_url(address: str) -> str:
+    if address == "::1":
+        return "localhost"  # Flask cannot trust an IPv6 address by name
     return f"[{address}]" if ":" in address else address

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    """The OpenAPI document."""
+    found: dict[str, Any] = client.get("/openapi.json").json
+    return found
+
+
+def test_every_operation_is_described(document: dict[str, Any]) -> None:
+    operations = {(path, method) for path, item in document["paths"].items() for method in item}
+    assert operations == {
+        ("/api/v1/health", "get"),
+        ("/api/v1/subjects/{subject}/revisions", "get"),
+        ("/api/v1/subjects/{subject}/revisions", "put"),
+        ("/api/v1/runs", "get"),
+        ("/api/v1/runs/{run_id}", "get"),
+        ("/api/v1/runs/{run_id}", "put"),
+        ("/api/v1/runs/{run_id}/pyperf", "get"),
+        ("/api/v1/plans", "post"),
+        ("/api/v1/series", "get"),
+        ("/api/v1/series/{series_id}", "get"),
+        ("/api/v1/drifts", "get"),
+        ("/api/v1/drifts/{drift_id}", "get"),
+    }
+
+
+def test_every_operation_tells_of_problems(document: dict[str, Any]) -> None:
+    for item in document["paths"].values():
+        for operation in item.values():
+            assert "application/problem+json" in operation["responses"]["default"]["content"]
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    schemas = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert _references(document) <= schemas
+
+
+def test_the_document_does_not_repeat_what_the_caller_says(client: FlaskClient) -> None:
+    assert "localhost" not in client.get("/openapi.json").text
+
+
+def _references(part: object) -> set[str]:
+    if isinstance(part, dict):
+        own = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
+        return own.union(*map(_references, part.values()))
+    return set().union(*map(_references, part)) if isinstance(part, list) else set()

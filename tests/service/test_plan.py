@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
+
+from runner.contract import Environment, Outcome, Reason
+from service.plan import StoredRun, plan
+
+POSITIONS = {commit(number): number for number in range(1, 31)}
+
+
+def stored(*numbers: int, environment: Environment = GLIBC, outcome: Outcome = Outcome.MEASURED) -> list[StoredRun]:
+    return [StoredRun(commit(number), environment.hash, outcome) for number in numbers]
+
+
+def jobs(request: object, runs: dict[int, list[StoredRun]]) -> list[tuple[int, str]]:
+    made = plan(request, POSITIONS, runs)  # type: ignore[arg-type]
+    return [(int(job.revision, 16), job.reason.value) for job in made.jobs]
+
+
+def test_with_nothing_stored_everything_is_missing() -> None:
+    made = plan(plan_request(1, 2, 3), POSITIONS, {})
+    assert [job.revision for job in made.jobs] == [commit(1), commit(2), commit(3)]
+    assert {job.reason for job in made.jobs} == {Reason.MISSING}
+    assert (made.stored, made.note) == (0, "")
+
+
+def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:
+    runs = stored(1, 3) + stored(2, outcome=Outcome.FAILED)
+    made = plan(plan_request(1, 2, 3, 4), POSITIONS, {0: runs})
+    assert [job.revision for job in made.jobs] == [commit(4)]
+    assert made.stored == 3
+
+
+def test_in_a_new_environment_the_last_measured_revision_comes_first() -> None:
+    runs = stored(1, 2, 3) + stored(4, outcome=Outcome.FAILED)
+    assert jobs(plan_request(5, 6, environment=JEMALLOC), {0: runs}) == [(3, "anchor"), (5, "missing"), (6, "missing")]
+    assert plan(plan_request(5, environment=JEMALLOC), POSITIONS, {0: runs}).note
+
+
+def test_where_the_last_revision_was_measured_in_both_no_anchor_is_needed() -> None:
+    runs = stored(1, 2, 3) + stored(3, environment=JEMALLOC)
+    assert jobs(plan_request(4, environment=JEMALLOC), {0: runs}) == [(4, "missing")]
+
+
+def test_a_revision_that_is_asked_for_anyway_is_its_own_anchor() -> None:
+    assert jobs(plan_request(3, 4, environment=JEMALLOC), {0: stored(1, 2, 3)}) == [(3, "missing"), (4, "missing")]
+
+
+def test_an_anchor_that_failed_in_this_environment_is_not_tried_again() -> None:
+    runs = stored(1, 2, 3) + stored(3, environment=JEMALLOC, outcome=Outcome.FAILED)
+    assert jobs(plan_request(4, environment=JEMALLOC), {0: runs}) == [(2, "anchor"), (4, "missing")]
+
+
+def test_revisions_after_the_first_missing_one_are_no_anchors() -> None:
+    assert jobs(plan_request(4, environment=JEMALLOC), {0: stored(5, 6)}) == [(4, "missing")]
+
+
+def test_nothing_to_measure_needs_no_anchor() -> None:
+    runs = stored(1, 2) + stored(2, environment=JEMALLOC)
+    assert jobs(plan_request(2, environment=JEMALLOC), {0: runs}) == []
+
+
+def test_all_cases_of_a_revision_follow_each_other() -> None:
+    made = plan(plan_request(2, 1, 1, cases=(CASE, OTHER_CASE, CASE)), POSITIONS, {0: stored(1)})
+    assert [(job.revision, job.case) for job in made.jobs] == [
+        (commit(1), OTHER_CASE),
+        (commit(2), CASE),
+        (commit(2), OTHER_CASE),
+    ]
+    assert made.stored == 1
+
+
+numbers = st.lists(st.integers(1, 30), unique=True)
+
+
+@given(
+    asked=numbers,
+    here=numbers,
+    failed=numbers,
+    elsewhere=numbers,
+    failed_elsewhere=numbers,
+)
+def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
+    asked: list[int], here: list[int], failed: list[int], elsewhere: list[int], failed_elsewhere: list[int]
+) -> None:
+    runs = (
+        stored(*here)
+        + stored(*failed, outcome=Outcome.FAILED)
+        + stored(*elsewhere, environment=JEMALLOC)
+        + stored(*failed_elsewhere, environment=JEMALLOC, outcome=Outcome.FAILED)
+    )
+    request = plan_request(*asked)
+    made = plan(request, POSITIONS, {0: runs})
+    order = [POSITIONS[job.revision] for job in made.jobs]
+    assert order == sorted(set(order))
+    missing = {POSITIONS[job.revision] for job in made.jobs if job.reason is Reason.MISSING}
+    assert missing == set(asked) - set(here) - set(failed)
+    anchors = [POSITIONS[job.revision] for job in made.jobs if job.reason is Reason.ANCHOR]
+    assert len(anchors) <= bool(missing)
+    assert all(anchor in set(elsewhere) - set(here) - set(failed) for anchor in anchors)
+    assert plan(request, POSITIONS, {0: runs + stored(*order)}).jobs == ()
