@@ -20,13 +20,16 @@ def show(series_id: int) -> str:
     if series is None:
         abort(404, "There is no such series. It may belong to another Faultwatch service.")
     points = sorted(series.points, key=lambda point: (point.position, point.measured_at), reverse=True)
+    drawing = chart(series, lambda run_id: url_for("run.show", run_id=run_id))
+    missing = vendor.missing()
+    can_draw = not missing and (drawing["path"] or drawing["beside"])
     return render_template(
         "series.html",
         series=series,
-        chart=chart(series, lambda run_id: url_for("run.show", run_id=run_id)),
+        chart=drawing,
         points=points if "all" in request.args else points[:_FIRST_ROWS],
         flagged={drift.run_after: drift for drift in series.drifts},
         total=len(points),
-        scripts=[] if vendor.missing() else [vendor.address(package) for package in vendor.CHART_SCRIPTS],
-        missing=vendor.missing(),
+        scripts=[vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
+        missing=missing,
     )

@@ -1,0 +1,135 @@
+"""A real Chromium for tests: started, watched for errors and foreign requests, and asked what it drew."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from flask import Flask
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+from werkzeug.serving import make_server
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+def chromium() -> str | None:
+    """Return the path of an installed Chromium, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def launched(playwright: Playwright) -> Iterator[Browser]:
+    """Start Chromium, and end it."""
+    browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+@contextmanager
+def served(app: Flask) -> Iterator[str]:
+    """Serve an application on a free port of loopback; yields its address."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass
+class Watched:
+    """A page of which everything that goes wrong is written down."""
+
+    page: Page
+    address: str
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> Page:
+        """Go to a path of the service and wait until its scripts have run; the chart is drawn then."""
+        self.page.goto(self.address + path, wait_until="load")
+        return self.page
+
+    def assert_quiet(self) -> None:
+        """Assert that nothing went wrong and nothing left the service."""
+        assert not self.errors, self.errors
+        assert not self.foreign, self.foreign
+
+    def assert_accessible(self) -> None:
+        """Assert that axe-core finds nothing."""
+        found = Axe().run(self.page).response["violations"]
+        told = [(entry["id"], [node["html"][:200] for node in entry["nodes"]]) for entry in found]
+        assert not told, f"{self.page.url}: {told}"
+
+    def assert_fits(self) -> None:
+        """Assert that the page as a whole does not scroll sideways."""
+        widths = self.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+        assert widths[0] <= widths[1], f"{self.page.url} is {widths[0]} px wide in a window of {widths[1]} px"
+
+
+def watch(context: BrowserContext, address: str) -> Watched:
+    """Open a new page and listen to what goes wrong on it."""
+    # axe-core is put into the page as a script of its own, which the page's policy would rightly refuse.
+    watched = Watched(context.new_page(), address)
+
+    def on_request(request: Any) -> None:
+        if not request.url.startswith((address, "data:", "blob:")):
+            watched.foreign.append(request.url)
+
+    watched.page.on("console", lambda message: message.type in {"error", "warning"} and watched.errors.append(message.text))
+    watched.page.on("pageerror", lambda error: watched.errors.append(str(error)))
+    watched.page.on("request", on_request)
+    return watched
+
+
+DRAWN = """() => {
+  const chart = Chart.getChart(document.querySelector("canvas"));
+  const area = chart.chartArea;
+  const datasets = Object.fromEntries(chart.data.datasets.map((dataset, index) => {
+    const meta = chart.getDatasetMeta(index);
+    return [dataset.id, dataset.data.map((entry, at) => ({
+      x: entry.x, y: entry.y, url: entry.run?.url, commit: entry.run?.commit, label: entry.run?.label,
+      pixel: [meta.data[at].x, meta.data[at].y],
+      style: meta.data[at].options.pointStyle, rotation: meta.data[at].options.rotation,
+      colour: meta.data[at].options.backgroundColor,
+    }))];
+  }));
+  const annotations = Object.entries(chart.options.plugins.annotation.annotations).map(([id, annotation]) => ({
+    id, type: annotation.type, value: annotation.value, knobs: annotation.knobs,
+    content: annotation.label?.content,
+    pixel: annotation.type === "line" ? chart.scales.x.getPixelForValue(annotation.value) : null,
+  }));
+  return {
+    datasets, annotations,
+    area: [area.left, area.top, area.right, area.bottom],
+    x: [chart.scales.x.min, chart.scales.x.max], y: chart.scales.y.type, width: chart.width,
+  };
+}"""
+
+
+def drawn(page: Page) -> dict[str, Any]:
+    """Return what the chart of a page drew: every point with its pixel, every annotation, the axes."""
+    found: dict[str, Any] = page.evaluate(DRAWN)
+    return found
+
+
+Opener = Callable[..., Watched]

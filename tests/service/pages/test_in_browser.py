@@ -1,0 +1,256 @@
+"""The pages in a real Chromium, served by a real service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from playwright.sync_api import Browser, sync_playwright
+
+from service.pages.source import EXTENSION
+from tests.e2e.browser import DESKTOP, PHONE, Opener, Watched, chromium, drawn, launched, served, watch
+from tests.service.pages import history
+from tests.service.pages.made import MadeSource
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
+]
+
+MODES: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": DESKTOP, "color_scheme": "light"},
+    "desktop, dark": {"viewport": DESKTOP, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
+    "phone, dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True},
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser: Browser, app: APIFlask) -> Iterator[Opener]:
+    contexts = []
+    with served(app) as address:
+
+        def make(**options: Any) -> Watched:
+            # axe-core is injected as a script, which the policy of the pages refuses: only its own test turns that off.
+            context = browser.new_context(locale="en-GB", timezone_id="Europe/Berlin", **options)
+            contexts.append(context)
+            return watch(context, address)
+
+        yield make
+        for context in contexts:
+            context.close()
+
+
+@pytest.fixture
+def measured(client: FlaskClient, opened: Opener) -> Watched:
+    """A desktop page of a service that has the history."""
+    return opened(**MODES["desktop"])
+
+
+def addresses(client: FlaskClient) -> list[str]:
+    """Every kind of page, with real data."""
+    drifts = client.get("/api/v1/drifts").json["items"]
+    series = client.get("/api/v1/series").json["items"]
+    return [
+        "/",
+        *(f"/series/{entry['id']}" for entry in series),
+        *(f"/drifts/{entry['id']}" for entry in drifts),
+        f"/runs/{history.run_id(history.REGRESSION)}",
+        f"/runs/{history.run_id(history.BROKEN, again=True)}",
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, opened: Opener, mode: str) -> None:
+    watched = opened(**MODES[mode], bypass_csp=True)
+    for address in addresses(client):
+        watched.open(address)
+        watched.assert_fits()
+        watched.assert_accessible()
+    watched.assert_quiet()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_made_up_extremes_are_accessible_and_fit(app: APIFlask, opened: Opener, mode: str) -> None:
+    app.extensions[EXTENSION] = MadeSource()
+    watched = opened(**MODES[mode], bypass_csp=True)
+    for address in ["/", *(f"/series/{number}" for number in range(1, 5))]:
+        watched.open(address)
+        watched.assert_fits()
+        watched.assert_accessible()
+    watched.assert_quiet()
+
+
+def test_the_policy_stands_in_the_way_of_nothing(client: FlaskClient, measured: Watched) -> None:
+    for address in addresses(client):
+        measured.open(address)
+    measured.assert_quiet()
+
+
+def test_hostile_text_is_shown_and_not_run(measured: Watched) -> None:
+    for address in ("/", "/series/1", f"/runs/{history.run_id(6)}", f"/runs/{history.run_id(history.BROKEN, again=True)}"):
+        page = measured.open(address)
+        assert page.locator("img").count() == 0
+    assert history.HOSTILE in page.content().replace("&lt;", "<").replace("&gt;", ">")
+    measured.assert_quiet()
+
+
+def test_the_chart_draws_every_run_where_it_belongs(measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    path = chart["datasets"]["path"]
+    numbers = [*range(history.ANCHOR + 1), history.ANCHOR, 10, 12, 13]
+    assert [entry["commit"] for entry in path] == [history.commit(number)[:10] for number in numbers]
+    left, top, right, bottom = chart["area"]
+    columns = [entry["pixel"][0] for entry in path]
+    assert columns == sorted(set(columns))
+    assert all(left <= x <= right and top <= y <= bottom for x, y in (entry["pixel"] for entry in path))
+    by_value = sorted(path, key=lambda entry: entry["y"])
+    assert [entry["pixel"][1] for entry in by_value] == sorted((entry["pixel"][1] for entry in path), reverse=True)
+
+
+def test_the_chart_flags_what_the_service_found(client: FlaskClient, measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    flags = {entry["commit"]: entry for entry in chart["datasets"]["flags"]}
+    assert {hash_: entry["label"].replace("\xa0", " ") for hash_, entry in flags.items()} == {
+        history.commit(history.REGRESSION)[:10]: "+16,384 faults",
+        history.commit(history.ONE_PAGE)[:10]: "+1 fault",
+        history.commit(history.ANCHOR)[:10]: "+3,000 faults",
+        history.commit(history.IMPROVEMENT)[:10]: "−16,384 faults",
+    }
+    up, down = flags[history.commit(history.REGRESSION)[:10]], flags[history.commit(history.IMPROVEMENT)[:10]]
+    assert (up["style"], up["rotation"]) == ("triangle", 0)
+    assert (down["style"], down["rotation"]) == ("triangle", 180)
+    assert up["colour"] != down["colour"]
+    pixels = [entry["pixel"] for entry in chart["datasets"]["path"]]
+    assert all(flag["pixel"] in pixels for flag in flags.values())
+    shown = [entry for entry in client.get("/api/v1/drifts").json["items"] if entry["series_id"] == 1]
+    assert len(shown) == len(flags)
+
+
+def test_the_chart_draws_levels_configuration_changes_and_failures(measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    levels = [entry["y"] for entry in chart["datasets"]["levels"] if entry["y"] == entry["y"] and entry["y"] is not None]
+    assert levels[::2] == [2239, 18623, 18624, 21624, 5240]
+    (line,) = (entry for entry in chart["annotations"] if entry["type"] == "line")
+    assert line["content"] == "variable.MALLOC_CONF"
+    assert line["knobs"] == ["variable.MALLOC_CONF: not set → dirty_decay_ms:0"]
+    before, after = chart["datasets"]["path"][history.ANCHOR], chart["datasets"]["path"][history.ANCHOR + 1]
+    assert before["pixel"][0] < line["pixel"] < after["pixel"][0]
+    (gap,) = chart["datasets"]["gaps"]
+    assert gap["commit"] == history.commit(history.BROKEN)[:10]
+    assert gap["pixel"][1] == pytest.approx(chart["area"][3])
+
+
+def test_axes_are_chosen_and_kept_in_the_address(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.get_by_role("button", name="Log").click()
+    page.get_by_role("button", name="By time").click()
+    assert page.url.endswith("/series/1?y=log&x=time")
+    chart = drawn(page)
+    assert chart["y"] == "logarithmic"
+    assert chart["datasets"]["path"][0]["x"] == history.START.timestamp() * 1000
+    page.reload(wait_until="load")
+    assert drawn(page)["y"] == "logarithmic"
+    assert page.get_by_role("button", name="By time").get_attribute("aria-pressed") == "true"
+    measured.assert_quiet()
+
+
+def test_zero_forbids_a_logarithmic_axis(measured: Watched) -> None:
+    page = measured.open("/series/2?y=log")
+    assert page.get_by_role("button", name="Log").is_disabled()
+    assert drawn(page)["y"] == "linear"
+
+
+def test_the_keyboard_walks_zooms_and_opens(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    canvas = page.locator("canvas")
+    canvas.focus()
+    whole = drawn(page)["x"]
+    canvas.press("+")
+    zoomed = drawn(page)["x"]
+    assert whole[0] < zoomed[0] < zoomed[1] < whole[1]
+    canvas.press("0")
+    assert drawn(page)["x"] == whole
+    canvas.press("Home")
+    canvas.press("ArrowRight")
+    assert history.TITLES[1] in page.locator("[data-reading]").inner_text()
+    canvas.press("Enter")
+    page.wait_for_url(f"**/runs/{history.run_id(1)}")
+    measured.assert_quiet()
+
+
+def test_a_drag_zooms_and_the_button_resets(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    whole = drawn(page)["x"]
+    box = page.locator("canvas").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 300, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 600, box["y"] + 160, steps=5)
+    page.mouse.up()
+    page.wait_for_function(f"Chart.getChart(document.querySelector('canvas')).scales.x.max < {whole[1]}")
+    page.get_by_role("button", name="Reset zoom").click()
+    assert drawn(page)["x"] == whole
+
+
+def test_a_click_on_a_point_opens_its_run(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    box = page.locator("canvas").bounding_box()
+    assert box
+    x, y = drawn(page)["datasets"]["path"][history.REGRESSION + 1]["pixel"]
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_url(f"**/runs/{history.run_id(history.REGRESSION + 1)}")
+
+
+def test_a_change_of_scheme_redraws_the_chart(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    light = drawn(page)["datasets"]["flags"][0]["colour"]
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"Chart.getChart(document.querySelector('canvas')).getDatasetMeta(0).data[0].options.backgroundColor !== '{light}'")
+
+
+def test_times_are_in_the_readers_zone_with_utc_on_hover(measured: Watched) -> None:
+    moment = measured.open(f"/runs/{history.run_id(0)}").locator("time").first
+    assert moment.get_attribute("title") == "2025-04-12 09:30 UTC"
+    assert "11:30" in moment.inner_text()
+
+
+def test_a_command_is_copied(client: FlaskClient, opened: Opener) -> None:
+    watched = opened(**MODES["desktop"], permissions=["clipboard-read", "clipboard-write"])
+    page = watched.open(f"/runs/{history.run_id(0)}")
+    page.get_by_role("button", name="Copy the command that measures it again").click()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo ./copyd")
+
+
+def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    wanted = page.evaluate("document.querySelectorAll('a[href], button:not(:disabled), canvas, summary').length")
+    reached = set()
+    for _ in range(wanted + 20):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(
+            "[...document.querySelectorAll('a[href], button:not(:disabled), canvas, summary')].indexOf(document.activeElement)"
+        ))
+    assert reached >= set(range(wanted))
+
+
+def test_ten_thousand_runs_are_drawn_and_the_step_is_seen(app: APIFlask, opened: Opener) -> None:
+    app.extensions[EXTENSION] = MadeSource()
+    watched = opened(**MODES["desktop"])
+    page = watched.open("/series/5")
+    chart = drawn(page)
+    assert len(chart["datasets"]["path"]) == 10_000
+    (flag,) = chart["datasets"]["flags"]
+    assert flag["label"].replace("\xa0", " ") == "+1 fault"
+    low, high = chart["datasets"]["path"][0]["pixel"][1], chart["datasets"]["path"][-1]["pixel"][1]
+    assert low - high > 100
+    watched.assert_quiet()
