@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import json
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from sqlalchemy import (
@@ -42,6 +43,21 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class Exact(TypeDecorator[Number]):
+    """A number, whole or not, of any size: stored as text, because a column of numbers would round it."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Number | None, dialect: Dialect) -> str | None:
+        """Write the number out."""
+        return None if value is None else json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Number | None:
+        """Read it back."""
+        return None if value is None else cast(Number, json.loads(value))
+
+
 class Base(DeclarativeBase):
     """Base of all tables. Constraints have names, so that migrations can change them."""
 
@@ -55,11 +71,10 @@ class Base(DeclarativeBase):
     )
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: Moment,
-        # Text in the database, so integers stay exact beyond 64 bits.
         dict[str, Any]: JSON,
         list[str]: JSON,
         list[Number]: JSON,
-        Number: JSON(none_as_null=True),
+        Number: Exact,
         # By value and without a constraint, so a new member needs no migration.
         enum.Enum: Enum(
             enum.Enum, native_enum=False, length=16, values_callable=lambda kind: [one.value for one in kind]
