@@ -77,5 +77,5 @@ def _fraction(value: float) -> str:
 def _plain(value: float) -> str:
     """Write a rounded float without an exponent where it is near one."""
     if value and abs(value) < 1e-6:
-        return f"{value:.2g}"
+        return f"{value:.6g}"
     return f"{value:,.9f}".rstrip("0").rstrip(".")

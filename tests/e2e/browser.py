@@ -88,14 +88,15 @@ class Watched:
 
 def watch(context: BrowserContext, address: str) -> Watched:
     """Open a new page and listen to what goes wrong on it."""
-    # axe-core is put into the page as a script of its own, which the page's policy would rightly refuse.
     watched = Watched(context.new_page(), address)
 
     def on_request(request: Any) -> None:
         if not request.url.startswith((address, "data:", "blob:")):
             watched.foreign.append(request.url)
 
-    watched.page.on("console", lambda message: message.type in {"error", "warning"} and watched.errors.append(message.text))
+    watched.page.on(
+        "console", lambda message: message.type in {"error", "warning"} and watched.errors.append(message.text)
+    )
     watched.page.on("pageerror", lambda error: watched.errors.append(str(error)))
     watched.page.on("request", on_request)
     return watched

@@ -1,8 +1,12 @@
-"""An application with a database of its own, empty or with a measured history, or with made-up answers."""
+"""Applications with databases of their own: empty, with a measured history, with made-up answers.
+
+Pages only read, so one application of each kind serves all tests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,30 +21,47 @@ from tests.service.pages import history
 from tests.service.pages.made import MadeSource
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[APIFlask]:
-    """An application with an empty database."""
-    app = create_app(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'faultwatch.db'}"))
+@contextmanager
+def application(home: Path) -> Iterator[APIFlask]:
+    app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}"))
     yield app
     with app.app_context():
         current.database().close()
 
 
-@pytest.fixture
-def empty(app: APIFlask) -> FlaskClient:
-    return app.test_client()
+@pytest.fixture(scope="session")
+def measured_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service that got a history's reports."""
+    with application(tmp_path_factory.mktemp("measured")) as app:
+        history.send(app.test_client())
+        yield app
+
+
+@pytest.fixture(scope="session")
+def made_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service whose pages meet everything that can be met."""
+    with application(tmp_path_factory.mktemp("made")) as app:
+        app.extensions[EXTENSION] = MadeSource()
+        yield app
+
+
+@pytest.fixture(scope="session")
+def empty_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service that got nothing yet."""
+    with application(tmp_path_factory.mktemp("empty")) as app:
+        yield app
 
 
 @pytest.fixture
-def client(app: APIFlask) -> FlaskClient:
-    """A client of a service that got a history's reports."""
-    client = app.test_client()
-    history.send(client)
-    return client
+def client(measured_app: APIFlask) -> FlaskClient:
+    return measured_app.test_client()
 
 
 @pytest.fixture
-def made(app: APIFlask) -> FlaskClient:
-    """A client of a service whose pages meet everything that can be met."""
-    app.extensions[EXTENSION] = MadeSource()
-    return app.test_client()
+def made(made_app: APIFlask) -> FlaskClient:
+    return made_app.test_client()
+
+
+@pytest.fixture
+def empty(empty_app: APIFlask) -> FlaskClient:
+    return empty_app.test_client()

@@ -13,7 +13,6 @@ from runner.contract import (
     Environment,
     Failure,
     Host,
-    Kind,
     Outcome,
     Reading,
     Report,
@@ -380,6 +379,3 @@ def _glance(series: SeriesDetail) -> Glance:
         values=tuple(entry.value for entry in path if entry.value is not None),
         flagged=tuple((place, flagged[entry.run_id]) for place, entry in enumerate(path) if entry.run_id in flagged),
     )
-
-
-__all__ = ["Kind", "MadeSource"]

@@ -1,0 +1,19 @@
+import shlex
+
+from runner.contract import Environment
+from service.pages import commands
+from tests.service.pages import made
+
+
+def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variables() -> None:
+    environment = Environment(knobs={"variable.MALLOC_CONF": "a:1; rm -rf /", "thp": "never"})
+    report = made.report().model_copy(update={"environment": environment})
+    assert shlex.split(commands.measure(report)) == [
+        *("faultwatch", "measure", "copy_service", "--repo", "./copyd", "--revision", made.commit(4)[:12]),
+        *("--set", "operations=64", "--set", "threads=1", "--env", "MALLOC_CONF=a:1; rm -rf /"),
+    ]
+
+
+def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
+    case = made.CASE.model_copy(update={"parameters": {"prefault": True}})
+    assert "--set prefault=true" in commands.measure(made.report().model_copy(update={"case": case}))

@@ -1,0 +1,66 @@
+from flask.testing import FlaskClient
+
+from service.pages.source import EXTENSION
+from tests.service.pages import history
+from tests.service.pages.text import page, read
+
+
+def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
+    text = read(empty, "/")
+    assert "Nothing is measured yet" in text
+    assert "faultwatch doctor" in text
+    assert "faultwatch history --repo" in text
+
+
+def test_open_drifts_stand_newest_first_with_size_cause_and_case(client: FlaskClient) -> None:
+    text = read(client, "/")
+    assert "4 open drifts" in text
+    places = [
+        text.index(words)
+        for words in ("Reuse the buffer", "variable.MALLOC_CONF changed", "Keep a page", "Hand memory")
+    ]
+    assert places == sorted(places)
+    assert "Regression: +16,384 faults +732 %" in text
+    assert "Regression: +1 fault +0.0054 %" in text
+    assert "Improvement: −16,384 faults −76 %" in text
+    assert "configuration" in text
+    assert history.CASE.name in text
+
+
+def test_no_percent_of_a_zero_baseline(made: FlaskClient) -> None:
+    text = read(made, "/")
+    assert "Regression: +12 faults Fix a typing mistake" in text
+    assert "inf" not in text.lower().split()
+    assert "nan" not in text.lower().split()
+
+
+def test_every_series_is_listed_with_its_level_and_trend(client: FlaskClient) -> None:
+    source = page(client, "/")
+    text = read(client, "/")
+    assert "Minor faults 4 drifts 5,240 faults" in text
+    assert "Major faults 0 faults" in text
+    assert "4 more numbers, recorded but not judged" in text
+    assert "Instructions no value" in text
+    assert source.count('class="spark"') == 4 + 5
+
+
+def test_what_did_not_build_is_told(client: FlaskClient) -> None:
+    assert "Build failed make ended with status 2" in read(client, "/")
+
+
+def test_a_failure_that_was_made_good_is_not_told(client: FlaskClient) -> None:
+    sources = client.application.extensions[EXTENSION]
+    with client.application.app_context():
+        assert [run.revision for run in sources.failures()] == [history.commit(history.BROKEN)]
+
+
+def test_hostile_titles_are_text(client: FlaskClient, made: FlaskClient) -> None:
+    for source in (page(client, f"/runs/{history.run_id(6)}"), page(made, "/series/1")):
+        assert "<script>alert" not in source
+        assert "<img" not in source
+        assert "<b onclick" not in source
+
+
+def test_a_cause_is_a_word_and_a_shape(client: FlaskClient) -> None:
+    source = page(client, "/")
+    assert '<span class="badge"><svg class="shape"' in source
