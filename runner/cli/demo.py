@@ -1,18 +1,21 @@
 """``faultwatch demo``: a real history with real drifts, measured on this machine, on the dashboard."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from runner.cli.common import SHIPPED_WORKLOADS, options, terminal
-from runner.cli.history import prepare
+from runner.cli.common import SHIPPED_WORKLOADS, json_option, options, terminal
+from runner.cli.history import document, prepare
 from runner.embedded import connect
 from runner.errors import FaultwatchError
+from runner.history import Summary
 from runner.settings import Settings, load_settings
 
 WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
@@ -23,16 +26,23 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
 @click.command(name="demo")
 @options(
     click.option("--serve", is_flag=True, help="Show the dashboard afterwards, until Ctrl-C."),
+    json_option,
     click.option("--port", type=click.IntRange(1, 65_535), envvar="FAULTWATCH_PORT", default=8080, show_default=True),
 )
-def command(serve: bool, port: int) -> None:
+def command(serve: bool, as_json: bool, port: int) -> None:
     """Make the demo history, measure what is not stored yet, and say which commits and knobs moved the faults."""
     settings = load_settings()
     if serve:
         _refuse_taken_port(port)
     repository = settings.home / "demo" / "copy-service"
     _make_history(repository)
-    _measure(settings, repository)
+    summary, drifts = _measure(settings, repository)
+    if as_json:
+        click.echo(json.dumps(document(summary, drifts), indent=2))
+    else:
+        from runner.cli.tables import show_history
+
+        show_history(summary, drifts)
     if serve:
         _serve(settings, port)
 
@@ -51,10 +61,8 @@ def _make_history(repository: Path) -> None:
         raise FaultwatchError(f"the demo history could not be made: {said[-1] if said else 'no reason given'}")
 
 
-def _measure(settings: Settings, repository: Path) -> None:
+def _measure(settings: Settings, repository: Path) -> tuple[Summary, list[dict[str, Any]]]:
     """Measure the first half as the host is, and the second with another allocator."""
-    from runner.cli.tables import show_history
-
     halves = [
         prepare(settings, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
         prepare(
@@ -68,7 +76,7 @@ def _measure(settings: Settings, repository: Path) -> None:
     with connect(settings) as service:
         summaries = [half.measure(service) for half in halves]
         drifts = service.drifts(subject=halves[0].repository.name)
-    show_history(summaries[0] + summaries[1], drifts)
+    return summaries[0] + summaries[1], drifts
 
 
 def _refuse_taken_port(port: int) -> None:

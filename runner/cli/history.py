@@ -74,7 +74,7 @@ def command(
         summary = prepared.measure(service)
         drifts = service.drifts(subject=prepared.repository.name)
     if as_json:
-        click.echo(json.dumps(_document(summary, drifts), indent=2))
+        click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
         from runner.cli.tables import show_history
 
@@ -156,7 +156,8 @@ def _default_workload(folder: Path) -> Path:
     return file
 
 
-def _document(summary: Summary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+def document(summary: Summary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what came of a history as the document that --json prints."""
     failed = [
         {
             "revision": report.revision.commit,

@@ -1,18 +1,18 @@
-"""The main job, end to end: the command of `make run`, real builds, real perf stat, the real service, a real browser."""
+"""The main job, end to end: what `make run` runs, real builds, real perf stat, the real service, a real browser."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import select
 import signal
+import socket
 import subprocess
 import sys
 import time
 import tomllib
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,63 +40,60 @@ class Demo:
             return json.load(answer)
 
     @property
+    def answers(self) -> bool:
+        try:
+            return bool(self.get("/api/v1/health")["status"])
+        except OSError:
+            return False
+
+    @property
     def drifts(self) -> list[dict[str, Any]]:
         return list(self.get("/api/v1/drifts")["items"])
 
 
-def start(home: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_PORT": str(free_port())}
-    return subprocess.Popen(
-        [sys.executable, "-m", "runner", "demo", "--serve"],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+@contextmanager
+def running(home: Path, patience: float = 240) -> Iterator[Demo]:
+    """Run what `make run` runs until the dashboard answers; end it with Ctrl-C."""
+    port = free_port()
+    demo = Demo(f"http://127.0.0.1:{port}", home)
+    log = home.with_suffix(f".{port}.log")
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "runner", "demo", "--serve"],
+            cwd=ROOT,
+            env=os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_PORT": str(port)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            deadline = time.monotonic() + patience
+            while not demo.answers:
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+            yield demo
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
+            status = process.wait(20)
+    assert status in {0, 130}, log.read_text()
+    assert "Traceback" not in log.read_text()
 
 
 def free_port() -> int:
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def wait_for_dashboard(process: subprocess.Popen[str], patience: float = 240) -> str:
-    """Read until the service says that it serves; return its address."""
-    said = ""
-    deadline = time.monotonic() + patience
-    assert process.stdout
-    while time.monotonic() < deadline:
-        if not select.select([process.stdout], [], [], 1)[0]:
-            continue
-        line = process.stdout.readline()
-        said += line
-        if match := re.search(r"serves at (http://127\.0\.0\.1:\d+)/", line):
-            return match[1]
-        if not line:
-            break
-    raise AssertionError(f"no dashboard:\n{said}")
-
-
-def stop(process: subprocess.Popen[str]) -> int:
-    os.killpg(process.pid, signal.SIGINT)
-    return process.wait(20)
-
-
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     require_measurable()
-    home = tmp_path_factory.mktemp("home")
-    process = start(home)
-    try:
-        yield Demo(wait_for_dashboard(process), home)
-    finally:
-        status = stop(process)
-        assert status in {0, 130}, "Ctrl-C ends it without a complaint"
+    with running(tmp_path_factory.mktemp("demo") / "home") as demo:
+        yield demo
 
 
 def test_the_planted_drifts_are_flagged_with_their_cause_and_nothing_else_is(demo: Demo) -> None:
@@ -163,14 +160,9 @@ def test_the_chart_shows_them(demo: Demo) -> None:
 
 def test_a_second_time_nothing_is_measured_and_it_serves_soon(demo: Demo) -> None:
     began = time.monotonic()
-    process = start(demo.home)
-    try:
-        address = wait_for_dashboard(process)
+    with running(demo.home) as again:
         seconds = time.monotonic() - began
-        again = Demo(address, demo.home)
         assert again.drifts == demo.drifts
         assert again.get("/api/v1/runs?limit=1000")["total"] == demo.get("/api/v1/runs?limit=1000")["total"]
-    finally:
-        stop(process)
     # The figure of the promise is measured by `make bench-demo`; here only that it is not measured again.
     assert seconds < 60

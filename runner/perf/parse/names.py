@@ -20,7 +20,12 @@ OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
 CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
-_EVENT = re.compile(rf"{_PLAIN}[!-~]*(?: \[\w+\])?", re.ASCII)
+_TRACEPOINT = re.compile(r"\w+:[\w*?.-]+", re.ASCII)
+_EVENT = re.compile(
+    rf"(?:{_PLAIN}|{_TRACEPOINT.pattern}|{_PLAIN}/[!-.0-~]+/)(?::?[A-Za-z]+|:)?(?: \[\w+\])?",
+    re.ASCII,
+)
+"""A plain name, a tracepoint (``group:name``) or a PMU with its terms; each may have modifiers."""
 _MODIFIERS = "[ukhHGIpPSDWebR]*"
 _WITH_MODIFIERS = re.compile(rf"(?P<term>.+?):(?P<modifiers>{_MODIFIERS})")
 _ON_PMU = (
@@ -52,7 +57,7 @@ class Name:
 
 def read_name(line: Line, event: str) -> Name:
     """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
-    if not _EVENT.fullmatch(event):
+    if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.error(f"{event!r} is not the name of an event")
     term, pmu, modifiers = _without_pmu(event)
     match = _WITH_MODIFIERS.fullmatch(term)
@@ -60,12 +65,16 @@ def read_name(line: Line, event: str) -> Name:
         term, modifiers = match["term"], modifiers + match["modifiers"]
         if not match["modifiers"]:
             raise line.error(f"{event!r} ends with a colon")
-    elif _ALIASES.get(term.partition(":")[0], term.partition(":")[0]) in CATALOGUE and ":" in term:
+    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _known(term.partition(":")[0])):
         raise line.error(f"{event!r} has a modifier that perf does not have")
     _refuse_partial(line, event, frozenset(modifiers))
     metric = _ALIASES.get(term, term)
     user_only = "u" in modifiers and "k" not in modifiers and metric not in OWN_CLOCKS | CPU_CLOCKS
     return Name(metric, pmu, user_only)
+
+
+def _known(event: str) -> bool:
+    return _ALIASES.get(event, event) in CATALOGUE
 
 
 def _without_pmu(event: str) -> tuple[str, str, str]:

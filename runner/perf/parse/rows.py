@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Reading, Status
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS, Name, read_name
@@ -47,6 +48,8 @@ class Count:
     status: Status = Status.COUNTED
     half_step: Decimal = Decimal(0)
     """Half of the last decimal place: the number may be off by this much."""
+    printed: bool = True
+    """Whether perf printed a number, be it one that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     if unit not in {"", time_unit}:
         raise line.error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
     if text in MISSING:
-        return Count(None, unit, MISSING[text])
+        return Count(None, unit, MISSING[text], printed=False)
     if not unit and metric in CPU_CLOCKS and is_decimal(text):
         unit, places = "msec", 6
     if unit == "msec":
@@ -124,10 +127,10 @@ def assemble(rows: Sequence[Row], asked: Collection[str] = ()) -> PerfResult:
 
 def _reading(row: Row) -> Reading:
     count = row.count
+    if row.runtime is not None and count.printed != (row.runtime > 0):
+        raise row.line.error("a counter has a count where it ran, and only there")
     if count.value is None:
         return Reading(status=count.status, reason=_why(row))
-    if row.runtime == 0:
-        raise row.line.error("there is a count, but the counter did not run")
     value = float(count.value * _SECONDS[count.unit]) if count.unit else int(count.value)
     if row.percent is None:
         return Reading(value=value)
@@ -172,7 +175,10 @@ def _compared(readings: dict[str, Reading], in_user_space: frozenset[str], asked
 
 
 def _check_clocks(rows: Sequence[Row]) -> None:
-    """Check each CPU clock against the time for which its counter ran: it settles the unit where perf prints none."""
+    """Check the times for which counters ran against the clocks.
+
+    A clock's own time settles its unit where perf prints none. The others' tell a count from a time.
+    """
     for row in rows:
         count = row.count
         if row.name.metric not in CPU_CLOCKS or count.value is None or row.runtime is None:
@@ -180,6 +186,16 @@ def _check_clocks(rows: Sequence[Row]) -> None:
         ran = row.runtime * _SECONDS["ns"] / _SECONDS[count.unit]
         if abs(count.value - ran) > ran / 100 + 2 * count.half_step:
             raise row.line.error("the clock does not fit the time for which its counter ran")
+        for other in rows:
+            if other.name.metric in CATALOGUE and other.name.metric not in OWN_CLOCKS and other.count.value is not None:
+                _check_runtime(other, row.runtime)
+
+
+def _check_runtime(row: Row, clock: int) -> None:
+    """Check that a counter ran for its share of the CPU time, roughly: counters are started one after the other."""
+    share = Decimal(1) if row.percent is None else row.percent / 100
+    if row.runtime is not None and abs(row.runtime - share * clock) > (share / 2 + Decimal("0.02")) * clock + 100_000:
+        raise row.line.error("the time for which the counter ran does not fit its share of the run")
 
 
 def _check_rates(rows: Sequence[Row]) -> None:

@@ -20,13 +20,16 @@ _NOTES = re.compile(
 )
 _GROUPING = ",.'’ \u00a0\u202f"
 """What locales put between groups of digits."""
+_WIDTH = 18
+"""Perf aligns counts to the right of as many columns."""
 _EVENT = re.compile(
     rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
     r"(?:(?P<unit>\S+) +)??(?P<event>[^\s#(]+(?: \[\w+\])?)(?: (?P<old_unit>\(msec\)))?"
     r"(?: +#(?P<metric>[^#()]*))?(?: +\((?P<running>[0-9]+[.,][0-9]+)%\))?\s*"
 )
 _METRIC = re.compile(r"\s*(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?)\s*|\s*")
-_METRIC_ONLY = re.compile(r"\s+#[^#]*\S\s*|\s+TopdownL[0-9]\b.*")
+_METRIC_ONLY = re.compile(r" {50,}#[^#]*\S\s*| {18,}TopdownL[0-9]\b.*")
+"""Only derived numbers of the event above: the columns before them are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,17 @@ def _body(lines: Sequence[Line]) -> Sequence[Line]:
         if match and not lines[end + 1].text.strip():
             if match["runs"]:
                 raise lines[end].error("these are means over several runs (perf stat -r), not the counts of one")
+            _refuse_displaced(lines[: end + 1])
             return lines[end + 1 :]
     raise lines[start].error("the heading does not end")
+
+
+def _refuse_displaced(lines: Sequence[Line]) -> None:
+    """Refuse a report that begins before its heading or within it."""
+    for line in lines:
+        event = _EVENT.fullmatch(line.text)
+        if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _WIDTH):
+            raise line.error("this looks like a part of perf's report, but does not stand below its heading")
 
 
 def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
@@ -111,9 +123,9 @@ def _decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
 
 def _check_columns(events: Sequence[_Event]) -> None:
     """Check that the counts end in one column, as perf aligns them: a digit that was lost or added shifts its line."""
-    ends = [event.match.end("count") for event in events if len(event.count) < 18]
+    ends = [event.match.end("count") for event in events if len(event.count) < _WIDTH]
     for event in events:
-        if len(event.count) < 18 and event.match.end("count") != max(set(ends), key=ends.count):
+        if len(event.count) < _WIDTH and event.match.end("count") != max(set(ends), key=ends.count):
             raise event.line.error("the count is not in line with the others: the text was changed after perf wrote it")
 
 

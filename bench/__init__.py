@@ -1,0 +1,1 @@
+"""Timing and scale, measured as ratios within one run: `make bench-NAME`."""

@@ -1,0 +1,5 @@
+"""``python -m runner`` is the ``faultwatch`` command."""
+
+from runner.cli import main
+
+main()
