@@ -31,6 +31,11 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 bench-%: .venv/.run node_modules/.installed ## Run the benchmark of that name
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
+.PHONY: screenshots
+screenshots: .venv/.dev node_modules/.installed ## Take the pictures of the documentation, with the demo's data
+	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
+		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
+
 .PHONY: lock
 lock: ## Compile the lock files anew (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
