@@ -37,10 +37,10 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
 @cli.command()
 def upgrade() -> None:
     """Bring the database to this version's schema; serve does so too."""
-    from service.store.database import Database  # noqa: PLC0415
+    from service.store.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
     from service.store.upgrade import upgrade as run  # noqa: PLC0415
 
-    database = Database(Config.from_environment().database_url)
+    database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
     run(database)
     click.echo(f"The database is up to date: {database.name}")
 

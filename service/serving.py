@@ -15,14 +15,17 @@ from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from service.app import create_app
 from service.config import Config
 from service.errors import ServiceError
-from service.store.database import Database
+from service.store.database import BUSY_SECONDS_AT_START, Database
 from service.store.upgrade import upgrade
 
 THREADS = 8
+STOP_SECONDS = 5
+"""How long requests that are being answered may hold a stop up."""
 
 
 def serve(config: Config, host: str, port_file: Path | None = None, parent: int | None = None) -> None:
@@ -40,7 +43,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         Process to stop with: a service that somebody started for themselves does not outlive them.
     """
     listener = listen(host, config.port)
-    database = Database(config.database_url)
+    database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)
     database.close()
 
@@ -79,6 +82,12 @@ def trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
     return None if opened else config.trusted_hosts
 
 
+class _Worker(ThreadWorker):  # type: ignore[misc]
+    # gunicorn's quick stop (Ctrl-C) takes a lock in the signal handler that the code it interrupted may hold: it then
+    # hangs. The graceful stop takes none.
+    handle_quit = ThreadWorker.handle_exit
+
+
 class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(
         self, make_app: Callable[[], Flask], listener: socket.socket, when_ready: Callable[[Any], None]
@@ -86,9 +95,10 @@ class _Server(BaseApplication):  # type: ignore[misc]
         self._make_app = make_app
         self._settings = {
             "bind": f"fd://{listener.detach()}",  # gunicorn closes it
-            "worker_class": "gthread",
+            "worker_class": _Worker,
             "workers": 1,
             "threads": THREADS,
+            "graceful_timeout": STOP_SECONDS,
             "loglevel": "warning",
             "control_socket_disable": True,
             "when_ready": when_ready,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ from service.errors import ServiceError
 
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to let go of the database."""
+BUSY_SECONDS_AT_START = 5
+"""The same where somebody waits for the service to start."""
 
 
 class Database:
@@ -67,10 +70,22 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver's guess
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection, time.monotonic() + busy_seconds)
         connection.execute("PRAGMA synchronous = FULL")  # a report that was acknowledged survives a power cut
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("faultwatch_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:
+    """Switch a new database over; SQLite does not wait for others here, so it is tried again."""
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)

@@ -1,0 +1,135 @@
+"""The service as a real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import reports
+import requests
+
+COMMAND = [sys.executable, "-m", "service"]
+PATIENCE = 30
+
+
+class Service:
+    """A service in a process of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.home, self.port_file = folder / "home", folder / "port"
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", "--port-file", str(self.port_file), *options],
+            env=environment(self.home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def address(self) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while not self.port_file.exists():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        return f"http://127.0.0.1:{int(self.port_file.read_text())}"
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "FAULTWATCH_HOME": str(home)}
+
+
+def refused(home: Path, *arguments: str, **variables: str) -> str:
+    """Run the command where it cannot work; return the one line that it says."""
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        env=environment(home) | variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A service on a free port."""
+    started = Service(tmp_path)
+    yield started
+    if started.process.poll() is None:
+        started.stop()
+    started.process.communicate()
+
+
+def test_serves_and_keeps_what_it_was_sent(service: Service, tmp_path: Path) -> None:
+    report = reports.report(1, 100, 100)
+    answer = requests.put(
+        f"{service.address}/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"), timeout=PATIENCE
+    )
+    assert answer.status_code == 201
+    assert service.stop() == 0
+    service.port_file.unlink()
+    again = Service(tmp_path)
+    assert requests.get(f"{again.address}/api/v1/runs", timeout=PATIENCE).json()["total"] == 1
+    assert again.stop(signal.SIGINT) == 0
+    said, complained = again.process.communicate()
+    assert said == f"Faultwatch serves at {again.address}/\n"
+    assert complained == ""
+
+
+def test_a_body_that_is_too_large_is_answered(service: Service) -> None:
+    answer = requests.put(
+        f"{service.address}/api/v1/subjects/demo/revisions",
+        data=b" " * (64 * 1024 * 1024 + 1),
+        headers={"Content-Type": "application/json"},
+        timeout=PATIENCE,
+    )
+    assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
+
+
+def test_stops_with_its_parent(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as parent:
+        service = Service(tmp_path, "--parent", str(parent.pid))
+        assert requests.get(f"{service.address}/api/v1/health", timeout=PATIENCE).ok
+        parent.kill()
+    assert service.process.wait(PATIENCE) == 0
+    service.process.communicate()
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = str(holder.getsockname()[1])
+        line = refused(tmp_path / "home", "serve", "--port", port, "--port-file", str(tmp_path / "port"))
+    assert f"127.0.0.1 port {port} (Address already in use)" in line
+    assert "--port" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_locked_database(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    subprocess.run([*COMMAND, "upgrade"], env=environment(home), check=True, capture_output=True)
+    with closing(sqlite3.connect(home / "faultwatch.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        line = refused(home, "serve", "--port", "0")
+    assert "The database is locked" in line
+
+
+def test_a_port_that_is_none(tmp_path: Path) -> None:
+    assert "FAULTWATCH_PORT=http" in refused(tmp_path, "serve", FAULTWATCH_PORT="http")
