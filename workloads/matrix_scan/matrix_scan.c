@@ -170,11 +170,23 @@ static void read_pages(size_t length)
 }
 
 /*
+ * Keep the file in memory until the end, on a host that pages memory out by itself. Best effort: few users may lock so
+ * much.
+ */
+static void keep_pages(size_t length)
+{
+    void *map = mmap(NULL, length, PROT_READ, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED)
+        fail("mmap");
+    if (mlock(map, length) < 0)
+        munmap(map, length);
+}
+
+/*
  * Put the file's pages into the declared state, and check that they are in it.
  *
  * Warm means: in memory, in units of one page. A file that was just written, or that was read ahead, is cached in larger
- * folios, and since Linux 6.18 one fault maps a whole folio. A host that pages out memory by itself may need a second
- * reading.
+ * folios, and since Linux 6.18 one fault maps a whole folio.
  */
 static void prepare_cache(const char *path)
 {
@@ -190,8 +202,10 @@ static void prepare_cache(const char *path)
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     for (int attempt = 0; attempt < 5; attempt++) {
-        if (cache_state == WARM)
+        if (cache_state == WARM) {
             read_pages(length);
+            keep_pages(length);
+        }
         if (resident_pages(length) == wanted)
             return;
     }
@@ -251,14 +265,13 @@ int main(int argc, char **argv)
 
     struct scanner scanners[MAX_THREADS + 1] = {0};
     struct scanner *rehearsal = &scanners[MAX_THREADS];
+    prepare_cache(path);
     if (cache_state == WARM) {
-        prepare_cache(path);
         slots = find_slots();
         scan(rehearsal, 1); /* the pages of the code, of libc and of the stack are not what is counted */
         if (rehearsal->buffer != NULL)
             munmap(rehearsal->buffer, SEGMENT);
     }
-    prepare_cache(path);
 
     pthread_barrier_init(&start_line, NULL, (unsigned)threads + 1);
     pthread_barrier_init(&finish_line, NULL, (unsigned)threads + 1);

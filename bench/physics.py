@@ -1,0 +1,357 @@
+"""Theory against measurement: whether the shipped workloads count what they must.
+
+Run as ``make bench-physics``. Builds each workload, runs its cases under the runner's own measuring and prints what
+theory demands beside what was counted. Claims are about counts and ratios, never about absolute times. A case that
+cannot run here is skipped and says why. The last line is one JSON object; the exit status is 1 where a claim fails.
+"""
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from runner.errors import FaultwatchError
+from runner.page_cache import make_cold
+from runner.perf.session import Execution, ExecutionFailure, count
+from runner.process import ProcessState
+
+WORKLOADS = Path(__file__).parents[1] / "workloads"
+ALLOCATORS: dict[str, dict[str, str]] = {
+    "glibc": {},
+    "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
+    "jemalloc-no-decay": {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"},
+    "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"},
+    "mimalloc": {"LD_PRELOAD": "libmimalloc.so.2"},
+}
+SAMPLES = 3
+PER_THREAD = 2
+"""Faults more or less that each thread of a threaded case is granted."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution: its faults, its CPU seconds, and the object that the program printed."""
+
+    minor: int
+    major: int
+    cpu_seconds: float
+    document: Mapping[str, Any]
+
+    @property
+    def throughput(self) -> float:
+        """Bytes a second in the main loop."""
+        return float(self.document["bytes"]) / float(self.document["seconds"])
+
+
+@dataclass
+class Ledger:
+    """What was claimed, and what came of it."""
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    misses: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def claim(self, text: str, holds: bool, figure: Any = None) -> None:
+        """Print and keep one claim."""
+        print(f"  {'holds' if holds else 'FAILS'}  {text}" + ("" if figure is None else f": {figure}"), flush=True)
+        if figure is not None:
+            self.figures[text] = figure
+        if not holds:
+            self.misses.append(text)
+
+    def note(self, text: str, figure: Any) -> None:
+        """Print and keep a figure of which nothing is claimed."""
+        print(f"         {text}: {figure}", flush=True)
+        self.figures[text] = figure
+
+    def skip(self, text: str, reason: str) -> None:
+        """Print and keep why a case did not run."""
+        print(f"  skips  {text}: {reason}", flush=True)
+        self.skipped.append(f"{text}: {reason}")
+
+
+def execute(
+    folder: Path,
+    command: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+    *,
+    region: bool = True,
+    json_output: bool = True,
+) -> Run:
+    """Run a program once and return what its region of interest (or all of it) counted."""
+    state = ProcessState(variables=variables or {}, huge_pages="never")
+    done: Execution = count(command, directory=folder, state=state, timeout=300, region=region)
+    prefix = "region:" if region else ""
+    reading = {name: done.sample.readings[prefix + name] for name in ("minor-faults", "major-faults", "task-clock")}
+    for name, one in reading.items():
+        if one.value is None:
+            raise FaultwatchError(f"{name} was not counted: {one.reason}")
+    minor, major, clock = (one.value or 0 for one in reading.values())
+    document = json.loads(done.output.splitlines()[-1]) if json_output else {}
+    return Run(int(minor), int(major), float(clock), document)
+
+
+def undisturbed(folder: Path, command: Sequence[str], variables: Mapping[str, str] | None = None) -> list[Run]:
+    """Return the samples of a case whose memory is all there: one with major faults was disturbed from outside.
+
+    A host may page memory out by itself, as DAMON's pageout scheme does; then the case was not what it claims to be.
+    """
+    kept: list[Run] = []
+    for _ in range(3 * SAMPLES):
+        run = execute(folder, command, variables)
+        if run.major == 0:
+            kept.append(run)
+        if len(kept) == SAMPLES:
+            return kept
+    raise FaultwatchError(f"{' '.join(command)}: major faults in nearly every run", "is memory short on this host?")
+
+
+def exact(ledger: Ledger, text: str, runs: Sequence[Run], tolerance: int = 0) -> None:
+    """Claim that a case counts what its program says theory demands."""
+    theory = runs[0].document["faults"]
+    counted = [run.minor for run in runs]
+    # One sample in three may lie off: a host that pages out memory also takes away pages of libc.
+    near = sum(abs(one - theory) <= tolerance for one in counted)
+    margin = f" ± {tolerance}" if tolerance else ""
+    ledger.claim(f"{text}: theory {theory}{margin}", near >= len(counted) - 1, counted)
+
+
+def repeats(ledger: Ledger, text: str, runs: Sequence[Run]) -> None:
+    """Claim of a case with an allocator in between: the same count each time, and no fewer than the distinct pages."""
+    counted = [run.minor for run in runs]
+    pages = runs[0].document["pages"]
+    ledger.claim(f"{text}: repeats, at least {pages}", len(set(counted)) == 1 and counted[0] >= pages, counted)
+
+
+def median(runs: Sequence[Run], name: str = "throughput") -> float:
+    """Return the median of one attribute over some runs."""
+    return float(statistics.median(getattr(run, name) for run in runs))
+
+
+def tensor_copy(folder: Path, ledger: Ledger) -> None:
+    """Allocators: which of them keep the pages."""
+    command = ("./tensor_copy", "--mib", "4", "--steps", "500", "--buffer")
+    for buffer in ("mapped", "populate"):
+        exact(ledger, f"tensor_copy[{buffer}]", undisturbed(folder, (*command, buffer)))
+    repeats(ledger, "tensor_copy[reused]", undisturbed(folder, (*command, "reused")))
+    fresh: dict[str, list[Run]] = {}
+    for name, variables in ALLOCATORS.items():
+        case = f"tensor_copy[fresh,{name}]"
+        try:
+            fresh[name] = undisturbed(folder, (*command, "fresh"), variables)
+        except ExecutionFailure as failure:
+            ledger.skip(case, failure.message)
+            continue
+        repeats(ledger, case, fresh[name])
+        ledger.note(f"{case}: GB/s", round(median(fresh[name]) / 1e9, 2))
+    if "jemalloc-no-decay" in fresh:
+        slow, glibc = fresh["jemalloc-no-decay"], fresh["glibc"]
+        faults = slow[0].minor / glibc[0].minor
+        ledger.claim("jemalloc without decay: at least 100 times glibc's faults", faults >= 100, round(faults, 1))
+        speed = median(slow) / median(glibc)
+        ledger.claim("jemalloc without decay: at most half of glibc's throughput", speed <= 0.5, round(speed, 3))
+        refault = slow[0].minor / slow[0].document["pages"]
+        ledger.claim("jemalloc without decay: each page faults again and again", refault >= 100, round(refault, 1))
+
+
+def matrix_scan(folder: Path, ledger: Ledger) -> None:
+    """Files: read or mapped."""
+    runs: dict[tuple[str, int], list[Run]] = {}
+    for threads in (1, 2, 8, 16):
+        for access in ("read", "mmap", "populate"):
+            scans = "640" if threads == 8 else "160"
+            command = ("./matrix_scan", "--access", access, "--threads", str(threads), "--scans", scans)
+            runs[access, threads] = undisturbed(folder, command)
+            tolerance = PER_THREAD * threads if threads > 1 else 0
+            exact(ledger, f"matrix_scan[{access},threads={threads}]", runs[access, threads], tolerance)
+    for access in ("read", "mmap"):
+        column = undisturbed(folder, ("./matrix_scan", "--access", access, "--order", "column"))
+        exact(ledger, f"matrix_scan[{access},order=column]", column)
+    faults = median(runs["mmap", 8], "minor") / median(runs["read", 8], "minor")
+    ledger.claim("8 threads: mmap has at least 30 times the faults of read", faults >= 30, round(faults, 1))
+    cost = {n: median(runs["mmap", n], "cpu_seconds") / median(runs["read", n], "cpu_seconds") for n in (1, 2, 8, 16)}
+    ledger.note("CPU time of mmap over that of read, by threads", {n: round(one, 2) for n, one in cost.items()})
+    speed = {n: median(runs["read", n]) / median(runs["mmap", n]) for n in (1, 2, 8, 16)}
+    ledger.note("throughput of read over that of mmap, by threads", {n: round(one, 2) for n, one in speed.items()})
+    ledger.claim(
+        "mmap's cost over read's grows with threads", max(cost[8], cost[16]) > cost[1], round(cost[16] / cost[1], 2)
+    )
+    cold = execute(folder, ("./matrix_scan", "--access", "mmap", "--cache", "cold"))
+    ledger.claim("a cold file costs major faults", cold.major > 0, cold.major)
+    lock_waits(folder, ledger)
+
+
+def lock_waits(folder: Path, ledger: Ledger) -> None:
+    """Measure the time that writers wait for the mmap_lock, through the kernel's own trace points."""
+    waits = {}
+    for access in ("read", "mmap"):
+        try:
+            waits[access] = _write_waits(folder, access)
+        except (subprocess.CalledProcessError, FileNotFoundError):
+            ledger.skip("matrix_scan: wait for the mmap_lock", "the mmap_lock trace points need root and tracefs")
+            return
+    shown = {access: f"{len(one)} times, {1e3 * sum(one):.1f} ms" for access, one in waits.items()}
+    ledger.claim(
+        "8 threads: mmap waits for the mmap_lock at least 10 times as long as read",
+        sum(waits["mmap"]) >= 10 * sum(waits["read"]),
+        shown,
+    )
+
+
+def _write_waits(folder: Path, access: str) -> list[float]:
+    events = ("mmap_lock:mmap_lock_start_locking", "mmap_lock:mmap_lock_acquire_returned")
+    command = ["perf", "record", "-q", "-o", "lock.data", "-e", ",".join(events)]
+    command += ["./matrix_scan", "--threads", "8", "--scans", "80", "--access", access]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    command = ["perf", "script", "-i", "lock.data", "-F", "tid,time,event,trace"]
+    text = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    began: dict[str, float] = {}
+    waits = []
+    for line in text.splitlines():
+        if "write=true" not in line:
+            continue
+        thread, time, event, *_ = line.split()
+        moment = float(time.rstrip(":"))
+        if "start_locking" in event:
+            began[thread] = moment
+        elif thread in began:
+            waits.append(moment - began.pop(thread))
+    return waits
+
+
+def fortran_init(folder: Path, ledger: Ledger) -> None:
+    """Matrices: allocated again or kept, alone or beside others."""
+    exact(ledger, "fortran_init[static]", undisturbed(folder, ("./fortran_init", "static")))
+    repeats(ledger, "fortran_init[once]", undisturbed(folder, ("./fortran_init", "once")))
+    command = ("./fortran_init", "per_step")
+    alone = undisturbed(folder, command)
+    repeats(ledger, "fortran_init[per_step]", alone)
+    for processes in (2, 4):
+        # Processes, not threads: the runner takes the state of a measured process on itself.
+        with ProcessPoolExecutor(processes) as pool:
+            together = list(pool.map(partial(execute, folder), [command] * processes))
+        same = {run.minor for run in together} == {alone[0].minor}
+        ledger.claim(f"{processes} processes at once count what one alone does", same, [run.minor for run in together])
+        slowest = max(float(run.document["seconds"]) for run in together)
+        efficiency = statistics.median(float(run.document["seconds"]) for run in alone) / slowest
+        ledger.note(f"weak-scaling efficiency t(1)/t({processes})", round(efficiency, 2))
+
+
+def image_filter(folder: Path, ledger: Ledger) -> None:
+    """Temporaries: an image or a row."""
+    command = ("./image_filter", "--width", "1920", "--height", "1080", "--images", "20", "--temporaries")
+    kinds = ("malloc", "mapped", "populate", "row")
+    # In turns, so that a busy moment of the host meets all of them.
+    turns = [{kind: execute(folder, (*command, kind)) for kind in kinds} for _ in range(5)]
+    runs = {kind: [turn[kind] for turn in turns] for kind in kinds}
+    repeats(ledger, "image_filter[malloc]", runs["malloc"])
+    for kind in kinds[1:]:
+        exact(ledger, f"image_filter[{kind}]", runs[kind])
+    for kind in ("populate", "row"):
+        fewer = runs["malloc"][0].minor / runs[kind][0].minor
+        ledger.claim(f"image_filter[{kind}]: at least 4 times fewer faults than malloc", fewer >= 4, round(fewer, 2))
+        cost = statistics.median(turn[kind].cpu_seconds / turn["malloc"].cpu_seconds for turn in turns)
+        ledger.claim(f"image_filter[{kind}]: takes no more CPU time than malloc", cost <= 1.0, round(cost, 2))
+
+
+def cold_start(folder: Path, ledger: Ledger) -> None:
+    """Starting: from storage or from memory, with much code or little."""
+    warm_faults = {}
+    interpreter = Path("/usr/bin/python3").resolve()
+    files = {name: folder / f"cold_start_{name}" for name in ("O3", "Os", "large")} | {"python": interpreter}
+    for name, file in files.items():
+        start = partial(execute, folder, (f"./cold_start_{name}",), region=False, json_output=False)
+        if not file.exists():
+            ledger.skip(f"cold_start[{name}]", f"{file} is not there")
+            continue
+        try:
+            cold = []
+            for _ in range(SAMPLES):
+                make_cold([file])
+                cold.append(start().major)
+            ledger.claim(f"cold_start[{name},cold]: major faults", min(cold) > 0, cold)
+        except FaultwatchError as error:
+            ledger.skip(f"cold_start[{name},cold]", str(error))
+        start()
+        warm = [start() for _ in range(SAMPLES)]
+        warm_faults[name] = warm[0].minor
+        ledger.claim(
+            f"cold_start[{name},warm]: no major fault", not any(run.major for run in warm), [run.major for run in warm]
+        )
+        ledger.note(f"cold_start[{name},warm]: minor faults", [run.minor for run in warm])
+    ledger.claim("-Os faults less than -O3", warm_faults["Os"] < warm_faults["O3"], warm_faults)
+
+
+def gallery_search(folder: Path, ledger: Ledger) -> None:
+    """Galleries: who pays for the pages, and when."""
+    kinds = ("vector", "private", "private_populate", "shared", "shared_populate")
+    first: dict[str, int] = {}
+    for fill, counted in (("startup", "load"), ("startup", "bursts"), ("first_search", "bursts")):
+        for kind in kinds:
+            command = ("./gallery_search", "--mib", "64", "--memory", kind, "--fill", fill, "--count", counted)
+            runs = undisturbed(folder, command)
+            case = f"gallery_search[{kind},fill={fill},count={counted}]"
+            if kind == "vector":
+                repeats(ledger, case, runs)
+            else:
+                exact(ledger, case, runs, tolerance=0 if counted == "load" else PER_THREAD * 8)
+            if counted == "bursts":
+                first[f"{kind},{fill}"] = runs[0].minor
+                latencies = {
+                    key: [round(1e3 * float(run.document[key]), 1) for run in runs]
+                    for key in ("first_p50", "first_p99")
+                }
+                ledger.note(f"{case}: latency of the first burst in ms", latencies)
+    lazy = {kind: first[f"{kind},first_search"] for kind in kinds}
+    ledger.claim(
+        "MAP_POPULATE takes the first burst's faults away, MAP_SHARED does not",
+        max(lazy["private_populate"], lazy["shared_populate"]) <= 16 < min(lazy["private"], lazy["shared"]),
+        lazy,
+    )
+
+
+PARTS = {
+    part.__name__: part for part in (tensor_copy, matrix_scan, fortran_init, image_filter, cold_start, gallery_search)
+}
+
+
+def built(names: Sequence[str], scratch: Path, ledger: Ledger) -> Iterator[tuple[str, Path]]:
+    """Build workloads in copies of their folders."""
+    for name in names:
+        folder = scratch / name
+        shutil.copytree(WORKLOADS / name, folder)
+        done = subprocess.run(["make", "-s"], cwd=folder, check=False, capture_output=True, text=True)
+        if done.returncode:
+            ledger.skip(name, f"does not build here: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        ledger.claim(f"{name}: compiles without warnings", not done.stderr, done.stderr or None)
+        yield name, folder
+
+
+def main(names: Sequence[str]) -> int:
+    """Check the named workloads, or all."""
+    ledger = Ledger()
+    # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
+    with tempfile.TemporaryDirectory(prefix=".physics-", dir=Path.cwd()) as scratch:
+        for name, folder in built(names or list(PARTS), Path(scratch), ledger):
+            print(name)
+            try:
+                PARTS[name](folder, ledger)
+            except (FaultwatchError, ExecutionFailure) as error:
+                ledger.claim(f"{name}: can be measured", False, str(error))
+    holds = not ledger.misses
+    result = {"bench": "physics", "holds": holds, "misses": ledger.misses, "skipped": ledger.skipped}
+    print(json.dumps(result | {"figures": ledger.figures}))
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
