@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,8 +54,8 @@ def _crash(error: Exception) -> tuple[str, int]:
 
 
 def _breakable(name: str) -> Markup:
-    """Let a case's name wrap between its parameters, not within one."""
-    return Markup(str(escape(name)).replace("[", "<wbr>[").replace(",", ",<wbr>"))  # noqa: S704 - escaped just before
+    """Let the name of a case or a knob wrap where its parts meet, not within one."""
+    return Markup(re.sub(r"(?=\[)|(?<=[,._:/])", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 
 def _utc_iso(moment: datetime) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from flask import Blueprint, abort, render_template
 
 from service.pages import commands
+from service.pages.order import rank
 from service.pages.source import source
 from service.pages.sparkline import Sparkline, sparkline
 from service.views import Direction, Drift
 
 bp = Blueprint("drift", __name__, url_prefix="/drifts")
+
+_FIRST = {"sys-percent", "throughput"}
+"""What faults cost, before everything else that was measured."""
 
 
 @bp.get("/<drift_id>")
@@ -23,6 +27,7 @@ def show(drift_id: str) -> str:
         "drift.html",
         drift=drift,
         line=_line(drift),
+        companions=sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
         commands=[commands.measure(report) for report in sides if report],
     )
 

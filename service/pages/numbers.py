@@ -48,12 +48,17 @@ def unit_of(value: Number, unit: str) -> str:
 
 def quantity(value: Number, unit: str) -> str:
     """Write a value with its unit, which is never on another line: ``513,707 faults``."""
-    return _joined(number(value), unit_of(value, unit))
+    return _joined(number(_sensible(value, unit)), unit_of(value, unit))
 
 
 def difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``."""
-    return _joined(signed(value), unit_of(value, unit))
+    return _joined(signed(_sensible(value, unit)), unit_of(value, unit))
+
+
+def _sensible(value: Number, unit: str) -> Number:
+    """Round a share to hundredths: more digits of a percentage say nothing."""
+    return round(value, 2) or value if unit in {"%", "points"} else value
 
 
 def _joined(text: str, unit: str) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from flask import Blueprint, render_template
 
 from service.pages.events import events
+from service.pages.order import rank
 from service.pages.source import Glance, source
 from service.pages.sparkline import Sparkline, sparkline
 from service.views import RunSummary
@@ -58,7 +59,8 @@ def _cases(glances: Iterable[Glance], lines: dict[int, Sparkline | None]) -> lis
 
     tables = []
     for (subject, host, case, _), group in groupby(sorted(glances, key=key), key):
-        rows = [Row(glance, lines[glance.series.id]) for glance in group]
+        ordered = sorted(group, key=lambda glance: rank(glance.series.metric))
+        rows = [Row(glance, lines[glance.series.id]) for glance in ordered]
         judged = tuple(row for row in rows if row.glance.series.judged)
         others = tuple(row for row in rows if not row.glance.series.judged)
         tables.append(CaseTable(subject, host, case, judged, others))

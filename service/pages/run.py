@@ -11,6 +11,7 @@ from flask import Blueprint, abort, render_template
 from runner.contract import Metric, Reading, Report, Status, metric
 from service.levels import Level, level
 from service.pages import commands
+from service.pages.order import rank
 from service.pages.source import source
 
 bp = Blueprint("run", __name__, url_prefix="/runs")
@@ -39,7 +40,7 @@ def show(run_id: UUID) -> str:
     return render_template(
         "run.html",
         report=report,
-        figures=[_figure(report, name) for name in report.metrics],
+        figures=[_figure(report, name) for name in sorted(report.metrics, key=rank)],
         series=source().series_of(report),
         samples=report.samples[:_SAMPLES],
         command=commands.measure(report),

@@ -3,9 +3,8 @@
 import { annotations } from "./annotations.js";
 import { horizontal } from "./axis.js";
 import { describe, shorten } from "./text.js";
+import { vertical } from "./values.js";
 import { whiskers } from "./whiskers.js";
-
-const ROOM = 0.14;
 
 export function configuration(document_, { by, scale }, theme, actions) {
   const along = by === "time" ? "t" : "x";
@@ -88,7 +87,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
       responsive: true,
       maintainAspectRatio: false,
       font: { family: theme.font },
-      layout: { padding: { top: 26, right: 10 } },
+  layout: { padding: { top: 28, right: 10 } },
       elements: { point: { hitRadius: 8 } },
       interaction: { mode: "nearest", intersect: true },
       onClick: (event, elements, chart) => actions.open(chosen(chart, elements)),
@@ -131,44 +130,6 @@ function chosen(chart, elements) {
 function pointSize(count) {
   if (count <= 120) return 3.5;
   return count <= 600 ? 2.5 : 1;
-}
-
-function vertical(document_, scale, theme) {
-  return {
-    type: scale === "log" ? "logarithmic" : "linear",
-    bounds: "data",
-    afterDataLimits: scale === "log" ? roomByFactor : room,
-    afterBuildTicks: scale === "log" ? undefined : (axis) => niceTicks(axis, document_.whole),
-    grid: { color: theme.line },
-    border: { display: false },
-    title: { display: true, text: document_.unit, color: theme.quiet },
-    ticks: { color: theme.quiet, precision: document_.whole ? 0 : undefined },
-  };
-}
-
-// Round numbers inside the axis, which itself ends where the data does.
-function niceTicks(axis, whole) {
-  const rough = (axis.max - axis.min) / Math.max(2, Math.floor(axis.height / 56));
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
-  const step = whole ? Math.max(1, nice) : nice;
-  axis.ticks = [];
-  for (let index = Math.ceil(axis.min / step); index * step <= axis.max; index += 1) {
-    if (index * step >= 0) axis.ticks.push({ value: index * step });
-  }
-}
-
-// Room above and below the data for the flags and their labels. No tick says that a count could be negative.
-function room(axis) {
-  const margin = (axis.max - axis.min) * ROOM;
-  axis.min -= margin;
-  axis.max += margin;
-}
-
-function roomByFactor(axis) {
-  const factor = (axis.max / axis.min) ** ROOM;
-  axis.min /= factor;
-  axis.max *= factor;
 }
 
 function tooltip(document_, theme) {

@@ -47,5 +47,5 @@ def read(client: FlaskClient, address: str, status: int = 200) -> str:
 
 def _reader(source: str) -> _Reader:
     reader = _Reader()
-    reader.feed(source)
+    reader.feed(source.replace("<wbr>", ""))
     return reader

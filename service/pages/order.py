@@ -1,0 +1,12 @@
+"""The order in which metrics are shown: the catalogue's, then those that only a workload knows, by name."""
+
+from __future__ import annotations
+
+from runner.contract import CATALOGUE
+
+_PLACES = {name: place for place, name in enumerate(CATALOGUE)}
+
+
+def rank(metric: str) -> tuple[int, str]:
+    """Return the sort key of a metric's name."""
+    return _PLACES.get(metric, len(_PLACES)), metric

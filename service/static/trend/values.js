@@ -1,0 +1,64 @@
+// The vertical axis: as high as what is seen, with room for flags and their labels, and round numbers only.
+
+const ROOM = 44; // pixels above and below the data: a flag and two labels
+const AROUND = 140; // pixels of the chart that are not its area
+const PIXELS_A_TICK = 44;
+
+export function vertical(document_, scale, theme) {
+  const log = scale === "log";
+  return {
+    type: log ? "logarithmic" : "linear",
+    bounds: "data",
+    afterDataLimits: (axis) => limit(axis, log),
+    afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, document_.whole).map((value) => ({ value })); },
+    grid: { color: theme.line },
+    border: { display: false },
+    title: { display: true, text: document_.unit, color: theme.quiet },
+    ticks: { color: theme.quiet, callback: (value) => value.toLocaleString("en", { maximumSignificantDigits: 12 }) },
+  };
+}
+
+function limit(axis, log) {
+  const { x } = axis.chart.scales;
+  for (const dataset of axis.chart.data.datasets) {
+    if (!dataset.ranged) continue;
+    for (const entry of dataset.data) {
+      if (x && (entry.x < x.min || entry.x > x.max)) continue;
+      axis.min = Math.min(axis.min, entry.run.low);
+      axis.max = Math.max(axis.max, entry.run.high);
+    }
+  }
+  const share = ROOM / Math.max(100, axis.chart.height - AROUND);
+  if (log) {
+    const factor = Math.max(axis.max / axis.min, 1.0001) ** share;
+    axis.min /= factor;
+    axis.max *= factor;
+  } else {
+    const margin = (axis.max - axis.min) * share;
+    axis.min -= margin;
+    axis.max += margin;
+  }
+}
+
+function ticks(axis, log, whole) {
+  return log && axis.max / axis.min > 10 ? decades(axis) : evenly(axis, whole);
+}
+
+// 1, 2 and 5 of each power of ten. No tick says that a count could be negative.
+function decades(axis) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(axis.min)); 10 ** power <= axis.max; power += 1) {
+    found.push(...[1, 2, 5].map((factor) => factor * 10 ** power));
+  }
+  return found.filter((value) => value >= axis.min && value <= axis.max);
+}
+
+function evenly(axis, whole) {
+  const rough = (axis.max - axis.min) / Math.max(2, Math.floor(axis.height / PIXELS_A_TICK));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  const step = whole ? Math.max(1, nice) : nice;
+  const found = [];
+  for (let index = Math.max(0, Math.ceil(axis.min / step)); index * step <= axis.max; index += 1) found.push(index * step);
+  return found;
+}
