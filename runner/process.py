@@ -35,7 +35,6 @@ class ProcessState:
 
     def knobs(self) -> dict[str, str]:
         """Return this state as knobs of the run's environment."""
-        stack = STACK_LIMIT if can_limit_stack() else resource.getrlimit(resource.RLIMIT_STACK)[0]
         return {
             "process.aslr": "off" if can_fix_layout() else "on",
             "process.huge_pages": self.huge_pages,

@@ -49,15 +49,14 @@ def cli() -> None:
 def main() -> None:
     """Run the command; a mistake that the caller can mend is one line on standard error and exit code 2."""
     try:
-        cli(standalone_mode=False)
+        # Not standalone, click returns the code of an Exit instead of leaving with it.
+        status = cli(standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("faultwatch: stopped; what was measured is kept", err=True)
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
     except FaultwatchError as error:
         click.echo(f"faultwatch: {error.what}", err=True)
         if error.remedy:
@@ -67,3 +66,5 @@ def main() -> None:
         # The reader of our output went away; nothing is wrong, and there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    else:
+        sys.exit(status if isinstance(status, int) else 0)

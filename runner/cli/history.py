@@ -54,7 +54,8 @@ def command(
 ) -> None:
     """Measure every commit of a range that the service does not hold yet, oldest first.
 
-    Revisions that do not build are recorded with their log, and the history goes on.
+    Revisions that do not build are recorded with their log, and the history goes on. Exit code 1 where something
+    failed and nothing was measured.
     """
     from runner.embedded import connect
 
@@ -79,6 +80,8 @@ def command(
         from runner.cli.tables import show_history
 
         show_history(summary, drifts)
+    if summary.failed and not summary.measured:
+        raise click.exceptions.Exit(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from runner.cli.text import plain
 from runner.contract.job import Job, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -46,11 +46,11 @@ class ProgressBar:
         parts = [f"{len(jobs)} to measure", f"{stored} stored already"]
         if anchors:
             parts.append(f"{anchors} measured again because the environment changed")
-        self._console.print(f"[bold]{escape(self._title)}[/]: {', '.join(parts)}")
+        self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}")
 
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
-        self._progress.update(self._task, what=escape(f"{revision.commit[:10]} {revision.title[:50]}"))
+        self._progress.update(self._task, what=plain(f"{revision.commit[:10]} {revision.title[:50]}"))
 
     def executed(self) -> None:
         """Advance by one execution."""
@@ -59,11 +59,11 @@ class ProgressBar:
     def reported(self, report: Report, skipped_executions: int) -> None:
         """Say what a revision counted, or why it could not."""
         self._progress.advance(self._task, skipped_executions)
-        label = escape(f"{report.revision.commit[:10]} {report.case.name}")
+        label = plain(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
             found = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
-            self._console.print(f"  {label} {found}  [dim]{escape(report.revision.title[:60])}[/]", highlight=False)
+            self._console.print(f"  {label} {found}  [dim]{plain(report.revision.title[:60])}[/]", highlight=False)
         elif report.failure:
-            message = escape(f"{report.failure.stage} failed: {report.failure.message}")
+            message = plain(f"{report.failure.stage} failed: {report.failure.message}")
             self._console.print(f"  {label} [yellow]{message}[/]", highlight=False)

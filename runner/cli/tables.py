@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from runner.cli.text import plain
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Report, Status
 from runner.history import Summary
@@ -34,14 +34,14 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         # No percentage of a zero baseline: there is none.
         percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
         console.print(
-            f"[bold]{_SIGNS[drift['direction']]} {escape(name)}[/] {number(name, before)} → {number(name, after)} "
-            f"({number(name, after - before, sign=True)}{percent})  {escape(drift['case'])}",
+            f"[bold]{_SIGNS[drift['direction']]} {plain(name)}[/] {number(name, before)} → {number(name, after)} "
+            f"({number(name, after - before, sign=True)}{percent})  {plain(drift['case'])}",
             highlight=False,
         )
-        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {escape(drift['title'])}", highlight=False)
+        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {plain(drift['title'])}", highlight=False)
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
-            console.print(f"    {escape(knob['name'])}: {escape(change)}", highlight=False)
+            console.print(f"    {plain(knob['name'])}: {plain(change)}", highlight=False)
 
 
 def show_reports(reports: Sequence[Report]) -> None:
@@ -54,9 +54,9 @@ def show_reports(reports: Sequence[Report]) -> None:
         _show_cases(console, measured[start : start + together])
     for report in reports:
         if report.failure:
-            console.print(f"[yellow]{escape(report.case.name)}: {escape(report.failure.message)}[/]")
+            console.print(f"[yellow]{plain(report.case.name)}: {plain(report.failure.message)}[/]")
             if report.failure.log:
-                console.print(escape(report.failure.log[-2000:]), style="dim", highlight=False)
+                console.print(plain(report.failure.log[-2000:]), style="dim", highlight=False)
 
 
 def _show_cases(console: Console, reports: Sequence[Report]) -> None:
@@ -65,9 +65,9 @@ def _show_cases(console: Console, reports: Sequence[Report]) -> None:
     table.add_column("metric", no_wrap=True)
     table.add_column("unit", no_wrap=True)
     for report in reports:
-        table.add_column(escape(report.case.name), justify="right", overflow="fold")
+        table.add_column(plain(report.case.name), justify="right", overflow="fold")
     for name in dict.fromkeys(name for report in reports for name in report.metrics):
-        table.add_row(escape(name), metric(name).unit, *(_cell(report, name) for report in reports))
+        table.add_row(plain(name), metric(name).unit, *(_cell(report, name) for report in reports))
     console.print(table)
 
 

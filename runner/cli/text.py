@@ -1,0 +1,12 @@
+"""Text of others on our terminal."""
+
+from rich.markup import escape
+
+
+def plain(text: str) -> str:
+    """Return text that shows as it is: no markup, and no control character that a terminal would obey.
+
+    Titles and program output come from strangers. Line breaks and tabs stay.
+    """
+    shown = (letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return escape("".join(shown))

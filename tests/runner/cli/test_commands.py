@@ -1,0 +1,164 @@
+"""The command as a person meets it: real processes, real exit codes, one line for a mistake."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.cli import COMMANDS
+
+ROOT = Path(__file__).parents[3]
+Run = Callable[..., str]
+
+WORKLOAD = """
+[workload]
+name = "script"
+timeout = 5
+samples = 2
+[run]
+command = {command}
+output = "json"
+"""
+GOOD = """["sh", "-c", 'echo "{{\\"operations\\": 1, \\"seconds\\": 1}}"']"""
+
+
+def faultwatch(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    own = {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-m", "runner", *arguments],
+        cwd=home,
+        env=os.environ
+        | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+        | environment,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def subject(commit: Run, tmp_path: Path) -> str:
+    for number in range(3):
+        commit(f"Commit {number} \x1b[31mred", file=str(number))
+    return str(tmp_path / "subject")
+
+
+def workload(tmp_path: Path, command: str = GOOD) -> str:
+    folder = tmp_path / "workload"
+    folder.mkdir(exist_ok=True)
+    (folder / "workload.toml").write_text(WORKLOAD.replace("{command}", command))
+    return str(folder)
+
+
+def assert_one_clear_line(done: subprocess.CompletedProcess[str], said: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2, "what is wrong, and what to do"
+    assert not done.stdout
+
+
+def test_help_lists_every_command(tmp_path: Path) -> None:
+    done = faultwatch("--help", home=tmp_path)
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert f"  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
+    done = faultwatch(name, "--help", home=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["history", "--repo", "nowhere"], "nowhere: no such folder"),
+        (["history", "--repo", "{subject}", "--range", "HEAD..HEAD"], "has no commits"),
+        (["history", "--repo", "{subject}", "--range", "nope..HEAD"], "no commit 'nope'"),
+        (["history", "--repo", "{subject}"], "has no workload.toml"),
+        (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
+        (["measure", "nosuch"], "no workload of that name comes along"),
+        (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "not of the form NAME=VALUE"),
+        (["measure", "{workload}", "--repo", "{subject}", "--set", "x=1"], "no parameter 'x'"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(arguments: list[str], said: str, subject: str, tmp_path: Path) -> None:
+    places = {"{subject}": subject, "{workload}": workload(tmp_path)}
+    done = faultwatch(*(places.get(argument, argument) for argument in arguments), home=tmp_path)
+    assert_one_clear_line(done, said)
+    assert not (tmp_path / "data" / "faultwatch.db").exists(), "nothing was started"
+
+
+def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
+    Path(subject, "file").write_text("changed")
+    done = faultwatch("history", "--repo", subject, "--workload", workload(tmp_path), home=tmp_path)
+    assert_one_clear_line(done, "changes that are not committed")
+    assert "--committed-only" in done.stderr
+
+
+def test_a_taken_port_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = faultwatch("demo", "--serve", home=tmp_path, FAULTWATCH_PORT=port)
+    assert_one_clear_line(done, f"port {port} cannot be used")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> None:
+    done = faultwatch(
+        *("history", "--repo", subject, "--workload", workload(tmp_path)),
+        home=tmp_path,
+        FAULTWATCH_URL="http://127.0.0.1:1",
+    )
+    assert_one_clear_line(done, "the service at http://127.0.0.1:1 does not answer")
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ('"./no-such-program"', "was not found"),
+        ('["sh", "-c", "exit 3"]', "ended with exit code 3"),
+        ('["sh", "-c", "kill -SEGV $$"]', "was ended by SIGSEGV"),
+        ('"sleep 60"', "did not finish within 5 s"),
+        ("""["printf", '\\033[31m[bold]rubbish\\377']""", "must be a JSON object"),
+    ],
+)
+def test_a_program_that_fails_is_told_with_an_exit_code(command: str, said: str, subject: str, tmp_path: Path) -> None:
+    done = faultwatch("measure", workload(tmp_path, command), "--repo", subject, home=tmp_path)
+    assert done.returncode == 1
+    assert said in done.stdout.replace("\n", " ")
+    assert "\x1b" not in done.stdout, "a terminal does not obey what a program printed"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.perf
+def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path) -> None:
+    arguments = ("history", "--repo", subject, "--range", "HEAD~2..HEAD", "--workload", workload(tmp_path), "--json")
+    first = faultwatch(*arguments, home=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "\x1b" not in first.stderr, "titles are text, not commands to the terminal"
+    document = json.loads(first.stdout)
+    assert (document["measured"], document["stored"], document["failed"]) == (2, 0, [])
+    again = json.loads(faultwatch(*arguments, home=tmp_path).stdout)
+    assert (again["measured"], again["stored"]) == (0, 2)
+    assert not list((tmp_path / "data" / "spool").iterdir())
+
+
+@pytest.mark.perf
+def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path) -> None:
+    done = faultwatch(
+        *("history", "--repo", subject, "--workload", workload(tmp_path, '"./missing"'), "--json"), home=tmp_path
+    )
+    assert done.returncode == 1
+    assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
