@@ -31,9 +31,7 @@ def faultwatch(*arguments: str, home: Path, **environment: str) -> subprocess.Co
     return subprocess.run(
         [sys.executable, "-m", "runner", *arguments],
         cwd=home,
-        env=os.environ
-        | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-        | environment,
+        env=os.environ | own | environment,
         capture_output=True,
         text=True,
         errors="replace",
