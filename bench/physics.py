@@ -19,18 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import FaultwatchError
-from runner.page_cache import make_cold
+from runner.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count
 from runner.process import ProcessState
+from runner.workload.allocators import ALLOCATORS, missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
-ALLOCATORS: dict[str, dict[str, str]] = {
-    "glibc": {},
-    "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
-    "jemalloc-no-decay": {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"},
-    "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"},
-    "mimalloc": {"LD_PRELOAD": "libmimalloc.so.2"},
-}
 SAMPLES = 3
 PER_THREAD = 2
 """Faults more or less that each thread of a threaded case is granted."""
@@ -145,11 +139,10 @@ def tensor_copy(folder: Path, ledger: Ledger) -> None:
     fresh: dict[str, list[Run]] = {}
     for name, variables in ALLOCATORS.items():
         case = f"tensor_copy[fresh,{name}]"
-        try:
-            fresh[name] = undisturbed(folder, (*command, "fresh"), variables)
-        except ExecutionFailure as failure:
-            ledger.skip(case, failure.message)
+        if library := missing_library(name):
+            ledger.skip(case, f"this host does not have {library}")
             continue
+        fresh[name] = undisturbed(folder, (*command, "fresh"), variables)
         repeats(ledger, case, fresh[name])
         ledger.note(f"{case}: GB/s", round(median(fresh[name]) / 1e9, 2))
     if "jemalloc-no-decay" in fresh:
@@ -265,20 +258,16 @@ def image_filter(folder: Path, ledger: Ledger) -> None:
 def cold_start(folder: Path, ledger: Ledger) -> None:
     """Starting: from storage or from memory, with much code or little."""
     warm_faults = {}
-    interpreter = Path("/usr/bin/python3").resolve()
-    files = {name: folder / f"cold_start_{name}" for name in ("O3", "Os", "large")} | {"python": interpreter}
+    files = {name: folder / f"cold_start_{name}" for name in ("O3", "Os", "large", "perl")}
     for name, file in files.items():
-        start = partial(execute, folder, (f"./cold_start_{name}",), region=False, json_output=False)
-        if not file.exists():
-            ledger.skip(f"cold_start[{name}]", f"{file} is not there")
-            continue
+        start = partial(execute, folder, (f"./cold_start_{name}", "hello.pl"), region=False, json_output=False)
         try:
             cold = []
             for _ in range(SAMPLES):
                 make_cold([file])
                 cold.append(start().major)
             ledger.claim(f"cold_start[{name},cold]: major faults", min(cold) > 0, cold)
-        except FaultwatchError as error:
+        except StaysWarm as error:
             ledger.skip(f"cold_start[{name},cold]", str(error))
         start()
         warm = [start() for _ in range(SAMPLES)]

@@ -23,9 +23,12 @@ from runner.contract.report import (
     Stage,
     Status,
 )
+from runner.errors import FaultwatchError
+from runner.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count
 from runner.process import ProcessState
 from runner.workload import Workload
+from runner.workload.allocators import allocator_variables, missing_library
 from runner.workload.definition import fill
 
 
@@ -49,7 +52,8 @@ class Bench:
         """Return the state in which a case's process starts."""
         run = workload.run
         own = {name: fill(text, case.parameters) for name, text in run.environment.items()}
-        return ProcessState(variables={**own, **self.variables}, huge_pages=run.huge_pages)
+        preload = allocator_variables(fill(run.allocator, case.parameters))
+        return ProcessState(variables={**preload, **own, **self.variables}, huge_pages=run.huge_pages)
 
 
 def measure(
@@ -84,7 +88,12 @@ def measure(
     command = tuple(fill(part, case.parameters) for part in workload.run.command)
     draft = _Draft(workload, case, bench, subject, revision, build, command, datetime.now(UTC), bench.capture(state))
 
+    if library := missing_library(fill(workload.run.allocator, case.parameters)):
+        return draft.skipped(f"this host does not have the allocator's library, {library}")
+    cold = _cold_files(workload, case, tree)
+
     def execution() -> Execution:
+        make_cold(cold)
         done = count(
             command,
             directory=tree,
@@ -99,9 +108,22 @@ def measure(
     try:
         execution()
         taken = [_sample(execution(), workload) for _ in range(samples or workload.workload.samples)]
+    except StaysWarm as error:
+        return draft.skipped(str(error))
     except ExecutionFailure as failure:
         return draft.failed(Stage.RUN, failure.message, failure.log)
     return draft.measured(taken)
+
+
+def _cold_files(workload: Workload, case: Case, tree: Path) -> tuple[Path, ...]:
+    """Return the files that must not be in memory when the case starts."""
+    state = fill(workload.run.page_cache, case.parameters)
+    if state not in {"host", "cold"}:
+        raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
+    if state == "host":
+        return ()
+    files = workload.run.files or workload.run.command[:1]
+    return tuple(tree / fill(name, case.parameters) for name in files)
 
 
 def failed_build(
@@ -129,6 +151,9 @@ class _Draft:
 
     def measured(self, samples: list[Sample]) -> Report:
         return self._report(Outcome.MEASURED, samples=tuple(samples))
+
+    def skipped(self, reason: str) -> Report:
+        return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
 
     def failed(self, stage: Stage, message: str, log: str) -> Report:
         return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))

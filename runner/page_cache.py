@@ -12,6 +12,10 @@ _PROT_READ, _MAP_SHARED = 1, 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
+class StaysWarm(FaultwatchError):
+    """A file cannot be put out of memory, so a cold case cannot be measured."""
+
+
 def make_cold(files: Iterable[Path]) -> None:
     """Drop all pages of some files from memory.
 
@@ -19,7 +23,7 @@ def make_cold(files: Iterable[Path]) -> None:
 
     Raises
     ------
-    FaultwatchError
+    StaysWarm
         Where pages stay, so that a measurement would not be a cold one; names the file and how much of it stays.
     """
     for file in files:
@@ -31,7 +35,7 @@ def make_cold(files: Iterable[Path]) -> None:
         finally:
             os.close(descriptor)
         if resident:
-            raise FaultwatchError(
+            raise StaysWarm(
                 f"{file}: {resident} of {pages} pages stay in memory, so this cannot be a cold start",
                 "end what has the file mapped, or name a file that only this program uses",
             )

@@ -62,6 +62,12 @@ class RunRecipe(Table):
 
     command: Command
     environment: dict[str, str] = Field(default_factory=dict)
+    allocator: str = "glibc"
+    """Name of an allocator that is preloaded, or a placeholder for one."""
+    page_cache: str = "host"
+    """``cold``: the files are put out of memory before each execution. ``host``: they stay as they are."""
+    files: tuple[str, ...] = ()
+    """Files whose page-cache state is made, relative to the build's directory."""
     output: Literal["json", "none"] = "none"
     """``json``: the last line of standard output is an object with ``operations`` and ``seconds``."""
     region: bool = False
@@ -171,7 +177,8 @@ def _check_placeholders(workload: Workload, file: Path) -> None:
     empty = [name for name, values in workload.matrix.items() if not values]
     if empty:
         raise FaultwatchError(f"{file}: [matrix] {empty[0]}: no values")
-    for text in (*workload.run.command, *workload.run.environment.values()):
+    run = workload.run
+    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files):
         fill(text, point, where=str(file))
 
 

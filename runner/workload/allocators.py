@@ -1,0 +1,49 @@
+"""Allocators by name: the variables that put them into a process, and whether this host has them."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+
+from runner.errors import FaultwatchError
+
+ALLOCATORS: Mapping[str, Mapping[str, str]] = {
+    "glibc": {},
+    "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
+    # Gives memory back to the kernel at once, instead of after ten seconds.
+    "jemalloc-no-decay": {
+        "LD_PRELOAD": "libjemalloc.so.2",
+        "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
+    },
+    "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"},
+    "mimalloc": {"LD_PRELOAD": "libmimalloc.so.2"},
+}
+
+
+def allocator_variables(name: str) -> dict[str, str]:
+    """Return the variables with which a process runs on an allocator.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the name is not known.
+    """
+    try:
+        return dict(ALLOCATORS[name])
+    except KeyError:
+        raise FaultwatchError(f"no allocator is called {name!r}", f"known are {', '.join(ALLOCATORS)}") from None
+
+
+def missing_library(name: str) -> str:
+    """Return the library of an allocator that this host lacks, or nothing where all is there."""
+    library = allocator_variables(name).get("LD_PRELOAD", "")
+    return "" if not library or _can_preload(library) else library
+
+
+@lru_cache
+def _can_preload(library: str) -> bool:
+    """Ask the loader itself: where it cannot preload, it says so and goes on without."""
+    done = subprocess.run(
+        ["true"], env={"LD_PRELOAD": library, "PATH": os.defpath}, check=False, capture_output=True, text=True
+    )
+    return library not in done.stderr

@@ -1,0 +1,1 @@
+print "hello from an interpreter\n";
