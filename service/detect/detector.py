@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from service.detect.drift import Drift, Kind, Number
 from service.detect.exact import ExactSeries
 from service.detect.judge import Finding
+from service.detect.numbers import centred, clean, clean_samples
 from service.detect.repeat import RepeatingSeries
 from service.detect.series import NoisySeries
 from service.detect.tail import Tail
@@ -27,10 +27,12 @@ class DriftSeries:
         self._kind = kind
         self._values: list[Number] = []
         self._samples: list[Sequence[Number]] = []
-        self._exact, self._exact_seen = ExactSeries(), 0
-        self._repeating, self._repeating_seen = RepeatingSeries(), 0
+        self._exact = ExactSeries()
+        self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
-        self._worded: list[tuple[Finding, Drift]] = []
+        self._noise = self._noisy.noise
+        self._findings: list[Finding] = []
+        self._drifts: list[Drift] = []
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[Drift]:
         """Append one point and return the drifts of the whole series."""
@@ -45,52 +47,52 @@ class DriftSeries:
         ValueError
             If a number is not finite or ``samples`` has another length than ``values``; nothing is appended then.
         """
-        values = [_number(value, f"values[{i}]") for i, value in enumerate(values, len(self._values))]
+        values = clean(values, len(self._values), "values")
         if samples is not None:
             if len(samples) != len(values):
                 raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
-            samples = [[_number(each, f"samples[{i}]") for each in point] for i, point in enumerate(samples)]
-        origin = self._values[0] if self._values else (values or [0])[0]
-        centred = [_centred(value, origin) for value in values]
+            samples = clean_samples(samples, len(self._values))
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
-        self._noisy.extend(centred)
 
     def drifts(self) -> list[Drift]:
         """Return the drifts, in order of index."""
         n = len(self._values)
         if n < 2:
             return []
-        if self._kind == "count" and any(self._samples[-1:]):
-            self._exact.extend(self._values[self._exact_seen :], self._samples[self._exact_seen :])
-            self._exact_seen = n
+        if self._kind == "count" and self._samples[-1]:
+            self._exact.extend(self._values[self._exact.points :], self._samples[self._exact.points :])
             if self._exact.holds:
                 return list(self._exact.drifts)
+        self._noisy.extend(centred(self._values[self._noisy.n :], self._values[0]))
         if self._noisy.noise.sigma == 0.0:
-            self._repeating.extend(self._values[self._repeating_seen :])
-            self._repeating_seen = n
+            self._repeating.extend(self._values[self._repeating.points :])
             return self._repeating.drifts(self._samples[-1])
         return self._noisy_drifts()
 
     def _noisy_drifts(self) -> list[Drift]:
-        findings = self._noisy.findings()
-        same = 0
-        for (known, _), finding in zip(self._worded, findings, strict=False):
-            if known is not finding:
-                break
-            same += 1
-        del self._worded[same:]
-        self._worded += [(finding, self._word(finding)) for finding in findings[same:]]
-        drifts = [drift for _, drift in self._worded]
-        tail = self._noisy.tail(tuple(float(each - self._values[0]) for each in self._samples[-1]))
-        return [*drifts, self._word_tail(tail)] if tail else drifts
+        findings = self._noisy.findings
+        if self._noisy.noise is not self._noise:
+            self._noise, self._findings, self._drifts = self._noisy.noise, [], []
+        if findings is not self._findings:
+            same = 0
+            for known, finding in zip(self._findings, findings, strict=False):
+                if known != finding:
+                    break
+                same += 1
+            self._findings = findings
+            self._drifts[same:] = [self._word(finding) for finding in findings[same:]]
+        tail = self._noisy.tail(centred(self._samples[-1], self._values[0]).tolist())
+        return [*self._drifts, self._word_tail(tail)] if tail else list(self._drifts)
 
     def _word(self, finding: Finding) -> Drift:
         before, after = self._level(finding.before), self._level(finding.after)
         sigma = self._noisy.noise.sigma
         size = abs(finding.after - finding.before) / sigma
         if finding.rule == "ramp":
-            evidence = f"{before} → {after}: a steady climb over points {finding.low} … {finding.high}, {size:.1f} sigma in all"
+            evidence = (
+                f"{before} → {after}: a steady climb over {finding.low} … {finding.high}, {size:.1f} sigma in all"
+            )
         else:
             evidence = (
                 f"{before} → {after}: a step of {size:.1f} sigma (sigma {sigma:.3g}), at {finding.low} … {finding.high}"
@@ -113,23 +115,3 @@ class DriftSeries:
         if isinstance(origin, int):
             return origin + int(centred) if centred.is_integer() else origin + centred
         return origin + centred
-
-
-def _number(value: Number, name: str) -> Number:
-    """Return the number as a Python int or float; refuse what is none or not finite."""
-    if type(value) is int:
-        return value
-    if hasattr(value, "item"):
-        value = value.item()  # a numpy scalar
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} is {value!r}: a number is needed")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name} is {value}: only finite numbers can be judged")
-    return value
-
-
-def _centred(value: Number, origin: Number) -> float:
-    try:
-        return float(value - origin)
-    except OverflowError:
-        return math.copysign(1e300, 1 if value > origin else -1)

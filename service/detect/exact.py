@@ -19,14 +19,14 @@ class ExactSeries:
     def __init__(self) -> None:
         self.drifts: list[Drift] = []
         self._level: Number | None = None
-        self._points = self._sampled = self._agreeing = 0
+        self.points = self._sampled = self._agreeing = 0
 
     @property
     def holds(self) -> bool:
         """Whether the points repeat well enough, and change seldom enough, for every change to be one of level."""
         if self._sampled == 0 or self._agreeing < REPEATING * self._sampled:
             return False
-        return self._points < 16 or len(self.drifts) <= self._points // 2
+        return self.points < 16 or len(self.drifts) <= self.points // 2
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
         """Append points with their samples."""
@@ -42,9 +42,9 @@ class ExactSeries:
         if level is None:
             self._level = value
         elif value != level and (agree or level not in point):
-            self.drifts.append(_drift(self._points, level, value, agree and len(point) > 1))
+            self.drifts.append(_drift(self.points, level, value, agree and len(point) > 1))
             self._level = value
-        self._points += 1
+        self.points += 1
 
 
 def _drift(index: int, before: Number, after: Number, sure: bool) -> Drift:

@@ -11,7 +11,7 @@ from service.detect.noise import Floats
 
 NEAR = 32  # points on each side that a level is taken from
 SEARCH = 16  # how far the exact position may lie from the candidate
-BOUND = 9.0  # largest squared residual that one point may contribute, sigma²
+BOUND = 3.0  # largest residual of one point, sigma
 
 Ints = NDArray[np.int64]
 
@@ -71,8 +71,8 @@ def measure(x: Floats, sums: Floats, edges: Ints, sigma: float, inflation: float
     high = np.maximum(high, at)
     window = at[:, None] + np.arange(-SEARCH, SEARCH)
     values = x[window.clip(0, len(x) - 1)]
-    old = np.minimum(((values - before[:, None]) / sigma) ** 2, BOUND)
-    new = np.minimum(((values - after[:, None]) / sigma) ** 2, BOUND)
+    old = np.minimum(np.abs(values - before[:, None]) / sigma, BOUND) ** 2
+    new = np.minimum(np.abs(values - after[:, None]) / sigma, BOUND) ** 2
     profile = np.zeros((len(at), 2 * SEARCH + 1))
     np.cumsum(old - new, axis=1, out=profile[:, 1:])
     position = at[:, None] + np.arange(-SEARCH, SEARCH + 1)

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# E|z| of a normal z among its smallest 60 % and 35 % in absolute value, times sqrt(2) as z is a difference of two points.
+# E|z| of a normal z among its smallest 60, 35 and 95 % in absolute value, times sqrt(2) as z is a difference of two points.
 _TRIM_60 = 0.3966 * 2**0.5
 _TRIM_35 = 0.2231 * 2**0.5
-_ONE_PAGE = 1e-9  # relative: differences below this part of the values are rounding, not noise
+_TRIM_95 = 0.7169 * 2**0.5
+SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
+UNEVEN = 24  # differences in a part of a series that may be noisier than the rest
+SHRINK = 1.5  # standard errors by which the autocorrelation is pulled towards 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,30 @@ def trimmed_scale(differences: Floats, part: float = 0.6, constant: float = _TRI
     return float(size[:keep].mean()) / constant
 
 
+def uneven_scale(differences: Floats) -> float:
+    """Estimate sigma of a series that may be quiet in one part and noisy in another: then that of the noisy part."""
+    whole = trimmed_scale(differences)
+    blocks = len(differences) // UNEVEN
+    if blocks < 3:
+        return whole
+    parts = np.sort(np.abs(differences[-blocks * UNEVEN :]).reshape(blocks, UNEVEN), axis=1)
+    noisy = float(np.sort(parts[:, : round(0.6 * UNEVEN)].mean(axis=1))[int(0.8 * blocks)]) / _TRIM_60
+    return noisy if noisy > 2 * whole else whole
+
+
+def autocorrelation(x: Floats, bound: float) -> float:
+    """Estimate the autocorrelation of successive points, 0 … 0.9, pulled towards 0 by what chance alone gives.
+
+    From the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; of an autoregression it is
+    ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and Robin, "A robust approach for
+    estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips single differences.
+    """
+    one, two, three = (float(np.mean(np.minimum(np.abs(x[lag:] - x[:-lag]), bound) ** 2)) for lag in (1, 2, 3))
+    excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
+    rho = (1 + 2 * max(0.0, excess)) ** 0.5 - 1
+    return min(0.9, max(0.0, rho - SHRINK / len(x) ** 0.5))
+
+
 def find_gap(x: Floats) -> float:
     """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
 
@@ -96,26 +123,18 @@ def estimate(x: Floats, folded: Floats, gap: float) -> Noise:
         The series with its two modes laid on each other (``x`` itself where ``gap`` is 0).
     gap : float
         Distance of the two modes.
-
-    Notes
-    -----
-    Autocorrelation from the ratio of lag-2 to lag-1 differences, which steps do not disturb: Chakar, Lebarbier, Lévy-Leduc
-    and Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
     """
     n = len(x)
     if n < 3:
         return Noise(0.0, 0.0, gap, 0.0, n)
     d = np.diff(folded)
-    if np.mean(d == 0) >= 0.8:
+    if gap == 0.0 and np.mean(d == 0) >= 0.8:
         return Noise(0.0, 0.0, gap, 0.0, n)
-    sigma = trimmed_scale(d)
+    sigma = max(uneven_scale(d), gap / 32)
     if sigma == 0.0:  # 60 … 80 % of the points repeat
-        size = np.sort(np.abs(d))
-        sigma = float(np.sqrt(np.mean(size[: max(1, int(0.95 * len(size)))] ** 2) / 2)) or float(size[-1])
-    rho = 0.0
-    if n >= 32:
-        ratio = (trimmed_scale(folded[2:] - folded[:-2]) / sigma) ** 2
-        rho = min(0.9, max(0.0, ratio - 1.0 - 3.0 / n**0.5))
+        sigma = trimmed_scale(d, 0.95, _TRIM_95)
+    sigma = max(sigma, SMALLEST * float(np.abs(x).max()), 1e-150)
+    rho = autocorrelation(folded, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
     sigma = sigma / (1 - rho) ** 0.5
     stray = 0.0
     if n >= 48:

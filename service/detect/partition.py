@@ -7,6 +7,7 @@ import numpy as np
 from service.detect.noise import Floats
 
 CAPACITY = 256  # open candidates kept; the oldest but the best go first
+SHORTEST = 4  # points of a segment; the running median lets no shorter ones through
 
 
 class Partition:
@@ -28,7 +29,12 @@ class Partition:
     def _costs(self, position: int, total: float, squares: float) -> Floats:
         cost, s, q, p, _ = self._open[:, : self._count]
         rise: Floats = total - s
-        return cost + (squares - q) - rise * rise / (position - p)
+        costs: Floats = cost + (squares - q) - rise * rise / (position - p)
+        newest = self._count - 1
+        while newest >= 0 and position - p[newest] < SHORTEST:
+            costs[newest] = np.inf
+            newest -= 1
+        return costs
 
     def add(self, position: int, total: float, squares: float) -> None:
         """Open a candidate: ``total`` and ``squares`` are the sums of the ``position`` values before it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from service.detect import screen
 from service.detect.noise import Floats, Noise
 from service.detect.partition import Partition
 from service.detect.tamed import BLUR, Tamed
 
-PENALTY = 40.0  # squared sigma that a change must explain
+PENALTY = 34.0  # squared sigma that a change must explain
 LAG = BLUR + screen.REACH + 1  # whether a position is a candidate is final once this many points follow
 
 
@@ -26,19 +28,22 @@ class Path:
         """Look at the first ``n`` points; return how many changes at the beginning are the same as before."""
         sums, squares = tamed.sums[: n + 1], tamed.squares
         final = max(1, n - LAG)
-        for position in self._candidates(sums, self._screened, final):
-            self._partition.add(position, float(sums[position]), float(squares[position]))
-            self._rank.append(-1)
+        found = screen.candidates(sums, self._screened, n, self._threshold)
         self._screened = final
+        settled = bisect_left(found, final)
+        self._add(found[:settled], sums, squares)
+        self._rank += [-1] * settled
         mark = self._partition.mark()
-        for position in self._candidates(sums, final, n):
-            self._partition.add(position, float(sums[position]), float(squares[position]))
+        self._add(found[settled:], sums, squares)
         same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
 
-    def _candidates(self, sums: Floats, start: int, stop: int) -> list[int]:
-        return screen.candidates(sums, start, stop, self._threshold) if stop > start else []
+    def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
+        for position, total, square in zip(
+            positions, sums[positions].tolist(), squares[positions].tolist(), strict=True
+        ):
+            self._partition.add(position, total, square)
 
     def _walk(self, node: int) -> int:
         """Follow the best partition back to where it joins the one known."""

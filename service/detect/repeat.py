@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from service.detect.drift import Drift, Number
 
 SURE = -4.0  # log10 of the chance that single blips in succession pass for a change
+YOUNG = 4  # points that a new level must have before two off it are a change
 
 
 class RepeatingSeries:
     """The changes of a series without spread, kept up to date.
 
-    A level is the interval of the values seen at it, mostly one value. Two successive points outside it on one side are a
-    change; more are asked for where single blips have been frequent. The newest point alone is told, and a rerun asked for.
+    A level is the interval of the values seen at it, mostly one value. Two successive points outside it on one side are
+    a change; more are asked for where single blips have been frequent or the level is too young to be known. The newest
+    point alone is told, and a rerun asked for.
     """
 
     def __init__(self) -> None:
@@ -22,42 +24,57 @@ class RepeatingSeries:
         self._low: Number = 0
         self._high: Number = 0
         self._run: list[Number] = []
-        self._points = self._blips = 0
+        self.points = self._blips = 0
+        self._age = self._off = 0  # points at this level, and those that went astray from it
 
     def extend(self, values: Sequence[Number]) -> None:
         """Append points."""
         for value in values:
             self._add(value)
-            self._points += 1
+            self.points += 1
 
     def _add(self, value: Number) -> None:
-        if self._points == 0:
+        if self.points == 0:
             self._low = self._high = value
-            return
         width = self._high - self._low
         if self._low - width <= value <= self._high + width:
-            self._low, self._high = min(self._low, value), max(self._high, value)
-            self._blips += len(self._run)
-            self._run = []
+            self._end_run()
+            self._widen([value])
+            self._age += 1
             return
         if self._run and (self._run[-1] > self._high) != (value > self._high):
-            self._blips += len(self._run)
-            self._run = []
+            self._end_run()
         self._run.append(value)
         if len(self._run) >= self._needed():
             self._confirmed.append(self._drift(wants_rerun=False, ahead=1))
             self._low, self._high = min(self._run), max(self._run)
-            self._run = []
+            self._age, self._off, self._run = len(self._run), 0, []
+
+    def _widen(self, values: Sequence[Number]) -> None:
+        self._low, self._high = min(self._low, *values), max(self._high, *values)
+
+    def _end_run(self) -> None:
+        """Take the points that came back for blips, or for the level's own spread while it is young or they are many."""
+        if not self._run:
+            return
+        self._off += len(self._run)
+        if self._age < YOUNG or self._off > 0.2 * self._age:
+            self._widen(self._run)
+            self._age += len(self._run)
+        else:
+            self._blips += len(self._run)
+        self._run = []
 
     def _needed(self) -> int:
         """Return how many points in succession make a change, given how often single ones went astray."""
+        known = 2 if self._age >= YOUNG or not self._confirmed else YOUNG
         if self._blips == 0:
-            return 2
-        rate = min(0.5, self._blips / self._points)
-        return max(2, math.ceil(SURE / math.log10(rate)))
+            return known
+        rate = min(0.5, self._blips / self.points)
+        return max(known, math.ceil(SURE / math.log10(rate)))
 
     def _drift(self, wants_rerun: bool, ahead: int) -> Drift:
-        index = self._points + ahead - len(self._run)
+        index = self.points + ahead - len(self._run)
         before, after = self._typical(), sorted(self._run)[len(self._run) // 2]
         why = (
             f"{len(self._run)} successive runs off a level that repeats"
@@ -69,8 +86,7 @@ class RepeatingSeries:
     def _typical(self) -> Number:
         if self._low == self._high:
             return self._low
-        middle = self._low + (self._high - self._low) / 2
-        return middle
+        return self._low + (self._high - self._low) / 2
 
     def drifts(self, again: Sequence[Number] = ()) -> list[Drift]:
         """Return the changes; ``again`` are further measurements of the newest point."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from service.detect import judge
-from service.detect.levels import Row, measure
+from service.detect.levels import NEAR, SEARCH, Row, measure
 from service.detect.noise import Floats, Noise, epoch, estimate, find_gap
 from service.detect.path import Path
 from service.detect.smooth import fold_modes
 from service.detect.tail import LONGEST, REFERENCE, Tail, judge_tail
 from service.detect.tamed import BLUR, Tamed
 
-BLOCK = 8  # points after which the partition looks again
+BLOCK = 16  # points after which the partition looks again
 FIRST = 16  # points before which it does not
+SETTLED = BLUR + NEAR + SEARCH + 16  # a change with this many points after it is measured for good
 
 
 class _State(NamedTuple):
@@ -29,6 +30,13 @@ class _State(NamedTuple):
 class NoisySeries:
     """The changes of a noisy series, kept up to date.
 
+    Attributes
+    ----------
+    findings : list of Finding
+        What was found up to the last whole block, in order; another list as soon as anything changes.
+
+    Notes
+    -----
     What it finds depends on the values only, not on how they were cut into calls of :meth:`extend`.
     """
 
@@ -45,10 +53,10 @@ class NoisySeries:
         self._rows: list[Row] = []
         self._states: list[_State] = []
         self._closed: list[judge.Finding] = []
+        self.findings: list[judge.Finding] = []
 
-    def extend(self, values: Iterable[float]) -> None:
+    def extend(self, new: Floats) -> None:
         """Append finite values."""
-        new = np.fromiter(values, dtype=np.float64)
         n = self.n + len(new)
         if n > len(self._values):
             self._values = np.concatenate([self._values, np.zeros(max(n, 2 * self.n) - len(self._values))])
@@ -70,10 +78,12 @@ class NoisySeries:
         self._tamed.update(self._values[:until], self.noise)
         same = self._path.update(self._tamed, until)
         positions = self._path.positions
-        while same and (positions[same] if same < len(positions) else until) > self._done - BLUR:
+        settled, self._done = self._done - SETTLED, until
+        if same == len(positions) == len(self._rows) and (same == 0 or positions[-1] <= settled):
+            return
+        while same and (positions[same] if same < len(positions) else until) > settled:
             same -= 1
         same = min(max(0, same - 1), len(self._rows))
-        self._done = until
         edges = [positions[same - 1] if same else 0, *positions[same:], until]
         folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
         self._rows[same:] = measure(folded, sums, np.array(edges), self.noise.sigma, self.noise.inflation)
@@ -91,11 +101,7 @@ class NoisySeries:
             else:
                 group = judge.extend(group, row, self.noise.sigma)
             self._states.append(_State(len(self._closed), group))
-
-    def findings(self) -> list[judge.Finding]:
-        """Return what was found up to the last whole block, in order."""
-        group = self._states[-1].group if self._states else None
-        return [*self._closed, *judge.close(group, self.noise.sigma)]
+        self.findings = [*self._closed, *judge.close(group, self.noise.sigma)]
 
     def tail(self, again: Sequence[float] = ()) -> Tail | None:
         """Judge the points after the change found last; ``again`` are further measurements of the newest one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from service.detect.noise import Noise
@@ -35,9 +35,7 @@ def middle(values: Sequence[float]) -> float:
 def _offset(value: float, level: float, gap: float) -> float:
     """Return how far a value is from the nearer of the two modes."""
     off = value - level
-    if gap:
-        off = min((off, off - gap, off + gap), key=abs)
-    return off
+    return min((off, off - gap, off + gap), key=abs) if gap else off
 
 
 def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = ()) -> Tail | None:
@@ -57,29 +55,34 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     longest = min(LONGEST, n // 2 if n < 8 else n - 4)
     if longest < 1 or noise.sigma <= 0:
         return None
-    level = middle(recent[max(0, n - longest - REFERENCE) : n - longest])
-    caution = 1 + 3 / noise.points
-    unit = noise.sigma * caution
-    newest = [_offset(v, level, noise.gap) / unit for v in (again or recent[-1:])]
+    before = recent[max(0, n - longest - REFERENCE) : n - longest]
+    level, unit = middle(before), noise.sigma * (1 + 3 / noise.points)
+    newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
     direction = 1.0 if middle(newest) > 0 else -1.0
-    total, nearest, count, best, length, weight = 0.0, 9e99, 0, 0.0, 0, 0
-    for k in range(1, longest + 1):
-        points = newest if k == 1 else [_offset(recent[n - k], level, noise.gap) / unit]
-        for off in points:
-            nearest = min(nearest, off * direction)
-            total += max(-CAP, min(CAP, off * direction))
-            count += 1
-        if total <= 0:
-            break
-        enough = count > 4 or (count > 1 and nearest >= NEAREST[count])
-        z = total / (count * noise.inflation) ** 0.5
-        if enough and z > best and total / count >= SMALLEST:
-            best, length, weight = z, k, count
-    if best >= TOGETHER and weight > 1:
-        return Tail(
-            length, level, middle([*again, *recent[n - length : n - 1]] if again else recent[n - length :]), False
-        )
-    off = newest[0] * direction * unit
-    if len(newest) == 1 and off >= max(ALONE * unit, noise.stray * 1.2):
+    earlier = (_offset(value, level, noise.gap) / unit * direction for value in recent[-2 : -longest - 1 : -1])
+    length = _left(sorted((off * direction for off in newest), reverse=True), earlier, noise.inflation, len(before))
+    if length:
+        return Tail(length, level, middle([*(again or recent[-1:]), *recent[n - length : n - 1]]), False)
+    if len(newest) == 1 and newest[0] * direction * unit >= max(ALONE * unit, 1.2 * noise.stray):
         return Tail(1, level, recent[-1], True)
     return None
+
+
+def _left(newest: Sequence[float], earlier: Iterator[float], inflation: float, reference: int) -> int:
+    """Return how many of the newest points left the level, 0 if none did for sure; offsets in sigma, newest first."""
+    total, nearest, best, length = 0.0, newest[-1], 0.0, 0
+    for off in newest:
+        total += max(-CAP, min(CAP, off))
+    count, points = len(newest), 1
+    while total > 0:
+        if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
+            z = total / (count * inflation * (1 + count / reference)) ** 0.5
+            if z > best:
+                best, length = z, points
+        following = next(earlier, None)
+        if following is None:
+            break
+        nearest = min(nearest, following)
+        total += CAP if following > CAP else max(-CAP, following)
+        count, points = count + 1, points + 1
+    return length if best >= TOGETHER else 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from service.detect.noise import Floats, Noise
-from service.detect.smooth import HALF, MODE_HALF, fold_modes, running_median, tame
+from service.detect.smooth import HALF, MODE_WINDOW, fold_modes, running_median, tame
 
-BLUR = HALF + MODE_HALF  # the tamed value of a point depends on this many points after it
+BLUR = HALF + MODE_WINDOW - 1  # the tamed value of a point depends on this many points after it
 
 
 class Tamed:

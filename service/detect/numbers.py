@@ -1,0 +1,69 @@
+"""Numbers of any size, checked and made ready: Python numbers stay as they are, floats are differences from the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from service.detect.drift import Number
+from service.detect.noise import Floats
+
+_SAFE = 2**62  # whole numbers below this subtract in 64 bits
+_FAR = 1e100  # what stands for a difference too large for a float
+
+
+def clean(values: Sequence[Number], first: int, name: str) -> list[Number]:
+    """Return the numbers as Python numbers.
+
+    Raises
+    ------
+    ValueError
+        If one is no number, NaN or infinite; its place, counted from ``first``, is named.
+    """
+    if set(map(type, values)) <= {int}:
+        return list(values)
+    if set(map(type, values)) <= {int, float} and math.isfinite(math.fsum(map(_magnitude, values))):
+        return list(values)
+    return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
+
+
+def clean_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
+    """Return the samples of each point as Python numbers; errors as for :func:`clean`."""
+    if set(map(type, chain.from_iterable(samples))) <= {int}:
+        return list(samples)
+    return [clean(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
+
+
+def centred(values: Sequence[Number], origin: Number) -> Floats:
+    """Return how far each number is from ``origin``, rounded once."""
+    if type(origin) is int and set(map(type, values)) == {int} and max(map(abs, (origin, *values))) < _SAFE:
+        differences: Floats = (np.array(values, dtype=np.int64) - origin).astype(np.float64)
+        return differences
+    return np.array([_difference(value, origin) for value in values], dtype=np.float64)
+
+
+def _magnitude(value: Number) -> float:
+    return 0.0 if type(value) is int else value * 1e-20
+
+
+def _number(value: Number, name: str) -> Number:
+    if type(value) is int:
+        return value
+    if hasattr(value, "item"):
+        value = value.item()  # a numpy scalar
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is {value!r}: a number is needed")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: only finite numbers can be judged")
+    return value
+
+
+def _difference(value: Number, origin: Number) -> float:
+    try:
+        difference = float(value - origin)
+    except OverflowError:
+        return _FAR if value > origin else -_FAR
+    return max(-_FAR, min(_FAR, difference))
