@@ -21,16 +21,14 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]"
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]")
 @click.option("--port-file", type=click.Path(path_type=Path), help="Write the port there, once the service listens.")
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
-    from service import serving  # noqa: PLC0415 - --help and a bad option answer at once
-
     config = Config.from_environment()
+    from service import serving  # noqa: PLC0415 - --help and a bad setting answer at once
+
     serving.serve(config if port is None else replace(config, port=port), host, port_file, parent)
 
 

@@ -16,7 +16,7 @@ from service.errors import ServiceError
 
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to let go of the database."""
-BUSY_SECONDS_AT_START = 5
+BUSY_SECONDS_AT_START = 3
 """The same where somebody waits for the service to start."""
 
 

@@ -23,21 +23,26 @@ def add(session: Session, subject: Subject, revisions: Iterable[contract.Revisio
             row = stored[revision.commit] = _row(subject, revision)
             session.add(row)
             changed = True
-        elif revision.parents and not row.parents:  # first seen in a clone that was cut off there
+        elif _knows_more(revision, row):
             row.parents = list(revision.parents)
             changed = True
     if changed:
         _put_in_order(session, subject, list(stored.values()))
 
 
+def ensure(session: Session, subject: Subject, revision: contract.Revision) -> Revision:
+    """Return the row of a commit, which is stored first where it is not known yet."""
+    row = _find(session, subject, revision.commit)
+    if row is None or _knows_more(revision, row):
+        add(session, subject, [revision])
+        row = _find(session, subject, revision.commit)
+        assert row is not None
+    return row
+
+
 def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
     """Return the commits of a subject, oldest first."""
     return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
-
-
-def find(session: Session, subject: Subject, commit: str) -> Revision | None:
-    """Return one commit of a subject, if it is stored."""
-    return session.scalar(select(Revision).where(Revision.subject_id == subject.id, Revision.commit == commit))
 
 
 def positions(session: Session, subject: str) -> dict[str, int]:
@@ -63,6 +68,15 @@ def listed(session: Session, subject: str) -> contract.RevisionList | None:
             for revision in in_order(session, row)
         )
     )
+
+
+def _find(session: Session, subject: Subject, commit: str) -> Revision | None:
+    return session.scalar(select(Revision).where(Revision.subject_id == subject.id, Revision.commit == commit))
+
+
+def _knows_more(revision: contract.Revision, row: Revision) -> bool:
+    """Tell whether a commit was stored from a clone that was cut off there."""
+    return bool(revision.parents) and not row.parents
 
 
 def _row(subject: Subject, revision: contract.Revision) -> Revision:

@@ -7,15 +7,14 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, contains_eager, undefer
 
 from runner import contract
 from runner.contract import Outcome
-from service.levels import level
+from service.levels import Level, level
 from service.plan import StoredRun
 from service.store import known, revisions
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
@@ -117,9 +116,7 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
 
 def _add(session: Session, report: contract.Report, digest: str, document: bytes) -> None:
     subject = known.subject(session, report.subject)
-    revisions.add(session, subject, [report.revision])
-    revision = revisions.find(session, subject, report.revision.commit)
-    assert revision is not None
+    revision = revisions.ensure(session, subject, report.revision)
     run = Run(
         id=report.run_id,
         subject_id=subject.id,
@@ -137,41 +134,33 @@ def _add(session: Session, report: contract.Report, digest: str, document: bytes
     )
     session.add(run)
     session.flush()
-    for metric in report.metrics:
-        _add_point(session, run, metric, report.readings(metric))
+    series = _series(session, run, report.metrics)
+    session.add_all(_point(run, series[metric], level(report.readings(metric))) for metric in report.metrics)
 
 
-def _add_point(session: Session, run: Run, metric: str, readings: tuple[contract.Reading, ...]) -> None:
-    summary = level(readings)
-    session.add(
-        Point(
-            series_id=_series_id(session, run, metric),
-            run_id=run.id,
-            status=summary.status,
-            value=summary.value,
-            low=summary.low,
-            high=summary.high,
-            n=len(summary.samples),
-            samples=list(summary.samples),
-        )
+def _point(run: Run, series_id: int, summary: Level) -> Point:
+    return Point(
+        series_id=series_id,
+        run_id=run.id,
+        status=summary.status,
+        value=summary.value,
+        low=summary.low,
+        high=summary.high,
+        n=len(summary.samples),
+        samples=list(summary.samples),
     )
 
 
-def _series_id(session: Session, run: Run, metric: str) -> int:
-    """Return the series of a run's metric, which goes up a version by the point it gets."""
-    place: dict[str, Any] = {
-        "subject_id": run.subject_id,
-        "host_id": run.host_id,
-        "case_id": run.case_id,
-        "metric": metric,
-    }
-    series = session.scalar(select(Series).filter_by(**place))
-    if series is None:
-        series = Series(**place, version=0)
-        session.add(series)
-        session.flush()
-    session.execute(update(Series).where(Series.id == series.id).values(version=Series.version + 1))
-    return series.id
+def _series(session: Session, run: Run, metrics: Sequence[str]) -> dict[str, int]:
+    """Return the series of a run's metrics, which all go up a version by the points they get."""
+    place = {"subject_id": run.subject_id, "host_id": run.host_id, "case_id": run.case_id}
+    rows = list(session.scalars(select(Series).filter_by(**place).where(Series.metric.in_(metrics))))
+    new = [Series(**place, metric=metric, version=0) for metric in set(metrics) - {row.metric for row in rows}]
+    session.add_all(new)
+    for row in rows + new:
+        row.version += 1
+    session.flush()
+    return {row.metric: row.id for row in rows + new}
 
 
 def _summary(run: Run) -> RunSummary:
