@@ -10,9 +10,8 @@ from collections import Counter
 from rich.console import Console
 from rich.table import Table
 
-from runner.perf.parse import PerfOutputError
-from tests.runner.perf.mutation import MUTATIONS, asked_of, describe, judge, readable
-from tests.runner.perf.recordings import Output, outputs
+from tests.runner.perf.mutation import MUTATIONS, asked_of, describe, fate, readable
+from tests.runner.perf.recordings import outputs
 
 SHOWN = 20
 """Misses that are spelled out."""
@@ -34,8 +33,8 @@ def main() -> int:
         name = rng.choice(list(MUTATIONS))
         damaged = MUTATIONS[name](output.text, rng)
         asked = asked_of(output) if number % 2 else ()
-        fate, problem = _fate(output, damaged, asked)
-        fates[name][fate] += 1
+        became, problem = fate(output, damaged, asked)
+        fates[name][became] += 1
         if problem:
             misses.append(f"{output.name}: {name}: {problem}: {describe(output, damaged)}")
     seconds = time.monotonic() - started
@@ -54,22 +53,6 @@ def main() -> int:
     result = {"bench": "fuzz_perf", "holds": not misses, "misses": misses[:SHOWN], "figures": figures}
     print(json.dumps(result, ensure_ascii=False))
     return 1 if misses else 0
-
-
-def _fate(output: Output, damaged: str, asked: tuple[str, ...]) -> tuple[str, str]:
-    """Say what became of a damaged output, and what is wrong with that."""
-    try:
-        after = output.parse(damaged, asked).readings
-    except PerfOutputError:
-        return "refused", ""
-    except Exception as error:
-        return "WRONG", f"{type(error).__name__}: {error}"
-    if problem := judge(output, damaged, asked):
-        return "WRONG", problem
-    before = output.parse(asked=asked).readings
-    if after == before:
-        return "same readings", ""
-    return ("fewer readings" if after.items() <= before.items() else "another output"), ""
 
 
 def _show(fates: dict[str, Counter[str]]) -> None:

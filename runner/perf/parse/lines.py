@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-_STARTED = re.compile(r"# started on \S.*")
-"""Perf writes this above each run into a file (-o)."""
+_STARTED = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
+"""Perf writes this above each run into a file (-o), in this form whatever the locale."""
 
 
 class PerfOutputError(ValueError):

@@ -96,13 +96,30 @@ def columns(line: str, output: Output) -> Columns | None:
     return Columns(event[1], unit, event[3], (*right.split(), event[4]), event.end(1))
 
 
-def judge(output: Output, damaged: str, asked: tuple[str, ...] = ()) -> str:
-    """Say what is wrong with how the parser took the damage; empty where nothing is."""
+def fate(output: Output, damaged: str, asked: tuple[str, ...] = ()) -> tuple[str, str]:
+    """Say what became of a damaged output, and what is wrong with that: nothing, where that is empty."""
     try:
         after = output.parse(damaged, asked).readings
     except PerfOutputError:
-        return ""
-    before = output.parse(asked=asked).readings
+        return "refused", ""
+    except Exception as error:
+        return "WRONG", f"{type(error).__name__}: {error}"
+    before = _readings(output, asked)
+    if problem := _judge(output, damaged, before, after, asked):
+        return "WRONG", problem
+    if after == before:
+        return "same readings", ""
+    return ("fewer readings" if after.items() <= before.items() else "another output"), ""
+
+
+@cache
+def _readings(output: Output, asked: tuple[str, ...]) -> dict[str, Reading]:
+    return output.parse(asked=asked).readings
+
+
+def _judge(
+    output: Output, damaged: str, before: dict[str, Reading], after: dict[str, Reading], asked: tuple[str, ...]
+) -> str:
     old, new = output.text.split("\n"), damaged.split("\n")
     lost = [line for line in old if line not in new and columns(line, output)]
     rest = _readings_of_rest(output, frozenset(line for line in lost if "elapsed" not in line))
@@ -126,7 +143,7 @@ def _readings_of_rest(output: Output, without: frozenset[str]) -> dict[str, Read
     except PerfOutputError:
         # What is left contradicts itself, as where one of two clocks is gone that a rate is made of.
         kept = {found.metric for line in lines if line not in without and (found := columns(line, output))}
-        return {metric: reading for metric, reading in output.parse().readings.items() if metric in kept}
+        return {metric: reading for metric, reading in _readings(output, ()).items() if metric in kept}
 
 
 @dataclass(frozen=True)
@@ -142,10 +159,10 @@ class Change:
         """Find the line that it was. One that cannot be cut any more stands for itself, with nothing in it."""
         now = columns(line, output) or NOTHING
 
-        def likeness(other: str) -> tuple[bool, float]:
+        def likeness(other: str) -> tuple[bool, int]:
             was = columns(other, output)
             same_metric = was is not None and was.metric == now.metric
-            return same_metric, difflib.SequenceMatcher(None, other, line, autojunk=False).ratio()
+            return same_metric, _shared(other, line) + _shared(other[::-1], line[::-1])
 
         return cls(columns(max(old, key=likeness), output) or NOTHING, now, output)
 
@@ -154,6 +171,12 @@ class Change:
         """Whether the reading is made of several lines: what a hybrid processor's PMUs counted."""
         lines = [columns(line, self.output) for line in self.output.text.split("\n")]
         return sum(line is not None and line.metric == self.was.metric and "/" in line.event for line in lines) > 1
+
+
+def _shared(one: str, two: str) -> int:
+    """Return how many characters two lines share from the start."""
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(two)))
 
 
 NOTHING = Columns("", "", "", ())

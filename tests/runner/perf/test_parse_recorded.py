@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Status
 from runner.perf.parse import PerfOutputError
-from tests.runner.perf.mutation import CLOCKS, MUTATIONS, Columns, asked_of, columns, describe, judge, readable
+from tests.runner.perf.mutation import CLOCKS, MUTATIONS, Columns, asked_of, columns, describe, fate, readable
 from tests.runner.perf.recordings import Output, outputs
 
 REFUSED = {
@@ -96,7 +96,7 @@ def test_every_line_that_is_lost_is_missed_if_it_is_known_what_was_asked_for(out
     lines = output.text.split("\n")
 
     for at in range(len(lines)):
-        problem = judge(output, "\n".join(lines[:at] + lines[at + 1 :]), asked)
+        _, problem = fate(output, "\n".join(lines[:at] + lines[at + 1 :]), asked)
         assert not problem
 
 
@@ -111,7 +111,8 @@ def test_damage_is_never_read_as_another_number(output, mutation, seed, with_ask
     damaged = MUTATIONS[mutation](output.text, random.Random(seed))
     asked = asked_of(output) if with_asked else ()
 
-    assert not judge(output, damaged, asked), describe(output, damaged)
+    _, problem = fate(output, damaged, asked)
+    assert not problem, describe(output, damaged)
 
 
 @settings(max_examples=200, deadline=None)
