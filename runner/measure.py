@@ -26,7 +26,7 @@ from runner.contract.report import (
 from runner.errors import FaultwatchError
 from runner.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count
-from runner.process import ProcessState
+from runner.state.process import ProcessState
 from runner.workload import Workload
 from runner.workload.allocators import allocator_variables, missing_library
 from runner.workload.definition import fill

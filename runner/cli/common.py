@@ -13,8 +13,8 @@ from runner.contract.report import Environment, Host
 from runner.environment import capture
 from runner.errors import FaultwatchError
 from runner.measure import Bench
-from runner.process import ProcessState
 from runner.settings import Settings
+from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.workload import Workload, load_workload

@@ -36,8 +36,8 @@ def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | N
 def _here(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment that a run would carry if its workload set nothing of its own."""
     from runner.cli.common import workbench
-    from runner.process import ProcessState
     from runner.settings import load_settings
+    from runner.state.process import ProcessState
 
     bench = workbench(load_settings(), assignments).bench
     return bench.capture(ProcessState(variables=bench.variables))

@@ -1,6 +1,5 @@
 """The machine as the doctor sees it: files below a root, and the few things that must be tried out."""
 
-import ctypes
 import os
 import shutil
 import tempfile
@@ -11,9 +10,11 @@ from pathlib import Path
 from runner.environment import compilers
 from runner.environment.tree import Tree
 from runner.execute import execute
-from runner.process import BASE_VARIABLES, PR_SET_THP_DISABLE, can_fix_layout
+from runner.state.attribute import can_apply
+from runner.state.huge_pages import NoHugePages
+from runner.state.layout import Layout
+from runner.state.start import BASE_VARIABLES
 
-PR_GET_THP_DISABLE = 42
 NOT_FOUND = 127
 """Exit status of a program that is not there, as shells have it."""
 _PATIENCE = 20.0
@@ -39,16 +40,6 @@ def run(command: Sequence[str]) -> Answer:
     return Answer(-1 if done.status is None else done.status, done.output or done.trouble)
 
 
-def can_refuse_huge_pages() -> bool:
-    """Whether this process may do without transparent huge pages; tried out, and taken back."""
-    libc = ctypes.CDLL(None)
-    before = libc.prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0)
-    if before == -1 or libc.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == -1:
-        return False
-    libc.prctl(PR_SET_THP_DISABLE, before & 1, 0, 0, 0)
-    return True
-
-
 def free_bytes(folder: Path) -> int | None:
     """Return the free space where a folder is or would be made; ``None`` where nothing can be written there."""
     try:
@@ -68,6 +59,6 @@ class Host:
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     run: Callable[[Sequence[str]], Answer] = run
     version: Callable[[str], str | None] = compilers.version
-    can_fix_layout: Callable[[], bool] = can_fix_layout
-    can_refuse_huge_pages: Callable[[], bool] = can_refuse_huge_pages
+    can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
+    can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(NoHugePages())
     free_bytes: Callable[[Path], int | None] = free_bytes

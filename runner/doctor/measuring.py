@@ -9,7 +9,7 @@ from runner.doctor.check import Verdict, ok, problem, unknown, warning
 from runner.doctor.counting import ALLOW, PARANOID, try_counting
 from runner.doctor.host import Host
 from runner.perf.command import SEPARATOR, STANDING_EVENTS
-from runner.process import ProcessState
+from runner.state.process import ProcessState
 
 _CANARY = """
 import mmap, os, sys

@@ -15,7 +15,7 @@ from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
 from runner.environment.tree import Knobs, Tree
-from runner.process import BASE_VARIABLES
+from runner.state.start import BASE_VARIABLES
 
 __all__ = ["capture", "difference"]
 

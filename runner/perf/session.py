@@ -17,7 +17,8 @@ from runner.perf.command import SEPARATOR, STANDING_EVENTS, perf_stat
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region
-from runner.process import BASE_VARIABLES, ProcessState
+from runner.state.process import ProcessState
+from runner.state.start import BASE_VARIABLES, padded
 
 
 class ExecutionFailure(Exception):
@@ -73,11 +74,11 @@ def count(
         if region:
             companion = stack.enter_context(Region(Path(scratch), environment, _known_events(REGION_EVENTS)[0]))
             environment = environment | companion.variables
-        with state.applied():
+        with state.applied() as enter:
             done = execute(
-                perf_stat(command, result, known),
+                [*enter, *perf_stat(command, result, known)],
                 directory=directory,
-                environment=environment,
+                environment=padded(environment, command),
                 timeout=timeout,
                 companion=companion,
             )

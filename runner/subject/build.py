@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.contract.report import Build, hash_of
 from runner.errors import FaultwatchError
 from runner.execute import execute
-from runner.process import BASE_VARIABLES
+from runner.state.start import BASE_VARIABLES
 from runner.subject.repository import Repository
 from runner.workload import Workload
 

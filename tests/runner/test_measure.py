@@ -6,7 +6,7 @@ import pytest
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
 from runner.measure import Bench, measure
-from runner.process import ProcessState
+from runner.state.process import ProcessState
 from runner.workload import Workload, cases
 
 pytestmark = pytest.mark.perf

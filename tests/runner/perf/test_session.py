@@ -9,7 +9,7 @@ from runner.contract.report import Status
 from runner.doctor import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.session import Execution, ExecutionFailure, count
-from runner.process import ProcessState
+from runner.state.process import ProcessState
 
 pytestmark = pytest.mark.perf
 

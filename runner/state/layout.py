@@ -1,0 +1,34 @@
+"""Where a process finds its memory: at the same addresses each time."""
+
+from runner.environment.tree import Tree
+from runner.state import kernel
+
+
+class Layout:
+    """Address-space randomisation, off: random addresses are other page tables and another start of the stack."""
+
+    knob = "process.aslr"
+    wanted = "off"
+    remedy = (
+        "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
+        "sudo sysctl -w kernel.randomize_va_space=0"
+    )
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self._tree = tree or Tree()
+        self._before = 0
+
+    def show(self) -> str:
+        """Return ``off`` or ``on``."""
+        off = kernel.personality() & kernel.ADDR_NO_RANDOMIZE
+        return "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+
+    def apply(self) -> None:
+        """Switch it off."""
+        before = kernel.personality()
+        kernel.set_personality(before | kernel.ADDR_NO_RANDOMIZE)
+        self._before = before
+
+    def undo(self) -> None:
+        """Switch it on again where it was."""
+        kernel.set_personality(self._before)

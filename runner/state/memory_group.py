@@ -1,0 +1,121 @@
+"""A control group of its own that limits the memory of what runs in it: version 2, or 1 where that is what there is."""
+
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from runner.environment.tree import Tree
+
+_MOUNT = "sys/fs/cgroup"
+_PATIENCE = 2.0
+"""Seconds in which what was killed must be gone from the group."""
+
+
+class MemoryGroup:
+    """A new group within the runner's own, or within the nearest around it that may hold one.
+
+    The runner itself stays outside: at the limit the kernel ends the largest process of the group, and that must not
+    be the runner. What is to be limited is started with :attr:`enter` before its command.
+
+    Attributes
+    ----------
+    folder
+        The group's folder while it is applied; ``memory.stat`` and the like lie there.
+    """
+
+    knob = "process.memory_limit"
+    remedy = "limits need root, or a control group that was delegated to this user with its memory controller"
+
+    def __init__(self, limit: int, tree: Tree | None = None) -> None:
+        self._limit = limit - limit % mmap.PAGESIZE
+        self._tree = tree or Tree()
+        self.folder: Path | None = None
+
+    @property
+    def wanted(self) -> str:
+        """The limit in bytes, in whole pages as the kernel keeps it."""
+        return str(self._limit)
+
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """What stands before a command that is to run in the group; nothing where there is none."""
+        if self.folder is None:
+            return ()
+        # PWD is the shell's own addition: the program is to find the same variables as without a limit.
+        return ("/bin/sh", "-c", 'echo 0 >"$0" && unset PWD && exec "$@"', str(self.folder / "cgroup.procs"))
+
+    def show(self) -> str:
+        """Return the group's limit in bytes, or ``none``."""
+        if self.folder is None:
+            return "none"
+        files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
+        return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
+
+    def apply(self) -> None:
+        """Make the group and set its limit."""
+        refusal: OSError = PermissionError("no control group with a memory controller was found")
+        for parent, limit_file in self._parents():
+            folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
+            try:
+                folder.mkdir()
+            except OSError as error:
+                refusal = error
+                continue
+            try:
+                (folder / limit_file).write_text(self.wanted, encoding="ascii")
+            except OSError as error:
+                refusal = error
+                _remove(folder)
+                continue
+            self.folder = folder
+            return
+        raise refusal
+
+    def undo(self) -> None:
+        """End what is left in the group, and remove it."""
+        folder, self.folder = self.folder, None
+        if folder is None:
+            return
+        deadline = time.monotonic() + _PATIENCE
+        while pids := _members(folder):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, 9)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.01)
+        _remove(folder)
+
+    def _parents(self) -> Iterator[tuple[Path, str]]:
+        """Yield the groups that may hold a new one, the nearest first, and the name of the file with its limit."""
+        paths: dict[str, str] = {}
+        for line in self._tree.lines("proc/self/cgroup"):
+            _, controllers, path = (*line.split(":", 2), "", "")[:3]
+            paths.update(dict.fromkeys(controllers.split(","), path))
+        if "memory" in paths:
+            mount, path, file = self._tree.path(f"{_MOUNT}/memory"), paths["memory"], "memory.limit_in_bytes"
+        else:
+            mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), "memory.max"
+        own = mount / path.strip("/")
+        for group in (own, *own.parents):
+            if group.is_relative_to(mount) and group.is_dir():
+                if file == "memory.max":
+                    # Refused where processes are in the group itself: then the next one around it is tried.
+                    with suppress(OSError):
+                        (group / "cgroup.subtree_control").write_text("+memory", encoding="ascii")
+                yield group, file
+
+
+def _members(folder: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split() if pid != "0"]
+    except OSError:
+        return []
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,46 @@
+"""How a process shares the processors with others."""
+
+import os
+import resource
+
+from runner.environment.tree import Tree
+
+
+class Niceness:
+    """The nice value: a runner that some job starts at 19 would measure at 19, after everything else."""
+
+    knob = "process.nice"
+    remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
+
+    def __init__(self, value: int = 0, tree: Tree | None = None) -> None:
+        self._value = value
+        self._tree = tree or Tree()
+        self._before = value
+
+    @property
+    def wanted(self) -> str:
+        """The value."""
+        return str(self._value)
+
+    def show(self) -> str:
+        """Return the nice value of this thread."""
+        # The program's name stands in parentheses and may hold anything, parentheses too.
+        fields = (self._tree.text("proc/thread-self/stat") or "").rpartition(")")[2].split()
+        return fields[16] if len(fields) > 16 else str(os.getpriority(os.PRIO_PROCESS, 0))
+
+    def apply(self) -> None:
+        """Set it, unless it could not be set back."""
+        before = os.getpriority(os.PRIO_PROCESS, 0)
+        if before < self._value and not _may_become(before):
+            raise PermissionError(f"a nice value of {before} could not be had again")
+        os.setpriority(os.PRIO_PROCESS, 0, self._value)
+        self._before = before
+
+    def undo(self) -> None:
+        """Set it back."""
+        os.setpriority(os.PRIO_PROCESS, 0, self._before)
+
+
+def _may_become(value: int) -> bool:
+    """Whether this process may lower its nice value that far; by the soft limit, whose 40 stands for -20."""
+    return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

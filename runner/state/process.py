@@ -1,0 +1,90 @@
+"""How a measured process is started: in a state that does not change from one execution to the next."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runner.state.attribute import Attribute
+from runner.state.file_mask import FileMask
+from runner.state.huge_pages import NoHugePages
+from runner.state.layout import Layout
+from runner.state.memory_group import MemoryGroup
+from runner.state.priority import Niceness
+from runner.state.processors import Affinity
+from runner.state.stack import StackLimit
+from runner.state.start import BASE_VARIABLES, START_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """The state in which a measured process starts. Set before perf starts, so that no wrapper is counted.
+
+    Attributes
+    ----------
+    variables
+        Added to the base variables.
+    cpus
+        The only processors to run on; all where none is named.
+    memory_limit
+        Bytes that the process and all it starts may use together.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    huge_pages: Literal["host", "never"] = "host"
+    cpus: frozenset[int] = frozenset()
+    memory_limit: int | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the process."""
+        return {**BASE_VARIABLES, **self.variables}
+
+    def knobs(self) -> dict[str, str]:
+        """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
+        with self._held() as attributes:
+            held = {attribute.knob: attribute.show() for attribute in attributes}
+        return {NoHugePages.knob: "host", "process.start_size": str(START_SIZE), **held}
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what of this state this host does not allow, and what would let it."""
+        with self._held() as attributes:
+            shown = [(attribute, attribute.show()) for attribute in attributes]
+        return tuple(
+            f"{attribute.knob} is {value}, not {attribute.wanted}: {attribute.remedy}"
+            for attribute, value in shown
+            if value != attribute.wanted
+        )
+
+    @contextmanager
+    def applied(self) -> Iterator[tuple[str, ...]]:
+        """Take on this state for a while; processes started meanwhile by this thread inherit it.
+
+        Yields what must stand before a command for the rest of the state, if anything.
+
+        The runner takes the state on itself, instead of between fork and exec, so that no code of ours has to run in
+        the child: that would be slower and, in a process with threads, not safe.
+        """
+        with self._held() as attributes:
+            yield next((one.enter for one in attributes if isinstance(one, MemoryGroup)), ())
+
+    @contextmanager
+    def _held(self) -> Iterator[list[Attribute]]:
+        """Apply what can be; the rest is left as it is, for :meth:`remarks` to tell."""
+        attributes = self._attributes()
+        with ExitStack() as stack:
+            for attribute in attributes:
+                with suppress(OSError):
+                    attribute.apply()
+                    stack.callback(attribute.undo)
+            yield attributes
+
+    def _attributes(self) -> list[Attribute]:
+        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness()]
+        if self.huge_pages == "never":
+            chosen.append(NoHugePages())
+        if self.cpus:
+            chosen.append(Affinity(self.cpus))
+        if self.memory_limit is not None:
+            chosen.append(MemoryGroup(self.memory_limit))
+        return chosen
