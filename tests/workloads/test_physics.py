@@ -1,0 +1,156 @@
+"""The quick part of the physics: the workloads build without a warning, and count to the fault what theory demands."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import physics
+from runner.page_cache import StaysWarm, make_cold, resident_pages
+from runner.workload import cases, load_workload
+
+pytestmark = pytest.mark.perf
+REGION = physics.WORKLOADS / "region"
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workloads")
+
+
+def built(builds: Path, name: str) -> Path:
+    folder = builds / name
+    if not folder.exists():
+        if name == "fortran_init" and not shutil.which("gfortran"):
+            pytest.skip("no gfortran on this host")
+        shutil.copytree(physics.WORKLOADS / name, folder)
+        done = subprocess.run(["make", "-s"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+    return folder
+
+
+@pytest.mark.parametrize("name", physics.PARTS)
+def test_every_case_of_the_file_can_be_filled_in(name: str) -> None:
+    workload = load_workload(physics.WORKLOADS / name)
+    assert workload.name == name
+    assert cases(workload)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tensor_copy --mib 1 --steps 20 --buffer mapped",
+        "tensor_copy --mib 1 --steps 20 --buffer populate",
+        "matrix_scan --scans 64 --access read",
+        "matrix_scan --scans 64 --access mmap",
+        "matrix_scan --scans 64 --access mmap --order column",
+        "matrix_scan --scans 64 --access populate",
+        "fortran_init static 3",
+        "image_filter --images 3 --temporaries mapped",
+        "image_filter --images 3 --temporaries populate",
+        "image_filter --images 3 --temporaries row",
+        "gallery_search --mib 8 --count load --memory private",
+        "gallery_search --mib 8 --count load --memory private_populate",
+        "gallery_search --mib 8 --count load --memory shared",
+        "gallery_search --mib 8 --count load --memory shared_populate",
+    ],
+)
+def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds: Path, command: str) -> None:
+    program, *arguments = command.split()
+    folder = built(builds, program)
+    for run in physics.undisturbed(folder, (f"./{program}", *arguments))[:2]:
+        assert run.minor == run.document["faults"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "matrix_scan --scans 64 --threads 4 --access mmap",
+        "gallery_search --mib 8 --searches 4 --fill first_search --memory private",
+        "gallery_search --mib 8 --searches 4 --fill first_search --memory shared_populate",
+    ],
+)
+def test_threads_add_at_most_two_faults_each(builds: Path, command: str) -> None:
+    program, *arguments = command.split()
+    run = physics.undisturbed(built(builds, program), (f"./{program}", *arguments))[0]
+    assert abs(run.minor - run.document["faults"]) <= 2 * 4
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tensor_copy --mib 4 --steps 50 --buffer fresh",
+        "fortran_init per_step 5",
+        "image_filter --images 3 --temporaries malloc",
+        "gallery_search --mib 8 --count load --memory vector",
+    ],
+)
+def test_with_an_allocator_in_between_the_count_repeats(builds: Path, command: str) -> None:
+    program, *arguments = command.split()
+    runs = physics.undisturbed(built(builds, program), (f"./{program}", *arguments))
+    assert len({run.minor for run in runs}) == 1
+    assert runs[0].minor >= runs[0].document["pages"]
+
+
+def test_all_kinds_of_temporaries_make_the_same_image(builds: Path) -> None:
+    folder = built(builds, "image_filter")
+    sums = {
+        kind: json.loads(subprocess.check_output([folder / "image_filter", "--images", "2", "--temporaries", kind]))[
+            "checksum"
+        ]
+        for kind in ("malloc", "mapped", "populate", "row")
+    }
+    assert len(set(sums.values())) == 1
+
+
+def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> None:
+    folder = built(builds, "cold_start")
+    try:
+        make_cold([folder / "cold_start_O3"])
+    except StaysWarm as error:
+        pytest.skip(str(error))
+    assert resident_pages(folder / "cold_start_O3")[0] == 0
+    cold, warm = (
+        physics.execute(folder, ("./cold_start_O3",), region=False, json_output=False).major for _ in range(2)
+    )
+    assert cold > 0
+    assert warm == 0
+
+
+def test_a_file_that_runs_cannot_be_made_cold(tmp_path: Path) -> None:
+    copy = tmp_path / "sleep"
+    shutil.copy(shutil.which("sleep") or "", copy)
+    with subprocess.Popen([copy, "60"]) as sleeping:
+        try:
+            with pytest.raises(StaysWarm, match="pages stay in memory"):
+                make_cold([copy])
+        finally:
+            sleeping.kill()
+
+
+@pytest.fixture(scope="module")
+def examples(builds: Path) -> Path:
+    if not shutil.which("gfortran"):
+        pytest.skip("no gfortran on this host")
+    folder = builds / "region"
+    shutil.copytree(REGION, folder)
+    done = subprocess.run(["make", "-s"], cwd=folder / "examples", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder / "examples"
+
+
+@pytest.mark.parametrize("example", ["./touch_c", "./touch_cpp", "./touch_fortran", f"{sys.executable} touch_pages.py"])
+@pytest.mark.parametrize("pages", [0, 1, 5000])
+def test_the_examples_count_exactly_the_pages_they_touch(examples: Path, example: str, pages: int) -> None:
+    run = physics.undisturbed(examples, (*example.split(), str(pages)))[0]
+    assert run.minor == run.document["faults"]
+
+
+def test_without_perf_the_region_does_nothing(examples: Path) -> None:
+    done = subprocess.run([examples / "touch_c", "10"], env={}, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["pages"] == 10
