@@ -46,7 +46,7 @@ def _sides(x: Floats, edges: Ints, at: Ints) -> tuple[Floats, Floats]:
     return before, after
 
 
-def measure(x: Floats, sums: Floats, edges: Ints, sigma: float, inflation: float) -> list[Row]:
+def measure(x: Floats, sums: Floats, edges: Ints, begin: int, sigma: float, inflation: float) -> list[Row]:
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
@@ -61,6 +61,8 @@ def measure(x: Floats, sums: Floats, edges: Ints, sigma: float, inflation: float
         Running sums of the tamed series in sigma, for trends.
     edges : array of m + 2 ints
         An edge of the series or another change, the m changes, and again an edge or a change.
+    begin : int
+        The exact position of the change at ``edges[0]``, 0 if that is the edge of the series.
     """
     if len(edges) < 3:
         return []
@@ -84,7 +86,7 @@ def measure(x: Floats, sums: Floats, edges: Ints, sigma: float, inflation: float
     index = at + best - SEARCH
     first = np.minimum((mass < 0.025).sum(axis=1) + at - SEARCH, index)
     last = np.maximum((mass < 0.975).sum(axis=1) + at - SEARCH, index)
-    before, after = _sides(x, np.concatenate([edges[:1], index, edges[-1:]]), index)
+    before, after = _sides(x, np.concatenate([[begin], index, edges[-1:]]), index)
     half = (right - at) // 2
     middle = at + half
     later = (sums[right] - sums[right - np.maximum(half, 1)]) / np.maximum(half, 1)

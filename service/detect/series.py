@@ -83,10 +83,12 @@ class NoisySeries:
             return
         while same and (positions[same] if same < len(positions) else until) > settled:
             same -= 1
-        same = min(max(0, same - 1), len(self._rows))
+        same = min(max(0, same - 2), len(self._rows))
         edges = [positions[same - 1] if same else 0, *positions[same:], until]
         folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
-        self._rows[same:] = measure(folded, sums, np.array(edges), self.noise.sigma, self.noise.inflation)
+        begin = self._rows[same - 1].at if same else 0
+        noise = self.noise
+        self._rows[same:] = measure(folded, sums, np.array(edges), begin, noise.sigma, noise.inflation)
         self._judge(same)
 
     def _judge(self, same: int) -> None:

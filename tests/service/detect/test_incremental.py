@@ -25,7 +25,7 @@ def histories(draw):
     return [int(v) for v in values]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories(), st.integers(1, 40))
 def test_appending_gives_the_answer_of_reading_anew(values, stride):
     series = DriftSeries()
@@ -48,7 +48,7 @@ def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     assert series.drifts() == find_drifts(values, samples=samples)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 3) | st.integers(0, 2**70), max_size=60))
 def test_any_whole_numbers_are_judged_without_error(values):
     drifts = find_drifts(values)
@@ -56,7 +56,7 @@ def test_any_whole_numbers_are_judged_without_error(values):
     assert [d.index for d in drifts] == sorted({d.index for d in drifts})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
 def test_any_finite_numbers_are_judged_without_error(values):
     for drift in find_drifts(values, kind="rate"):
