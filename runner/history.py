@@ -1,17 +1,20 @@
 """Measure a range of revisions: ask what is left, build each revision once, measure, hand over."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.client import Service
 from runner.contract.job import Job, PlanRequest
+from runner.contract.level import Number
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.measure import Bench, failed_build, measure
+from runner.measure import failed_build, measure
+from runner.sampling import Sampling, levels
 from runner.spool import Spool
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
+from runner.trial import Bench
 from runner.workload import Workload
 
 
@@ -67,18 +70,21 @@ class Historian:
         self.spool.flush(self.service.send_report)
         self.service.send_revisions(self.repository.name, revisions)
         jobs, stored = self._plan(revisions)
-        each = (self.samples or self.workload.workload.samples) + 1
+        each = Sampling.of(self.workload, self.samples).least + 1
         watcher.planned(jobs, stored, len(jobs) * each)
         summary = Summary(revisions=len(revisions), stored=stored)
         known = {revision.commit: revision for revision in revisions}
+        latest: dict[str, Mapping[str, Number]] = {}
         for commit, group in itertools.groupby(jobs, key=lambda job: job.revision):
             revision = known.get(commit) or self.repository.revision(commit)
-            for report, executions in self._measure_revision(revision, [job.case for job in group], watcher):
+            wanted = [(job.case, latest.get(job.case.name) or job.expected) for job in group]
+            for report, executions in self._measure_revision(revision, wanted, watcher):
                 self.spool.add(report)
                 self.spool.flush(self.service.send_report)
                 watcher.reported(report, each - executions)
                 if report.outcome is Outcome.MEASURED:
                     summary.measured += 1
+                    latest[report.case.name] = levels(report.samples)
                 else:
                     summary.failed.append(report)
         return summary
@@ -108,15 +114,15 @@ class Historian:
         return jobs, stored
 
     def _measure_revision(
-        self, revision: Revision, cases: Sequence[Case], watcher: Watcher
+        self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: Watcher
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each case, and how many executions it took."""
+        """Yield the report of each case and how many executions it took, given the counts that it is expected to repeat."""
         subject = self.repository.name
-        watcher.started(revision, cases[0])
+        watcher.started(revision, wanted[0][0])
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload)
         except BuildFailure as failure:
-            for case in cases:
+            for case, _ in wanted:
                 yield (
                     failed_build(
                         self.workload,
@@ -130,7 +136,7 @@ class Historian:
                     0,
                 )
             return
-        for case in cases:
+        for case, expected in wanted:
             watcher.started(revision, case)
             executions = _Counter(watcher)
             report = measure(
@@ -141,7 +147,7 @@ class Historian:
                 subject=subject,
                 revision=revision,
                 build=build,
-                samples=self.samples,
+                sampling=Sampling.of(self.workload, self.samples, expected),
                 progress=executions,
             )
             yield report, executions.count

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median_low
 
 from runner.contract import Reading, Status
+from runner.contract.level import median
 from service.views import Number
 
 
@@ -33,17 +33,6 @@ def level(readings: Sequence[Reading]) -> Level:
     """Summarise the readings of one metric over the samples of a run."""
     samples = tuple(reading.value for reading in readings if reading.value is not None)
     return Level(_status([reading.status for reading in readings]), median(samples), samples)
-
-
-def median(values: Sequence[Number]) -> Number | None:
-    """Return the median, exact where the values are whole numbers and it is one too; None of nothing."""
-    if not values:
-        return None
-    low, high = median_low(values), -median_low([-value for value in values])
-    if low == high:
-        return low
-    total = low + high
-    return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
 
 
 def _status(statuses: Sequence[Status]) -> Status:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runner.contract import CATALOGUE, metric
+from runner.contract.level import median
 from runner.contract.report import hash_of
 from service.cause import knob_changes
 from service.judge import Shift, direction, percent
-from service.levels import median
 from service.views import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
 Levels = Mapping[str, Sequence[Number]]

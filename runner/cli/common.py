@@ -12,11 +12,11 @@ import click
 from runner.contract.report import Environment, Host
 from runner.environment import capture
 from runner.errors import FaultwatchError
-from runner.measure import Bench
 from runner.settings import Settings
 from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
+from runner.trial import Bench
 from runner.workload import Workload, load_workload
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
@@ -39,7 +39,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Executions to measure, instead of the workload's number.",
+    help="Executions to measure, instead of as many as prove the counts.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

@@ -84,6 +84,7 @@ def _measure(
     samples: int | None,
 ) -> list[Report]:
     from runner.measure import failed_build, measure
+    from runner.sampling import Sampling
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
@@ -116,7 +117,7 @@ def _measure(
                     subject=repository.name,
                     revision=revision,
                     build=build,
-                    samples=samples,
+                    sampling=Sampling.of(workload, samples),
                 )
             )
     return reports

@@ -4,6 +4,7 @@ The models here are the only part of the runner that the service may import. The
 (an unknown field is refused) and the source of the JSON Schema and of the OpenAPI document.
 """
 
+from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
 from runner.contract.job import Job, Plan, PlanRequest, Reason
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
 from runner.contract.report import (
@@ -29,12 +30,15 @@ __all__ = [
     "SCHEMA_VERSION",
     "Build",
     "Case",
+    "Comparison",
+    "ComparisonRequest",
     "Environment",
     "Failure",
     "Host",
     "Job",
     "Kind",
     "Metric",
+    "MetricVerdict",
     "Outcome",
     "Plan",
     "PlanRequest",
@@ -44,8 +48,10 @@ __all__ = [
     "Revision",
     "RevisionList",
     "Sample",
+    "Side",
     "Stage",
     "Status",
+    "Verdict",
     "metric",
     "to_suite",
 ]

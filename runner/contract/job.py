@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from runner.contract.level import Number
 from runner.contract.report import Case, CommitHash, Environment, Host, Name, Strict
 
 
@@ -35,6 +36,8 @@ class Job(Strict):
     revision: CommitHash
     case: Case
     reason: Reason = Reason.MISSING
+    expected: dict[str, Number] = Field(default_factory=dict)
+    """Levels of exact counts that the history shows before this revision: a sample that repeats them is enough."""
 
 
 class Plan(Strict):

@@ -45,6 +45,11 @@ class Metric:
     judged: bool
     definition: str
 
+    @property
+    def exact(self) -> bool:
+        """Whether the value of a program that does the same thing is the same, so that one more is a fact."""
+        return self.kind is Kind.COUNT and self.judged
+
 
 _METRICS = (
     Metric(

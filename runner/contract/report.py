@@ -49,6 +49,8 @@ class Reading(Strict):
     running_percent: float | None = Field(default=None, ge=0, le=100)
     """Share of the run during which the counter ran, where that is less than all of it."""
     reason: str | None = Field(default=None, max_length=1000)
+    outlier: bool = False
+    """The value lies off those of the other samples. It is kept: a level is taken so that it does not move."""
 
     @model_validator(mode="after")
     def _value_fits_status(self) -> Self:
@@ -63,6 +65,8 @@ class Sample(Strict):
 
     readings: dict[str, Reading]
     perf_output: Text = ""
+    place: int | None = Field(default=None, ge=0)
+    """Place in the order in which a session measured its samples; sessions of one revision do not need it."""
 
 
 class Revision(Strict):
@@ -175,6 +179,8 @@ class Report(Strict):
     samples: tuple[Sample, ...] = Field(default=(), max_length=10_000)
     build: Build | None = None
     failure: Failure | None = None
+    session: UUID | None = None
+    """What was measured in turns with this run has the same session."""
 
     @model_validator(mode="after")
     def _outcome_fits(self) -> Self:

@@ -43,8 +43,10 @@ class General(Table):
     description: str = ""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which one execution is ended and counts as failed."""
-    samples: int = Field(default=3, ge=1, le=1000)
-    """Executions that are measured, after one that warms the caches and is discarded."""
+    samples: int = Field(default=2, ge=1, le=1000)
+    """Executions that are measured at least, after one that warms the caches and is discarded."""
+    max_samples: int | None = Field(default=None, ge=1, le=1000)
+    """Executions that are measured at most, where samples do not agree or are not precise yet."""
 
 
 class BuildRecipe(Table):
@@ -77,9 +79,11 @@ class RunRecipe(Table):
 
 
 class Metrics(Table):
-    """``[metrics]``: perf events to count besides the standing ones."""
+    """``[metrics]``: perf events to count besides the standing ones, and noisy metrics that have to be known well."""
 
     events: tuple[str, ...] = ()
+    precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
+    """By metric: the smallest change that matters, in percent."""
 
 
 class Workload(Table):
@@ -102,10 +106,11 @@ class Workload(Table):
     def definition(self) -> str:
         """Hash of everything in the workload itself that can move a number.
 
-        The description and the number of samples are not part of it, and the matrix is not because each of its points
-        names a case of its own. The sources are, where the workload brings its own program.
+        The description and what says how often it runs are not part of it, and the matrix is not because each of its
+        points names a case of its own. The sources are, where the workload brings its own program.
         """
-        document = self.model_dump(mode="json", exclude={"matrix": True, "workload": {"description", "samples"}})
+        often = {"description", "samples", "max_samples"}
+        document = self.model_dump(mode="json", exclude={"matrix": True, "workload": often, "metrics": {"precision"}})
         if self.build.directory == "workload":
             document["sources"] = _hashes(self.path.parent)
         return hash_of(document)

@@ -5,8 +5,9 @@ import pytest
 
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
-from runner.measure import Bench, measure
+from runner.measure import measure
 from runner.state.process import ProcessState
+from runner.trial import Bench
 from runner.workload import Workload, cases
 
 pytestmark = pytest.mark.perf

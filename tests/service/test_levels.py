@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Reading, Status
-from service.levels import level, median
+from runner.contract.level import median
+from service.levels import level
 
 COUNTED = [Reading(value=value) for value in (2**63, 2**63 + 2, 2**63 + 1)]
 

@@ -1,0 +1,73 @@
+"""What samples come down to: their level, and the bounds between which it lies. Pure, and the same on both sides."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from math import comb
+from statistics import median_low
+
+Number = int | float
+"""An exact count stays an integer, however large."""
+
+
+def median(values: Sequence[Number]) -> Number | None:
+    """Return the median, exact where the values are whole numbers and it is one too; None of nothing.
+
+    Where more than half of the values agree, that is what they agree on: a stray sample does not move it.
+    """
+    if not values:
+        return None
+    low, high = median_low(values), -median_low([-value for value in values])
+    if low == high:
+        return low
+    total = low + high
+    return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
+
+
+def majority(values: Sequence[Number]) -> tuple[Number, int] | None:
+    """Return the value that more than half of the values agree on, and how many do; None where they do not."""
+    if not values:
+        return None
+    value, times = Counter(values).most_common(1)[0]
+    return (value, times) if 2 * times > len(values) else None
+
+
+def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | None:
+    """Return the bounds of the true median, however the values are distributed; None while there are too few.
+
+    They hold at every number of samples at once: with a chance of at least 1 − ``error`` the true median is never
+    outside of them, so one may look after each sample and stop whenever one likes.
+
+    Parameters
+    ----------
+    error
+        Chance that the bounds ever miss the median.
+
+    Notes
+    -----
+    Each value in doubt for the median is tried by the sign test, as a bet on more than half of the samples lying above
+    (or below) it, mixed over all such shares. The bet's gain is a supermartingale, which exceeds 1/p at any time with a
+    chance of at most p (J. Ville, "Étude critique de la notion de collectif", 1939; for quantiles S. R. Howard and
+    A. Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
+    Bernoulli 28(3), 2022). For k of n samples on one side the gain is Σ_{j≤k} C(n+1, j) ∕ ((n+1) C(n, k)).
+    """
+    most = _most_on_one_side(len(values), error)
+    if most is None:
+        return None
+    ordered = sorted(values)
+    return ordered[len(values) - 1 - most], ordered[most]
+
+
+@lru_cache(maxsize=4096)
+def _most_on_one_side(n: int, error: float) -> int | None:
+    """Return the largest number of n samples that can lie on one side of the median; None where all of them can."""
+    below = 1 << (n + 1)
+    choose = 1
+    allowed = 2 / error
+    for k in range(n, n // 2, -1):
+        # `below` becomes Σ_{j≤k} C(n+1, j), `choose` is C(n, k): whole numbers, so that no n is too large.
+        below -= comb(n + 1, k + 1)
+        if below < allowed * (n + 1) * choose:
+            return None if k == n else k
+        choose = choose * k // (n - k + 1)
+    return n // 2

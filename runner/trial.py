@@ -1,0 +1,167 @@
+"""One case of one built revision on the bench: executed as often as asked, then reported."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner import __version__
+from runner.contract.report import (
+    Build,
+    Case,
+    Environment,
+    Failure,
+    Host,
+    Outcome,
+    Report,
+    Revision,
+    Sample,
+    Stage,
+)
+from runner.derive import sample_of
+from runner.errors import FaultwatchError
+from runner.page_cache import make_cold
+from runner.perf.session import count
+from runner.sampling import mark_outliers
+from runner.state.process import ProcessState
+from runner.workload import Workload
+from runner.workload.allocators import allocator_variables, missing_library
+from runner.workload.definition import fill
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where measurements are made: the host, and the environment that holds on it now.
+
+    Attributes
+    ----------
+    variables
+        Variables that the caller adds to the environment of every measured process.
+    capture
+        Returns the environment, given the complete state of the measured process.
+    """
+
+    host: Host
+    capture: Callable[[ProcessState], Environment]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def state(self, workload: Workload, case: Case) -> ProcessState:
+        """Return the state in which a case's process starts."""
+        run = workload.run
+        own = {name: fill(text, case.parameters) for name, text in run.environment.items()}
+        preload = allocator_variables(fill(run.allocator, case.parameters))
+        return ProcessState(variables={**preload, **own, **self.variables}, huge_pages=run.huge_pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured: a case of a revision, and how the revision was built."""
+
+    name: str
+    revision: Revision
+    case: Case
+    build: Build | None = None
+
+
+class Trial:
+    """A case that can be executed, and the report about it.
+
+    Raises
+    ------
+    FaultwatchError
+        Where its workload asks for what there is not.
+    """
+
+    def __init__(self, workload: Workload, subject: Subject, bench: Bench, tree: Path = Path()) -> None:
+        self.workload = workload
+        self.subject = subject
+        self._bench = bench
+        self._tree = tree
+        self._state = bench.state(workload, subject.case)
+        self._command = tuple(self._fill(part) for part in workload.run.command)
+        self._cold = _cold_files(workload, subject.case, tree)
+        self._started_at = datetime.now(UTC)
+        self._environment = bench.capture(self._state)
+
+    @property
+    def obstacle(self) -> str:
+        """Why the case cannot be measured on this host, as far as can be told without executing it; empty if it can."""
+        library = missing_library(self._fill(self.workload.run.allocator))
+        return f"this host does not have the allocator's library, {library}" if library else ""
+
+    def execute(self) -> Sample:
+        """Execute the case once.
+
+        Raises
+        ------
+        ExecutionFailure
+            Where the program is to blame.
+        StaysWarm
+            Where files that have to be out of memory stay there.
+        FaultwatchError
+            Where measuring itself is impossible here.
+        """
+        make_cold(self._cold)
+        done = count(
+            self._command,
+            directory=self._tree,
+            state=self._state,
+            timeout=self.workload.workload.timeout,
+            events=self.workload.metrics.events,
+            region=self.workload.run.region,
+        )
+        return sample_of(done, self.workload)
+
+    def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
+        """Return the report of some samples, the outliers among them marked."""
+        return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
+
+    def skipped(self, reason: str) -> Report:
+        """Return the report that the case cannot be measured on this host."""
+        return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
+
+    def failed(self, stage: Stage, message: str, log: str) -> Report:
+        """Return the report that the subject is to blame that there are no samples."""
+        return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
+
+    def _fill(self, text: str) -> str:
+        return fill(text, self.subject.case.parameters)
+
+    def _report(
+        self,
+        outcome: Outcome,
+        *,
+        samples: tuple[Sample, ...] = (),
+        failure: Failure | None = None,
+        session: uuid.UUID | None = None,
+    ) -> Report:
+        built = not (failure and failure.stage is Stage.BUILD)
+        return Report(
+            run_id=uuid.uuid4(),
+            subject=self.subject.name,
+            revision=self.subject.revision,
+            case=self.subject.case,
+            host=self._bench.host,
+            environment=self._environment,
+            runner_version=__version__,
+            command=self._command if built else (),
+            started_at=self._started_at,
+            finished_at=datetime.now(UTC),
+            outcome=outcome,
+            samples=samples,
+            build=self.subject.build,
+            failure=failure,
+            session=session,
+        )
+
+
+def _cold_files(workload: Workload, case: Case, tree: Path) -> tuple[Path, ...]:
+    """Return the files that must not be in memory when the case starts."""
+    state = fill(workload.run.page_cache, case.parameters)
+    if state not in {"host", "cold"}:
+        raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
+    if state == "host":
+        return ()
+    files = workload.run.files or workload.run.command[:1]
+    return tuple(tree / fill(name, case.parameters) for name in files)
