@@ -116,7 +116,7 @@ class Historian:
     def _measure_revision(
         self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: Watcher
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each case and how many executions it took, given the counts that it is expected to repeat."""
+        """Yield the report of each case, given the counts that it should repeat, and how many executions it took."""
         subject = self.repository.name
         watcher.started(revision, wanted[0][0])
         try:
