@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -69,24 +69,31 @@ def refused(home: Path, *arguments: str, **variables: str) -> str:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A service on a free port."""
-    started = Service(tmp_path)
-    yield started
-    if started.process.poll() is None:
-        started.stop()
-    started.process.communicate()
+def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Start services in one folder, one after the other; none outlives the test."""
+    started: list[Service] = []
+
+    def begin(*options: str) -> Service:
+        (tmp_path / "port").unlink(missing_ok=True)
+        started.append(Service(tmp_path, *options))
+        return started[-1]
+
+    yield begin
+    for service in started:
+        if service.process.poll() is None:
+            service.stop()
+        service.process.communicate()
 
 
-def test_serves_and_keeps_what_it_was_sent(service: Service, tmp_path: Path) -> None:
+def test_serves_and_keeps_what_it_was_sent(start: Callable[..., Service]) -> None:
+    service = start()
     report = reports.report(1, 100, 100)
     answer = requests.put(
         f"{service.address}/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"), timeout=PATIENCE
     )
     assert answer.status_code == 201
     assert service.stop() == 0
-    service.port_file.unlink()
-    again = Service(tmp_path)
+    again = start()
     assert requests.get(f"{again.address}/api/v1/runs", timeout=PATIENCE).json()["total"] == 1
     assert again.stop(signal.SIGINT) == 0
     said, complained = again.process.communicate()
@@ -94,9 +101,9 @@ def test_serves_and_keeps_what_it_was_sent(service: Service, tmp_path: Path) -> 
     assert complained == ""
 
 
-def test_a_body_that_is_too_large_is_answered(service: Service) -> None:
+def test_a_body_that_is_too_large_is_answered(start: Callable[..., Service]) -> None:
     answer = requests.put(
-        f"{service.address}/api/v1/subjects/demo/revisions",
+        f"{start().address}/api/v1/subjects/demo/revisions",
         data=b" " * (64 * 1024 * 1024 + 1),
         headers={"Content-Type": "application/json"},
         timeout=PATIENCE,
@@ -104,13 +111,12 @@ def test_a_body_that_is_too_large_is_answered(service: Service) -> None:
     assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
 
 
-def test_stops_with_its_parent(tmp_path: Path) -> None:
+def test_stops_with_its_parent(start: Callable[..., Service]) -> None:
     with subprocess.Popen(["sleep", "60"]) as parent:
-        service = Service(tmp_path, "--parent", str(parent.pid))
+        service = start("--parent", str(parent.pid))
         assert requests.get(f"{service.address}/api/v1/health", timeout=PATIENCE).ok
         parent.kill()
     assert service.process.wait(PATIENCE) == 0
-    service.process.communicate()
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
