@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict
 
 from runner.contract import Kind, Outcome, Stage, Status
-from runner.contract.report import Parameter
+from runner.contract.base import Parameter
 
 Number = int | float
 """An exact count stays an integer, however large."""

@@ -24,11 +24,14 @@ from runner.contract.report import (
     Status,
 )
 from runner.contract.suite import to_suite
+from runner.contract.trust import Canary, CanaryCount, Mismatch
 
 __all__ = [
     "CATALOGUE",
     "SCHEMA_VERSION",
     "Build",
+    "Canary",
+    "CanaryCount",
     "Case",
     "Comparison",
     "ComparisonRequest",
@@ -39,6 +42,7 @@ __all__ = [
     "Kind",
     "Metric",
     "MetricVerdict",
+    "Mismatch",
     "Outcome",
     "Plan",
     "PlanRequest",

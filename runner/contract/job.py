@@ -5,8 +5,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.level import Number
-from runner.contract.report import Case, CommitHash, Environment, Host, Name, Strict
+from runner.contract.report import Case, Environment, Host
 
 
 class Reason(StrEnum):

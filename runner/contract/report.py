@@ -3,29 +3,15 @@
 import hashlib
 import json
 import re
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
+
+from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text
 
 SCHEMA_VERSION: Literal[1] = 1
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
-"""A name that is safe in a URL, in a file name and on a command line."""
-CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
-Text = Annotated[str, StringConstraints(max_length=100_000)]
-"""Text that a program or a repository produced. Untrusted: escaped wherever it is shown."""
-Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
-"""A time with its zone, at which a repository or a clock can honestly be."""
-Parameter = str | int | FiniteFloat | bool
-
-
-class Strict(BaseModel):
-    """Base of every model in the contract: immutable, and an unknown field is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Status(StrEnum):
@@ -181,6 +167,12 @@ class Report(Strict):
     failure: Failure | None = None
     session: UUID | None = None
     """What was measured in turns with this run has the same session."""
+    canary: Canary | None = None
+    """What the host counted before the session, where that could be found out. A wrong count quarantines the run."""
+    mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
+    """Knobs that the host was declared to have, and has not."""
+    remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
+    """What this host did not let the runner do or find out, for people to read."""
 
     @model_validator(mode="after")
     def _outcome_fits(self) -> Self:
@@ -189,6 +181,13 @@ class Report(Strict):
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
         return self
+
+    @property
+    def quarantine(self) -> str:
+        """Why this run is kept but not judged, in one line; empty where nothing is against it."""
+        if self.canary is None or self.canary.holds:
+            return ""
+        return f"this host counted wrong before the session: {self.canary.finding}"
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from runner.contract.report import Name, Parameter, hash_of
+from runner.contract.base import Name, Parameter
+from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 
 

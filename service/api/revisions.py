@@ -8,7 +8,7 @@ from apiflask import APIBlueprint
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract import RevisionList
-from runner.contract.report import Name
+from runner.contract.base import Name
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
 from service.store import judging, known, revisions

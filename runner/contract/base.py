@@ -1,0 +1,21 @@
+"""What all models of the contract are made of."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+"""A name that is safe in a URL, in a file name and on a command line."""
+CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+Text = Annotated[str, StringConstraints(max_length=100_000)]
+"""Text that a program or a repository produced. Untrusted: escaped wherever it is shown."""
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
+"""A time with its zone, at which a repository or a clock can honestly be."""
+Parameter = str | int | FiniteFloat | bool
+
+
+class Strict(BaseModel):
+    """Base of every model in the contract: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
