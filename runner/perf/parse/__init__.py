@@ -7,7 +7,7 @@ strictly, and whatever cannot be taken for one count of one run is a :class:`Per
 from runner.perf.parse.csv import parse_csv
 from runner.perf.parse.json import parse_json
 from runner.perf.parse.lines import PerfOutputError
-from runner.perf.parse.rows import PerfResult
+from runner.perf.parse.readings import PerfResult
 from runner.perf.parse.text import parse_text
 
 __all__ = ["PerfOutputError", "PerfResult", "parse_csv", "parse_json", "parse_text"]

@@ -6,14 +6,15 @@ from collections.abc import Collection, Sequence
 from runner.perf.parse.lines import Line, events_of
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import percent, whole
-from runner.perf.parse.rows import PerfResult, Row, assemble, read_count
+from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.rows import Row, read_count
 
 _INTERVAL = re.compile(r"\s*[0-9]+[.,][0-9]{9}")
 _PLACE = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
 
 
 def parse_csv(text: str, separator: str = ";", *, asked: Collection[str] = ()) -> PerfResult:
-    """Read the output of ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.rows.assemble` for ``asked``."""
+    """Read the output of ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for ``asked``."""
     rows = [(line, line.text.split(separator)) for line in events_of(text)]
     return assemble([_row(line, fields) for line, fields in rows if not _is_metric_only(fields)], asked)
 

@@ -8,7 +8,8 @@ from typing import Any
 from runner.perf.parse.lines import Line, events_of
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import percent, whole
-from runner.perf.parse.rows import MISSING, PerfResult, Row, assemble, read_count
+from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.rows import MISSING, Row, read_count
 
 _NEEDED = frozenset({"counter-value", "unit", "event", "event-runtime", "pcnt-running"})
 _METRIC = frozenset({"metric-value", "metric-unit", "metric-threshold"})
@@ -25,7 +26,7 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<n
 
 
 def parse_json(text: str, *, asked: Collection[str] = ()) -> PerfResult:
-    """Read the output of ``perf stat -j``; see :func:`runner.perf.parse.rows.assemble` for ``asked``."""
+    """Read the output of ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble` for ``asked``."""
     rows = [(line, _object(line)) for line in events_of(text)]
     return assemble([_row(line, found) for line, found in rows if not found.keys() <= _METRIC], asked)
 

@@ -8,11 +8,12 @@ from runner.contract.report import Reading
 from runner.perf.parse.lines import Line, PerfOutputError, lines_of
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import decimal, is_decimal, percent
-from runner.perf.parse.rows import MISSING, PerfResult, Row, assemble, read_count
+from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.rows import MISSING, Row, read_count
 
 _HEADER = re.compile(r"\s*Performance counter stats for (?P<whom>.*)")
 _HEADER_END = re.compile(r".*'(?P<runs> \([0-9]+ runs\))?:", re.DOTALL)
-_FOOTER = re.compile(r"\s*(?P<seconds>[0-9]+[.,][0-9]+) seconds (?P<what>time elapsed|user|sys)\s*")
+_FOOTER = re.compile(r" *(?P<seconds>[0-9]+[.,][0-9]+) seconds (?P<what>time elapsed|user|sys) *")
 _FOOTERS = {"time elapsed": "elapsed", "user": "user-time", "sys": "sys-time"}
 _NOTES = re.compile(
     r"Some events weren't counted\. Try disabling the NMI watchdog:|\s+echo [01] > /proc/sys/kernel/nmi_watchdog"
@@ -25,10 +26,10 @@ _WIDTH = 18
 _EVENT = re.compile(
     rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
     r"(?:(?P<unit>\S+) +)??(?P<event>[^\s#(]+(?: \[\w+\])?)(?: (?P<old_unit>\(msec\)))?"
-    r"(?: +#(?P<metric>[^#()]*))?(?: +\((?P<running>[0-9]+[.,][0-9]+)%\))?\s*"
+    r"(?: +#(?P<metric>[^#()]*))?(?: +\((?P<running>[0-9]+[.,][0-9]+)%\))? *"
 )
-_METRIC = re.compile(r"\s*(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?)\s*|\s*")
-_METRIC_ONLY = re.compile(r" {50,}#[^#]*\S\s*| {18,}TopdownL[0-9]\b.*")
+_METRIC = re.compile(r" *(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?) *| *")
+_METRIC_ONLY = re.compile(r" {50,}#[^#]*\S *| {18,}TopdownL[0-9]\b.*")
 """Only derived numbers of the event above: the columns before them are empty."""
 
 
@@ -45,7 +46,7 @@ class _Event:
 
 
 def parse_text(text: str, *, asked: Collection[str] = ()) -> PerfResult:
-    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.rows.assemble` for ``asked``.
+    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.readings.assemble` for ``asked``.
 
     Whatever stands above perf's own heading is ignored: the program may have written it.
     """

@@ -167,6 +167,12 @@ class Change:
         return cls(columns(max(old, key=likeness), output) or NOTHING, now, output)
 
     @property
+    def count_was_there(self) -> bool:
+        """Whether any line had this count: the damage may have joined the start of one line to the end of another."""
+        lines = [columns(line, self.output) for line in self.output.text.split("\n")]
+        return any(line is not None and line.count == self.now.count for line in lines)
+
+    @property
     def is_part(self) -> bool:
         """Whether the reading is made of several lines: what a hybrid processor's PMUs counted."""
         lines = [columns(line, self.output) for line in self.output.text.split("\n")]
@@ -201,7 +207,7 @@ def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change]
     same = [name for name in ("count", "unit", "event", "rest") if getattr(was, name) == getattr(now, name)]
     if same == ["unit", "event", "rest"]:
         return _judge_count(was, now, changes[-1].output)
-    if "count" in same and "event" not in same:
+    if "event" not in same and changes[-1].count_was_there:
         return "misnamed, though it is known what was asked for" if asked else ""
     if was.metric in {"task-clock", "cpu-clock"} and reading.value and abs(now.value - was.value) <= 0.02 * was.value:
         # A CPU clock and the time for which it ran are nearly the same number: no one can tell them apart.

@@ -1,0 +1,76 @@
+"""What perf's numbers say of each other: the only trace that a lost or changed digit leaves."""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from runner.contract.metrics import CATALOGUE
+from runner.perf.parse.lines import Line
+from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS
+from runner.perf.parse.numbers import decimal, is_decimal, whole
+from runner.perf.parse.rows import SECONDS, Row
+
+_RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
+_PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_NO_NUMBER = re.compile(r"|-?nan|-?inf")
+
+
+def check_clocks(rows: Sequence[Row]) -> None:
+    """Check the times for which counters ran against the clocks.
+
+    A clock's own time settles its unit where perf prints none. The others' tell a count from a time.
+    """
+    for row in rows:
+        count = row.count
+        if row.name.metric not in CPU_CLOCKS or count.value is None or row.runtime is None:
+            continue
+        clock = count.value * SECONDS[count.unit] / SECONDS["ns"]
+        if abs(clock - row.runtime) > row.runtime * Decimal("0.02") + 20_000:
+            raise row.line.error("the clock does not fit the time for which its counter ran")
+        for other in rows:
+            if other.name.metric in CATALOGUE and other.name.metric not in OWN_CLOCKS and other.count.value is not None:
+                _check_runtime(other, row.runtime)
+
+
+def _check_runtime(row: Row, clock: int) -> None:
+    """Check that a counter ran for its share of the CPU time, roughly: counters are started one after the other."""
+    share = Decimal(1) if row.percent is None else row.percent / 100
+    if row.runtime is not None and abs(row.runtime - share * clock) > (share / 2 + Decimal("0.02")) * clock + 100_000:
+        raise row.line.error("the time for which the counter ran does not fit its share of the run")
+
+
+def check_rates(rows: Sequence[Row]) -> None:
+    """Check counts against the rates beside them: perf divides each count by the task clock."""
+    clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
+    if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
+        return  # perf divides by the mean of all of them
+    shortest, longest = _span(clocks[0])
+    for row in rows:
+        match = _RATE.fullmatch(row.metric[1])
+        if not match or _NO_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
+            continue
+        low, high = _bounds(row.line, row.metric[0])
+        least = low * _PREFIXES[match["prefix"]] * shortest
+        most = high * _PREFIXES[match["prefix"]] * longest
+        rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
+        if not least - rounding <= row.count.value <= most + rounding:
+            raise row.line.error("the count does not fit the rate beside it and the task clock")
+
+
+def _span(clock: Row) -> tuple[Decimal, Decimal]:
+    """Return the seconds between which the task clock lies, as far as it is printed."""
+    assert clock.count.value is not None
+    scale = SECONDS[clock.count.unit]
+    least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
+    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS["ns"] <= most * scale:
+        return clock.runtime * SECONDS["ns"], clock.runtime * SECONDS["ns"]
+    return least * scale, most * scale
+
+
+def _bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
+    """Return the numbers between which a rate lies. Where the decimal point is a comma, -x cuts it off there."""
+    if not is_decimal(rate):
+        return Decimal(whole(line, rate)), Decimal(whole(line, rate) + 1)
+    places = len(re.split("[.,]", rate)[-1])
+    middle, half_step = decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
+    return middle - half_step, middle + half_step

@@ -1,0 +1,108 @@
+"""From the rows of perf's output to readings in the catalogue's names and units."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from runner.contract.report import Reading, Status
+from runner.perf.parse.checks import check_clocks, check_rates
+from runner.perf.parse.lines import Line, PerfOutputError
+from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
+from runner.perf.parse.rows import SECONDS, Row
+
+
+@dataclass(frozen=True, slots=True)
+class PerfResult:
+    """What perf counted.
+
+    Attributes
+    ----------
+    readings
+        By metric, in the catalogue's names and units. An event that was not counted is here too, with the reason.
+    in_user_space
+        The metrics that perf counted in user space only (``:u``): what happened in the kernel is not in them.
+    """
+
+    readings: dict[str, Reading]
+    in_user_space: frozenset[str] = frozenset()
+
+    @property
+    def user_only(self) -> bool:
+        """Whether perf counted anything in user space only, as it does where the kernel forbids more."""
+        return bool(self.in_user_space)
+
+
+def assemble(rows: Sequence[Row], asked: Collection[str] = ()) -> PerfResult:
+    """Turn rows into readings, one for each metric.
+
+    ``asked`` are the events that perf was told to count, as on its command line. Only with them nothing can be
+    missing or misnamed unnoticed.
+    """
+    if not rows:
+        raise PerfOutputError("perf printed no event at all")
+    check_clocks(rows)
+    check_rates(rows)
+    by_metric: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        parts = by_metric.setdefault(row.name.metric, {})
+        twin = parts.setdefault(row.name.pmu, row)
+        if twin.name != row.name or _reading(twin) != _reading(row):
+            raise row.line.error(f"{row.event!r} is here twice, with different results")
+        if len(parts) > 1 and "" in parts:
+            raise row.line.error(f"{row.name.metric} is here both of one PMU and of all")
+    for parts in by_metric.values():
+        if len({row.name.user_only for row in parts.values()}) > 1:
+            raise next(iter(parts.values())).line.error("one PMU counted in user space only, the other did not")
+    readings = {metric: _merge([_reading(row) for row in parts.values()], parts) for metric, parts in by_metric.items()}
+    in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
+    if asked:
+        readings = _compared(readings, in_user_space, [read_name(Line(0, event), event) for event in asked])
+    return PerfResult(readings, in_user_space)
+
+
+def _reading(row: Row) -> Reading:
+    count = row.count
+    if row.runtime is not None and count.printed != (row.runtime > 0):
+        raise row.line.error("a counter has a count where it ran, and only there")
+    if count.value is None:
+        return Reading(status=count.status, reason=_why(row))
+    value = float(count.value * SECONDS[count.unit]) if count.unit else int(count.value)
+    if row.percent is None:
+        return Reading(value=value)
+    return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))
+
+
+def _why(row: Row) -> str:
+    if row.count.status is Status.NOT_SUPPORTED:
+        return f"perf: {row.event} is not supported on this machine"
+    if row.name.metric in {"user-time", "sys-time"}:
+        return f"perf did not count {row.event}, or it was zero: this version of perf shows both alike"
+    return f"perf did not count {row.event}"
+
+
+def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
+    """Make one reading of what the PMUs of a hybrid processor counted, each on its type of core."""
+    counted = [reading for reading in readings if reading.value is not None]
+    if len(readings) == 1 or len(counted) == 1:
+        return counted[0] if counted else readings[0]
+    if not counted:
+        status = Status.NOT_COUNTED if any(r.status is Status.NOT_COUNTED for r in readings) else Status.NOT_SUPPORTED
+        return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
+    total = sum(reading.value for reading in counted if reading.value is not None)
+    shares = [reading.running_percent for reading in counted if reading.running_percent is not None]
+    if not shares:
+        return Reading(value=total)
+    reason = f"sum over {', '.join(pmus)}: perf scales each up as if its cores had run the program all the time"
+    return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
+
+
+def _compared(readings: dict[str, Reading], in_user_space: frozenset[str], asked: Sequence[Name]) -> dict[str, Reading]:
+    """Compare with what was asked for. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
+    missing = [name.metric for name in asked if name.metric not in readings]
+    if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
+        raise PerfOutputError(f"perf printed nothing of {', '.join(lost)}, which it was told to count")
+    if more := readings.keys() - {name.metric for name in asked}:
+        raise PerfOutputError(f"perf printed what it was not told to count: {', '.join(sorted(more))}")
+    if widened := {name.metric for name in asked if name.user_only} - in_user_space:
+        raise PerfOutputError(f"perf was told to count in user space only, but did not: {', '.join(sorted(widened))}")
+    reason = "perf printed nothing of it: some versions leave out their own clocks, or one that is at zero"
+    return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}
