@@ -5,8 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from runner.contract.base import Strict
 from runner.contract.level import Number
-from runner.contract.report import Environment, Outcome, Report, Strict
+from runner.contract.report import Environment, Outcome, Report
 
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 

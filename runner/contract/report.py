@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text
+from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
 
