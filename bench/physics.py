@@ -6,6 +6,7 @@ cannot run here is skipped and says why. The last line is one JSON object; the e
 """
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -174,9 +175,11 @@ def matrix_scan(folder: Path, ledger: Ledger) -> None:
     ledger.note("CPU time of mmap over that of read, by threads", {n: round(one, 2) for n, one in cost.items()})
     speed = {n: median(runs["read", n]) / median(runs["mmap", n]) for n in (1, 2, 8, 16)}
     ledger.note("throughput of read over that of mmap, by threads", {n: round(one, 2) for n, one in speed.items()})
-    ledger.claim(
-        "mmap's cost over read's grows with threads", max(cost[8], cost[16]) > cost[1], round(cost[16] / cost[1], 2)
-    )
+    wins = "read wins throughput as threads grow"
+    if (cores := os.cpu_count() or 1) < 4:
+        ledger.skip(wins, f"{cores} cores decide nothing: the ratio above varies by more than the effect")
+    else:
+        ledger.claim(wins, speed[16] > max(1.0, speed[1]), round(speed[16], 2))
     cold = execute(folder, ("./matrix_scan", "--access", "mmap", "--cache", "cold"))
     ledger.claim("a cold file costs major faults", cold.major > 0, cold.major)
     lock_waits(folder, ledger)
