@@ -4,7 +4,7 @@
 # enough to have it made anew.
 
 PYTHON = .venv/bin/python
-PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input
+PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input --quiet
 UV = uv
 LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --quiet
@@ -58,14 +58,16 @@ system-tests:
 	@python=$$(setup/find-python) && echo "$$python -m venv .venv" && "$$python" -m venv .venv
 
 .venv/.run: requirements.txt pyproject.toml | .venv/bin/pip
-	$(PIP) install --require-hashes --requirement requirements.txt
-	$(PIP) install --no-build-isolation --no-deps --editable .
+	@echo "installing the packages of requirements.txt into .venv"
+	@$(PIP) install --require-hashes --requirement requirements.txt
+	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch $@
 
 # requirements-dev.txt holds everything that requirements.txt holds, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
-	$(PIP) install --require-hashes --requirement requirements-dev.txt
-	$(PIP) install --no-build-isolation --no-deps --editable .
+	@echo "installing the packages of requirements-dev.txt into .venv"
+	@$(PIP) install --require-hashes --requirement requirements-dev.txt
+	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch .venv/.run $@
 
 node_modules/.installed: package.json package-lock.json | system

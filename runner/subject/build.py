@@ -96,8 +96,10 @@ class Builder:
 
 
 def _settle(tree: Path) -> None:
-    """Write a fresh build to storage: while the kernel does that by itself, it locks pages, and a fault on a locked page
-    maps fewer of its neighbours than usual. That is a fault more or less in one execution out of some hundreds.
+    """Write a fresh build to storage.
+
+    While the kernel does that by itself it locks pages for moments, and a fault near a locked page maps fewer of its
+    neighbours than usual: another count. Once written, nothing touches them.
     """
     for file in tree.rglob("*"):
         if file.is_file() and not file.is_symlink() and (os.access(file, os.X_OK) or ".so" in file.suffixes):
