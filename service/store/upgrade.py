@@ -62,9 +62,11 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory, database: Da
 
 
 def _make_folder(database: Database) -> None:
-    if not database.is_sqlite or not database.url.database:
+    name = database.url.database if database.is_sqlite else None
+    # A URI (file:…?mode=ro) names a database that is there already.
+    if not name or name.startswith("file:"):
         return
-    folder = Path(database.url.database).parent
+    folder = Path(name).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
