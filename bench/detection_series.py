@@ -32,11 +32,9 @@ class Labelled:
 
 def _positions(rng: Rng, setting: Setting, n: int) -> list[int]:
     count = int(rng.integers(setting.steps[0], setting.steps[1] + 1))
-    for _ in range(1000):
-        at = sorted(int(p) for p in rng.integers(setting.spacing, n - setting.spacing, count))
-        if all(b - a >= setting.spacing for a, b in zip(at, at[1:], strict=False)):
-            return at
-    return at[:1]
+    free = n - (count + 1) * setting.spacing
+    at = np.sort(rng.integers(0, max(1, free), count)) + setting.spacing * np.arange(1, count + 1)
+    return [int(p) for p in at]
 
 
 def _levels(rng: Rng, setting: Setting, n: int, sigma: float, at: list[int]) -> np.ndarray:
@@ -156,10 +154,5 @@ def draw(kind: str, rng: Rng, setting: Setting, n: int = LENGTH) -> Labelled:
 
 def draw_quiet(kind: str, rng: Rng, n: int = LENGTH) -> Labelled:
     """Draw a series of a kind's noise in which nothing changes."""
-    return draw_with(kind, rng, n, Setting(strength=(0.0, 0.0)))
-
-
-def draw_with(kind: str, rng: Rng, n: int, setting: Setting) -> Labelled:
-    """Draw a series whose steps are of size zero."""
-    values, _ = KINDS[kind](rng, setting, n)
+    values, _ = KINDS[kind](rng, Setting(strength=(0.0, 0.0)), n)
     return Labelled(kind, values.tolist(), [])

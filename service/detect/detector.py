@@ -105,9 +105,9 @@ class DriftSeries:
         size = abs(tail.after - tail.before) / self._noisy.noise.sigma
         runs = "the newest run" if tail.length == 1 else f"the newest {tail.length} runs"
         evidence = f"{before} → {after}: {runs} lie {size:.1f} sigma off the level before"
-        if tail.alone:
+        if tail.unsure:
             evidence += "; one run more will tell"
-        return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.alone)
+        return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.unsure)
 
     def _level(self, centred: float) -> Number:
         """Return a level in the unit of the series, whole numbers as such where the series has only those."""

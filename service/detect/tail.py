@@ -10,19 +10,21 @@ from service.detect.noise import Noise
 LONGEST = 20  # newest points that are judged here; older changes are the partition's
 REFERENCE = 32  # points before them that the level is taken from
 ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
-TOGETHER = 5.0  # sigma of the mean of several points on one side
-CAP = 4.0  # how much one point may add to that mean, sigma
+TOGETHER = 5.0  # standard deviations of the mean of several points: told, and a rerun asked for
+SURE = 6.0  # told for sure
+CAP = 5.0  # how much one point may add to that mean, sigma
+CAUTION = 8  # of so many points the noise would be known half as well as it must be
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
-SMALLEST = 1.9
+SMALLEST = 2.2  # sigma: least mean of several points
 
 
 class Tail(NamedTuple):
-    """The newest ``length`` points left the level ``before``; ``alone`` if that rests on a single measurement."""
+    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to tell."""
 
     length: int
     before: float
     after: float
-    alone: bool
+    unsure: bool
 
 
 def middle(values: Sequence[float]) -> float:
@@ -56,20 +58,22 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     if longest < 1 or noise.sigma <= 0:
         return None
     before = recent[max(0, n - longest - REFERENCE) : n - longest]
-    level, unit = middle(before), noise.sigma * (1 + 3 / noise.points)
+    level, unit = middle(before), noise.sigma * (1 + CAUTION / noise.points)
     newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
     direction = 1.0 if middle(newest) > 0 else -1.0
     earlier = (_offset(value, level, noise.gap) / unit * direction for value in recent[-2 : -longest - 1 : -1])
-    length = _left(sorted((off * direction for off in newest), reverse=True), earlier, noise.inflation, len(before))
+    offsets = sorted((off * direction for off in newest), reverse=True)
+    length, z = _left(offsets, earlier, noise.inflation, len(before))
     if length:
-        return Tail(length, level, middle([*(again or recent[-1:]), *recent[n - length : n - 1]]), False)
+        after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
+        return Tail(length, level, after, z < SURE)
     if len(newest) == 1 and newest[0] * direction * unit >= max(ALONE * unit, 1.2 * noise.stray):
         return Tail(1, level, recent[-1], True)
     return None
 
 
-def _left(newest: Sequence[float], earlier: Iterator[float], inflation: float, reference: int) -> int:
-    """Return how many of the newest points left the level, 0 if none did for sure; offsets in sigma, newest first."""
+def _left(newest: Sequence[float], earlier: Iterator[float], inflation: float, reference: int) -> tuple[int, float]:
+    """Return how many of the newest points left the level, 0 if none did, and the statistic; offsets in sigma, newest first."""
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
@@ -85,4 +89,4 @@ def _left(newest: Sequence[float], earlier: Iterator[float], inflation: float, r
         nearest = min(nearest, following)
         total += CAP if following > CAP else max(-CAP, following)
         count, points = count + 1, points + 1
-    return length if best >= TOGETHER else 0
+    return (length if best >= TOGETHER else 0), best

@@ -1,0 +1,58 @@
+"""How long detection takes: whole series, appends, many short series. Processor time, so that other work disturbs less."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from bench.detection_series import KINDS, Setting, draw
+from service.detect import DriftSeries, find_drifts
+
+Rng = np.random.Generator
+
+
+def _best(run: Callable[[], object], repeats: int = 5) -> float:
+    """Return the least processor time of several runs, in ms."""
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        run()
+        times.append(time.process_time() - begin)
+    return min(times) * 1e3
+
+
+def _series(rng: Rng, kind: str, n: int) -> list[float]:
+    return draw(kind, rng, Setting(steps=(n // 100, n // 60), spacing=6), n).values
+
+
+def whole(rng: Rng, n: int, detect: Callable[[list[float]], object] = find_drifts) -> dict[str, float]:
+    """Return the ms that a series of ``n`` points takes, by kind."""
+    drawn = {kind: _series(rng, kind, n) for kind in KINDS}
+    return {kind: round(_best(lambda values=values: detect(values)), 3) for kind, values in drawn.items()}
+
+
+def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
+    """Return the mean µs of appending to a series of ``n`` points, by kind."""
+    result = {}
+    for kind in ("jitter", "gaussian", "outliers", "bimodal", "zero"):
+        values = _series(rng, kind, n + more)
+        series = DriftSeries()
+        series.extend(values[:n])
+        series.drifts()
+        begin = time.process_time()
+        for value in values[n:]:
+            series.append(value)
+        result[kind] = round((time.process_time() - begin) / more * 1e6, 1)
+    return result
+
+
+def many(rng: Rng, count: int = 300) -> float:
+    """Return the seconds that 100,000 series of 500 points take on one core, from ``count`` of them."""
+    kinds = list(KINDS)
+    drawn = [_series(rng, kinds[i % len(kinds)], 500) for i in range(count)]
+    begin = time.process_time()
+    for values in drawn:
+        find_drifts(values)
+    return (time.process_time() - begin) / count * 100_000
