@@ -52,7 +52,7 @@ def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
     app.register_error_handler(ProblemError, _problem_error)
     app.register_error_handler(HTTPError, _invalid)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, http_problem)
     app.register_error_handler(OperationalError, _database)
     app.register_error_handler(Exception, _crash)
 
@@ -82,7 +82,7 @@ def _invalid(error: HTTPError) -> Response:
     return _answer(error.status_code, detail or error.message or "", errors)
 
 
-def _http(error: HTTPException) -> Response:
+def http_problem(error: HTTPException) -> Response:
     """Answer what the web framework raises: no such page, wrong method, too large, not JSON."""
     response = _answer(error.code or 500, error.description or error.name)
     for name, value in error.get_headers():

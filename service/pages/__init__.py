@@ -7,13 +7,15 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flask import Flask, render_template
+from flask import Flask, render_template, request
+from flask.typing import ResponseReturnValue
 from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException
 
 from runner.contract import metric
 from service import vendor
+from service.api.problems import http_problem
 from service.pages import drift, numbers, overview, run, series
 from service.pages.source import EXTENSION, StoreSource
 
@@ -42,10 +44,16 @@ def register(app: Flask) -> None:
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
+    app.register_error_handler(404, _nowhere)
 
 
 def _problem(error: HTTPException) -> tuple[str, int]:
     return render_template("problem.html", name=error.name, description=error.description), error.code or 500
+
+
+def _nowhere(error: HTTPException) -> ResponseReturnValue:
+    """Answer an address that nothing lies at: with a page to people, with a problem document to programs."""
+    return http_problem(error) if request.path.startswith("/api/") else _problem(error)
 
 
 def _crash(error: Exception) -> tuple[str, int]:

@@ -64,3 +64,13 @@ def test_hostile_titles_are_text(client: FlaskClient, made: FlaskClient) -> None
 def test_a_cause_is_a_word_and_a_shape(client: FlaskClient) -> None:
     source = page(client, "/")
     assert '<span class="badge"><svg class="shape"' in source
+
+
+def test_an_address_that_nothing_lies_at_is_a_page_for_people_and_a_problem_for_programs(
+    client: FlaskClient,
+) -> None:
+    page = client.get("/nowhere")
+    assert (page.status_code, page.mimetype) == (404, "text/html")
+    assert 'href="/"' in page.text
+    problem = client.get("/api/v1/nowhere")
+    assert (problem.status_code, problem.mimetype) == (404, "application/problem+json")
