@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
+from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.job import Plan, PlanRequest
 from runner.contract.report import Report, Revision, RevisionList
 from runner.errors import FaultwatchError
@@ -41,6 +42,10 @@ class Service:
     def send_report(self, report: Report) -> None:
         """Hand over a report. Returns once the service has stored it."""
         self._call("PUT", f"/runs/{report.run_id}", report)
+
+    def compare(self, request: ComparisonRequest) -> Comparison:
+        """Ask what is known about base and head, and how many pairs are still needed."""
+        return Comparison.model_validate(self._call("POST", "/comparisons", request))
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service sees, as its API describes them."""

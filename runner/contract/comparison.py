@@ -78,7 +78,7 @@ class Comparison(Strict):
     verdict: Verdict
     """Of the metrics that count: changed where one is, needs more runs where one does and none is changed."""
     more: int = Field(ge=0)
-    """Pairs to measure before asking again; 0 where the verdict stands."""
+    """Pairs to measure before asking again; 0 where all metrics that count are decided."""
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
     """Names of the knobs in which the environments of base and head differ. It should be none."""

@@ -1,0 +1,195 @@
+"""Decides a comparison of base and head that were measured in turns. Pure.
+
+Two rules, and each says so where it decides:
+
+- *exact*: a fault count that repeats is a fact. Where more than half of a side's samples agree on a value, that is its
+  level. Equal levels are the same. Unequal ones are a change, one fault suffices, once each side has repeated its own
+  level ``CONFIRM`` times with at most one stray sample in ten. Were the count one that jumps between two values at
+  random, that would happen with a chance of 2 ∕ 4^CONFIRM.
+- *paired*: everything else is noise around a level. Sample i of base and of head ran next to each other, so what the
+  host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined at a zero
+  baseline and only changes its sign when the sides are swapped. The bounds of its median, see
+  :func:`runner.contract.level.bounds`, hold at every number of pairs at once, whatever the noise is like: without a
+  change, any metric of a comparison is called changed with a chance of at most ``ERROR``, however often one looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
+from runner.contract.comparison import differing
+from runner.contract.level import Number, bounds, majority, median
+
+ERROR = 0.001
+"""Chance that a comparison without a change calls any noisy metric changed; shared out equally among them."""
+CONFIRM = 5
+"""How many samples of each side must agree before exact counts have changed."""
+REPEATING = 0.9
+"""Share of a side's samples that agree where a count repeats; detection holds series to the same."""
+PRECISION = 3.0
+"""Percent: the smallest change that matters of a noisy metric whose workload does not say."""
+MORE = 4
+"""Pairs to measure before looking at noisy metrics again, or a quarter of those measured where that is more."""
+
+_Pairs = Sequence[tuple[Number, Number]]
+
+
+def decide(request: ComparisonRequest) -> Comparison:
+    """Return what is known about a comparison, and how many pairs it still needs."""
+    base, head = request.base, request.head
+    names = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
+    noisy = sum(not metric(name).exact for name in names)
+    verdicts = tuple(_judge(name, base, head, request.precision, ERROR / max(1, noisy)) for name in names)
+    counting = [one for one in verdicts if one.counts]
+    found = {one.verdict for one in counting}
+    order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
+    return Comparison(
+        verdict=next((verdict for verdict in order if verdict in found), Verdict.SAME),
+        more=max((_wanted(one) for one in counting), default=0),
+        metrics=verdicts,
+        knobs=differing(base.environment, head.environment),
+    )
+
+
+def _wanted(one: MetricVerdict) -> int:
+    """Return how many pairs more are likely to settle a metric."""
+    if one.verdict is not Verdict.NEEDS_MORE_RUNS:
+        return 0
+    if one.rule == "exact":
+        differ = one.base.level != one.head.level
+        return max(1, CONFIRM - min(one.base.agree, one.head.agree)) if differ else 1
+    return max(MORE, min(one.base.n, one.head.n) // 4)
+
+
+def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float], error: float) -> MetricVerdict:
+    readings = (*base.readings(name), *head.readings(name))
+    counted = all(reading.status is Status.COUNTED for reading in readings)
+    pairs = list(_pairs(base, head, name))
+    if pairs and counted and metric(name).exact:
+        found = _exact(name, base.values(name), head.values(name))
+        if found is not None:
+            return found
+    steers = metric(name).exact or name in precision
+    if not pairs:
+        return _verdict(
+            name,
+            Verdict.NEEDS_MORE_RUNS,
+            "absent",
+            base.values(name),
+            head.values(name),
+            counts=name in precision,
+            sentence="There is no pair of samples in which both sides have a value.",
+        )
+    return _paired(name, pairs, precision.get(name, PRECISION), error, counts=steers)
+
+
+def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
+    absent = Reading(status=Status.NOT_COUNTED)
+    for one, other in zip(base.samples, head.samples, strict=False):
+        left, right = one.readings.get(name, absent).value, other.readings.get(name, absent).value
+        if left is not None and right is not None:
+            yield left, right
+
+
+def _exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> MetricVerdict | None:
+    """Judge a count by its levels; None where it does not repeat, so that it is noise like any other."""
+    left, right = majority(base), majority(head)
+    if left is None or right is None or min(left[1], right[1]) < 2:
+        if min(len(base), len(head)) >= CONFIRM:
+            return None
+        verdict, sentence = Verdict.NEEDS_MORE_RUNS, "More than half of the samples, and two at least, have to agree."
+    else:
+        shown = f"in {left[1]} of {len(base)} and {right[1]} of {len(head)} samples"
+        repeating = left[1] >= REPEATING * len(base) and right[1] >= REPEATING * len(head)
+        if left[0] == right[0]:
+            verdict, sentence = Verdict.SAME, f"The same count {shown}."
+        elif repeating and min(left[1], right[1]) >= CONFIRM:
+            verdict, sentence = Verdict.CHANGED, f"Each side repeats its count, {shown}: the difference is a fact."
+        elif not repeating and min(len(base), len(head)) > 2 * CONFIRM:
+            return None
+        else:
+            verdict = Verdict.NEEDS_MORE_RUNS
+            sentence = f"The counts differ, {shown}; {CONFIRM} of each have to agree, and all but one in ten."
+    return _verdict(name, verdict, "exact", base, head, counts=True, sentence=sentence, threshold=1)
+
+
+def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts: bool) -> MetricVerdict:
+    differences = [_relative(base, head) for base, head in pairs]
+    found = bounds(differences, error)
+    middle = median(differences) or 0
+    verdict = Verdict.NEEDS_MORE_RUNS
+    if found is None:
+        sentence = f"{len(pairs)} pairs are too few to say anything with an error of {error:.2g}."
+    else:
+        low, high = found
+        within = f"The change is between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
+        if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
+            verdict, sentence = Verdict.CHANGED, f"{within}: not zero, with an error of {error:.2g}."
+        elif -precision < low and high < precision:
+            verdict, sentence = Verdict.SAME, f"{within}: less than the {precision:g} % that matter."
+        else:
+            sentence = f"{within}, and {precision:g} % would matter."
+    return _verdict(
+        name,
+        verdict,
+        "paired",
+        [base for base, _ in pairs],
+        [head for _, head in pairs],
+        counts=counts,
+        sentence=sentence,
+        threshold=precision,
+        between=found,
+    )
+
+
+def _relative(base: Number, head: Number) -> float:
+    """Return the difference in percent of the mean of both; halved first, so that no sum is too large."""
+    size = abs(base) / 2 + abs(head) / 2
+    return 100 * ((head - base) / size) if size else 0.0
+
+
+def _verdict(
+    name: str,
+    verdict: Verdict,
+    rule: Literal["exact", "paired", "absent"],
+    base: Sequence[Number],
+    head: Sequence[Number],
+    *,
+    counts: bool,
+    sentence: str,
+    threshold: float | None = None,
+    between: tuple[float, float] | None = None,
+) -> MetricVerdict:
+    left, right = _side(base), _side(head)
+    change = None if left.level is None or right.level is None else right.level - left.level
+    up = change is not None and change > 0
+    if rule == "paired" and between is not None:
+        up = between[0] > 0
+    good = up == (metric(name).better == "higher")
+    return MetricVerdict(
+        metric=name,
+        verdict=verdict,
+        counts=counts,
+        rule=rule,
+        base=left,
+        head=right,
+        change=change,
+        percent=100 * change / abs(left.level) if change is not None and left.level else None,
+        direction=None if verdict is not Verdict.CHANGED else "improvement" if good else "regression",
+        bounds=between,
+        threshold=threshold,
+        sentence=sentence,
+    )
+
+
+def _side(values: Sequence[Number]) -> Side:
+    level = median(values)
+    return Side(
+        level=level,
+        low=min(values, default=None),
+        high=max(values, default=None),
+        n=len(values),
+        agree=0 if level is None else list(values).count(level),
+    )
