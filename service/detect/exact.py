@@ -34,7 +34,7 @@ class ExactSeries:
             self._add(value, point)
 
     def _add(self, value: Number, point: Sequence[Number]) -> None:
-        agree = all(each == value for each in point)
+        agree = set(point) <= {value}
         if len(point) > 1:
             self._sampled += 1
             self._agreeing += agree

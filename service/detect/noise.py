@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from service.detect.median import Floats, median_of_nine
 
 # E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of two points.
 _TRIM_60 = 0.3966 * 2**0.5
@@ -143,7 +142,7 @@ def estimate(x: Floats, folded: Floats, gap: float) -> Noise:
     sigma = sigma / (1 - rho) ** 0.5
     stray = 0.0
     if n >= 48:
-        middle = np.median(np.lib.stride_tricks.sliding_window_view(folded[-1024:], 9), axis=1)
-        rest = np.abs(folded[-1024:][4:-4] - middle)
-        stray = float(np.quantile(rest, 0.985))
+        newest = folded[-1024:]
+        rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
+        stray = float(rest[int(0.985 * len(rest))])
     return Noise(sigma, rho, gap, stray, n)

@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 
 from service.detect.drift import Number
-from service.detect.noise import Floats
+from service.detect.median import Floats
 
-_SAFE = 2**62  # whole numbers below this subtract in 64 bits
+_SAFE = 2.0**53  # whole numbers below this are floats without loss
 _FAR = 1e100  # what stands for a difference too large for a float
 
 
@@ -23,9 +23,8 @@ def clean(values: Sequence[Number], first: int, name: str) -> list[Number]:
     ValueError
         If one is no number, NaN or infinite; its place, counted from ``first``, is named.
     """
-    if set(map(type, values)) <= {int}:
-        return list(values)
-    if set(map(type, values)) <= {int, float} and math.isfinite(math.fsum(map(_magnitude, values))):
+    types = set(map(type, values))
+    if types <= {int} or (types == {float} and np.isfinite(np.array(values)).all()):
         return list(values)
     return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
 
@@ -39,14 +38,14 @@ def clean_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seque
 
 def centred(values: Sequence[Number], origin: Number) -> Floats:
     """Return how far each number is from ``origin``, rounded once."""
-    if type(origin) is int and set(map(type, values)) == {int} and max(map(abs, (origin, *values))) < _SAFE:
-        differences: Floats = (np.array(values, dtype=np.int64) - origin).astype(np.float64)
+    try:
+        plain = np.array(values, dtype=np.float64)
+    except OverflowError:
+        plain = np.full(1, _SAFE)
+    if abs(origin) < _SAFE and (not plain.size or max(plain.max(), -plain.min()) < _SAFE):
+        differences: Floats = plain - float(origin)
         return differences
     return np.array([_difference(value, origin) for value in values], dtype=np.float64)
-
-
-def _magnitude(value: Number) -> float:
-    return 0.0 if type(value) is int else value * 1e-20
 
 
 def _number(value: Number, name: str) -> Number:

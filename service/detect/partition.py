@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.detect.noise import Floats
+from service.detect.median import Floats
 
 CAPACITY = 256  # open candidates kept; the oldest but the best go first
 SHORTEST = 4  # points of a segment; the running median lets no shorter ones through
@@ -64,9 +64,10 @@ class Partition:
 
     def mark(self) -> tuple[Floats, int, int]:
         """Remember the state, to be returned to after provisional candidates."""
-        return self._open.copy(), self._count, len(self.position)
+        return self._open[:, : self._count].copy(), self._count, len(self.position)
 
     def reset(self, mark: tuple[Floats, int, int]) -> None:
         """Forget every candidate added since ``mark``."""
-        self._open, self._count, nodes = mark
+        open_then, self._count, nodes = mark
+        self._open[:, : self._count] = open_then
         del self.position[nodes:], self.previous[nodes:]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from service.detect import screen
-from service.detect.noise import Floats, Noise
+from service.detect.median import Floats
+from service.detect.noise import Noise
 from service.detect.partition import Partition
 from service.detect.tamed import BLUR, Tamed
 

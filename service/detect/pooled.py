@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.detect.drift import Number
-from service.detect.noise import Floats, estimate
+from service.detect.median import Floats
+from service.detect.noise import estimate
 from service.detect.numbers import centred, clean
 
 FEWEST = 8  # benchmarks that a pooled verdict needs

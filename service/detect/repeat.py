@@ -30,7 +30,10 @@ class RepeatingSeries:
     def extend(self, values: Sequence[Number]) -> None:
         """Append points."""
         for value in values:
-            self._add(value)
+            if value == self._low == self._high and not self._run and self.points:
+                self._age += 1
+            else:
+                self._add(value)
             self.points += 1
 
     def _add(self, value: Number) -> None:

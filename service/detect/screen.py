@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.detect.noise import Floats
+from service.detect.median import Floats
 
 WINDOWS = (5, 20)  # points on each side
 THRESHOLD = 3.0  # standard deviations of the difference of two window means

@@ -9,7 +9,8 @@ import numpy as np
 
 from service.detect import judge
 from service.detect.levels import NEAR, SEARCH, Row, measure
-from service.detect.noise import Floats, Noise, epoch, estimate, find_gap
+from service.detect.median import Floats
+from service.detect.noise import Noise, epoch, estimate, find_gap
 from service.detect.path import Path
 from service.detect.smooth import fold_modes
 from service.detect.tail import LONGEST, REFERENCE, Tail, judge_tail

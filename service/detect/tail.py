@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.detect.noise import Noise
@@ -61,7 +61,11 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     level, unit = middle(before), noise.sigma * (1 + CAUTION / noise.points)
     newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
     direction = 1.0 if middle(newest) > 0 else -1.0
-    earlier = (_offset(value, level, noise.gap) / unit * direction for value in recent[-2 : -longest - 1 : -1])
+    scale, gap = direction / unit, noise.gap
+    if gap:
+        earlier = [_offset(value, level, gap) * scale for value in recent[-2 : -longest - 1 : -1]]
+    else:
+        earlier = [(value - level) * scale for value in recent[-2 : -longest - 1 : -1]]
     offsets = sorted((off * direction for off in newest), reverse=True)
     length, z = _left(offsets, earlier, noise.inflation, len(before))
     if length:
@@ -72,21 +76,24 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     return None
 
 
-def _left(newest: Sequence[float], earlier: Iterator[float], inflation: float, reference: int) -> tuple[int, float]:
+def _left(newest: Sequence[float], earlier: Sequence[float], inflation: float, reference: int) -> tuple[int, float]:
     """Return how many of the newest points left the level, 0 if none did, and the statistic; offsets in sigma, newest first."""
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
     count, points = len(newest), 1
-    while total > 0:
+    for following in (*earlier, None):
+        if total <= 0:
+            break
         if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
             z = total / (count * inflation * (1 + count / reference)) ** 0.5
             if z > best:
                 best, length = z, points
-        following = next(earlier, None)
         if following is None:
             break
-        nearest = min(nearest, following)
-        total += CAP if following > CAP else max(-CAP, following)
-        count, points = count + 1, points + 1
+        if following < nearest:
+            nearest = following
+        total += CAP if following > CAP else following if following > -CAP else -CAP
+        count += 1
+        points += 1
     return (length if best >= TOGETHER else 0), best

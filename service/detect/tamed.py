@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.detect.noise import Floats, Noise
+from service.detect.median import Floats
+from service.detect.noise import Noise
 from service.detect.smooth import HALF, MODE_WINDOW, fold_modes, running_median, tame
 
 BLUR = HALF + MODE_WINDOW - 1  # the tamed value of a point depends on this many points after it
