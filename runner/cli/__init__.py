@@ -10,11 +10,13 @@ from runner import __version__
 from runner.errors import FaultwatchError
 
 COMMANDS = {
+    "compare": "Compare two revisions, measured in turns.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Say what on this host can forbid or spoil a measurement.",
     "env": "Show every knob of this host that can move a fault count.",
     "history": "Measure a range of a repository's history.",
     "measure": "Measure a workload at one revision.",
+    "spool": "Show the reports that the service does not have yet, or send them.",
     "workloads": "List the workloads that come along, and their cases.",
 }
 """Name and short help. The modules are ``runner.cli.NAME``, and each has its click command as ``command``."""

@@ -1,0 +1,134 @@
+"""``faultwatch compare``: two revisions in turns in one session, and the service's verdict on each metric."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import click
+
+from runner.cli.common import (
+    Workbench,
+    env_option,
+    find_workload,
+    json_option,
+    options,
+    samples_option,
+    set_option,
+    terminal,
+    workbench,
+)
+from runner.client import Service
+from runner.compare import Compared, Pairs, compare, undecided
+from runner.contract.report import Build, Case, Outcome, Revision, Stage
+from runner.settings import load_settings
+from runner.subject.repository import Repository, open_repository
+from runner.trial import Subject, Trial
+from runner.workload import Workload, cases
+
+
+@click.command(name="compare")
+@options(
+    click.argument("base"),
+    click.argument("head"),
+    click.option(
+        "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
+    ),
+    click.option(
+        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
+    ),
+    set_option,
+    env_option,
+    samples_option,
+    json_option,
+)
+def command(
+    base: str,
+    head: str,
+    workload_name: str | None,
+    repo: str | None,
+    choices: tuple[str, ...],
+    variables: tuple[str, ...],
+    samples: int | None,
+    as_json: bool,
+) -> None:
+    """Measure BASE and HEAD in turns, until it is decided what changed or the workload's max_samples are taken.
+
+    With --samples, so many pairs. Exit code 1 where a metric that counts changed for the worse, or a case failed.
+    """
+    from rich.markup import escape
+
+    from runner.embedded import connect
+
+    settings = load_settings()
+    workload = find_workload(workload_name or ".")
+    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    place = workbench(settings, variables)
+    chosen = cases(workload, choices)
+    with terminal().status("building"):
+        sides = [_Side.build_of(repository, name, workload, place) for name in (base, head)]
+    results = []
+    with connect(settings) as service, terminal().status("comparing") as status:
+        for number, case in enumerate(chosen, 1):
+            status.update(f"comparing {escape(case.name)} ({number} of {len(chosen)})")
+            results.append(_compare(sides, case, service, Pairs.of(workload, samples)))
+    if as_json:
+        click.echo(json.dumps([_document(result) for result in results], indent=2))
+    else:
+        from runner.cli.verdicts import show_comparison
+
+        for result in results:
+            show_comparison(result)
+    if any(_is_bad(result) for result in results):
+        raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A built revision, or one that does not build."""
+
+    repository: Repository
+    workload: Workload
+    place: Workbench
+    revision: Revision
+    tree: Path
+    build: Build
+    failure: str = ""
+
+    @classmethod
+    def build_of(cls, repository: Repository, name: str, workload: Workload, place: Workbench) -> Self:
+        from runner.subject.build import BuildFailure
+
+        revision = repository.revision(name)
+        try:
+            tree, build = place.builder.build(repository, revision.commit, workload)
+        except BuildFailure as failure:
+            return cls(repository, workload, place, revision, Path(), failure.build, failure.message)
+        return cls(repository, workload, place, revision, tree, build)
+
+    def trial(self, case: Case) -> Trial:
+        subject = Subject(self.repository.name, self.revision, case, self.build)
+        return Trial(self.workload, subject, self.place.bench, self.tree)
+
+
+def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs) -> Compared:
+    base, head = (side.trial(case) for side in sides)
+    for side, trial in zip(sides, (base, head), strict=True):
+        if side.failure:
+            return undecided(base, head, trial, trial.failed(Stage.BUILD, side.failure, side.build.log))
+    return compare(base, head, service.compare, pairs=pairs)
+
+
+def _document(result: Compared) -> dict[str, Any]:
+    return {
+        "base": result.base.model_dump(mode="json"),
+        "head": result.head.model_dump(mode="json"),
+        "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
+    }
+
+
+def _is_bad(result: Compared) -> bool:
+    if result.comparison is None:
+        return Outcome.FAILED in {result.base.outcome, result.head.outcome}
+    return any(one.counts and one.direction == "regression" for one in result.comparison.metrics)

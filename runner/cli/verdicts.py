@@ -1,0 +1,60 @@
+"""Comparisons as tables on a terminal."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.cli.tables import number
+from runner.compare import Compared
+from runner.contract.comparison import Comparison, MetricVerdict, Side, Verdict
+from runner.contract.level import Number
+
+_WORDS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
+
+
+def show_comparison(result: Compared) -> None:
+    """Print the verdict about a case, and one row a metric; those that decide stand first."""
+    console = Console()
+    title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
+    console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
+    if result.comparison is None:
+        for side, report in (("base", result.base), ("head", result.head)):
+            if report.failure:
+                console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
+        return
+    comparison = result.comparison
+    console.print(f"{_WORDS[comparison.verdict]}, by {len(result.base.samples)} pairs", highlight=False)
+    if comparison.knobs:
+        console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
+    console.print(_table(comparison))
+    for one in comparison.metrics:
+        if one.counts:
+            console.print(f"  {escape(one.metric)}: {escape(one.sentence)}", highlight=False)
+
+
+def _table(comparison: Comparison) -> Table:
+    table = Table()
+    for heading in ("metric", "base", "head", "change", "verdict"):
+        table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
+    for one in sorted(comparison.metrics, key=lambda one: not one.counts):
+        style = None if one.counts else "dim"
+        base, head = _side(one.metric, one.base), _side(one.metric, one.head)
+        table.add_row(escape(one.metric), base, head, _change(one), _WORDS[one.verdict], style=style)
+    return table
+
+
+def _side(name: str, side: Side) -> str:
+    """Show a level, and between what its samples lie where they differ."""
+    level = _number(name, side.level)
+    return level if side.low == side.high else f"{level} [{_number(name, side.low)} – {_number(name, side.high)}]"
+
+
+def _number(name: str, value: Number | None) -> str:
+    return "–" if value is None else number(name, value)
+
+
+def _change(one: MetricVerdict) -> str:
+    if one.change is None:
+        return "–"
+    percent = "" if one.percent is None or not one.change else f" ({one.percent:+.3g} %)"
+    return f"{number(one.metric, one.change, sign=True)}{percent}" + (f" {one.direction}" if one.direction else "")

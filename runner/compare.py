@@ -1,0 +1,122 @@
+"""Compare two revisions: executed in turns in one session on one host, until the service has decided."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Self
+
+from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.report import Report, Sample, Stage
+from runner.page_cache import StaysWarm
+from runner.perf.session import ExecutionFailure
+from runner.state.scheduling import RoundRobin
+from runner.trial import Trial
+from runner.workload import Workload
+
+Decide = Callable[[ComparisonRequest], Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """How many pairs of executions a comparison takes.
+
+    Attributes
+    ----------
+    first
+        Before the service is asked. Two that agree prove an exact count, and noisy metrics need more.
+    most
+        After which the comparison ends without a decision.
+    """
+
+    first: int
+    most: int
+
+    @classmethod
+    def of(cls, workload: Workload, fixed: int | None = None) -> Self:
+        """Return what a workload asks for, or a fixed number of pairs."""
+        if fixed is not None:
+            return cls(fixed, fixed)
+        noisy = bool(workload.metrics.precision)
+        first = max(workload.workload.samples, 16 if noisy else 2)
+        return cls(first, max(first, workload.workload.max_samples or (100 if noisy else 30)))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of a comparison; no verdict where base or head could not be measured."""
+
+    base: Report
+    head: Report
+    comparison: Comparison | None
+
+
+def compare(
+    base: Trial, head: Trial, decide: Decide, *, pairs: Pairs, progress: Callable[[], None] = lambda: None
+) -> Compared:
+    """Execute base and head in turns, A B B A, and ask after enough pairs what is known.
+
+    In each four, what drifts evenly while they run falls on both sides alike. Each side's first execution warms the
+    page cache and is discarded.
+
+    Parameters
+    ----------
+    decide
+        Asks the service.
+    progress
+        Called after each execution.
+
+    Raises
+    ------
+    FaultwatchError
+        Where measuring itself is impossible here; a failing program makes a report of its failure instead.
+    """
+    session = uuid.uuid4()
+    taken: dict[Trial, list[Sample]] = {base: [], head: []}
+    trial = base
+    with _undisturbed():
+        try:
+            for trial in (base, head):
+                trial.execute()
+                progress()
+            wanted = pairs.first
+            while True:
+                for number in range(len(taken[base]), wanted):
+                    for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
+                        sample = trial.execute()
+                        taken[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
+                        progress()
+                found = ComparisonRequest(
+                    base=base.measured(taken[base], session),
+                    head=head.measured(taken[head], session),
+                    precision=base.workload.metrics.precision,
+                )
+                decided = decide(found)
+                if decided.more == 0 or wanted >= pairs.most:
+                    return Compared(found.base, found.head, decided)
+                wanted = min(pairs.most, wanted + decided.more)
+        except ExecutionFailure as failure:
+            return undecided(base, head, trial, trial.failed(Stage.RUN, failure.message, failure.log))
+        except StaysWarm as error:
+            return undecided(base, head, trial, trial.skipped(str(error)))
+
+
+def undecided(base: Trial, head: Trial, culprit: Trial, report: Report) -> Compared:
+    """Return what came of a comparison of which one side cannot be measured: the other one is not needed then."""
+    other = (head if culprit is base else base).skipped("the other side of the comparison could not be measured")
+    return Compared(report, other, None) if culprit is base else Compared(other, report, None)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Go before the host's other processes for a while, where that is allowed."""
+    scheduling = RoundRobin()
+    applied = False
+    with suppress(OSError):
+        scheduling.apply()
+        applied = True
+    try:
+        yield
+    finally:
+        if applied:
+            scheduling.undo()
