@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.report import safe_name
+from runner.state.cpus import parse_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,14 @@ class Settings:
         ``FAULTWATCH_URL``: the service to report to; None for an embedded one.
     host
         ``FAULTWATCH_HOST``: the name of this machine in reports.
+    cpus
+        ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; all of them where it is not set.
     """
 
     home: Path
     url: str | None
     host: str
+    cpus: frozenset[int] = frozenset()
 
     @property
     def spool(self) -> Path:
@@ -49,4 +53,5 @@ def load_settings() -> Settings:
         home=Path(home).expanduser().absolute(),
         url=os.environ.get("FAULTWATCH_URL") or None,
         host=safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()),
+        cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
     )

@@ -24,6 +24,7 @@ from runner.errors import FaultwatchError
 from runner.page_cache import make_cold
 from runner.perf.session import count
 from runner.sampling import mark_outliers
+from runner.standing import Standing
 from runner.state.process import ProcessState
 from runner.workload import Workload
 from runner.workload.allocators import allocator_variables, missing_library
@@ -40,18 +41,25 @@ class Bench:
         Variables that the caller adds to the environment of every measured process.
     capture
         Returns the environment, given the complete state of the measured process.
+    standing
+        What was found out of the host before this session.
+    cpus
+        The only processors to measure on; all where none is named.
     """
 
     host: Host
     capture: Callable[[ProcessState], Environment]
     variables: Mapping[str, str] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
+    cpus: frozenset[int] = frozenset()
 
     def state(self, workload: Workload, case: Case) -> ProcessState:
         """Return the state in which a case's process starts."""
         run = workload.run
         own = {name: fill(text, case.parameters) for name, text in run.environment.items()}
         preload = allocator_variables(fill(run.allocator, case.parameters))
-        return ProcessState(variables={**preload, **own, **self.variables}, huge_pages=run.huge_pages)
+        variables = {**preload, **own, **self.variables}
+        return ProcessState(variables=variables, huge_pages=run.huge_pages, cpus=self.cpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,9 @@ class Trial:
             build=self.subject.build,
             failure=failure,
             session=session,
+            canary=self._bench.standing.canary,
+            mismatches=self._bench.standing.declared.mismatches(self._environment),
+            remarks=(*self._bench.standing.remarks, *self._state.remarks()),
         )
 
 

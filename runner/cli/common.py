@@ -13,6 +13,7 @@ from runner.contract.report import Environment, Host
 from runner.environment import capture
 from runner.errors import FaultwatchError
 from runner.settings import Settings
+from runner.standing import Standing, standing
 from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
@@ -99,8 +100,13 @@ class Workbench:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def workbench(settings: Settings, assignments: Iterable[str] = ()) -> Workbench:
+def workbench(settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True) -> Workbench:
     """Return where measurements are made on this host, after making sure that they can be.
+
+    Parameters
+    ----------
+    examined
+        Count the canary and read the declared knobs: before a session, but not only to look.
 
     Raises
     ------
@@ -122,9 +128,9 @@ def workbench(settings: Settings, assignments: Iterable[str] = ()) -> Workbench:
         for name, value in environment(ProcessState()).knobs.items()
         if name.startswith("compiler.") or name == "libc.version"
     }
-    return Workbench(
-        Bench(Host(name=settings.host), environment, variables), Builder(settings.builds, tools), variables
-    )
+    known = standing(settings.home) if examined else Standing()
+    bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus)
+    return Workbench(bench, Builder(settings.builds, tools), variables)
 
 
 @lru_cache

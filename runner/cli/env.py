@@ -39,8 +39,8 @@ def _here(assignments: tuple[str, ...]) -> "Environment":
     from runner.settings import load_settings
     from runner.state.process import ProcessState
 
-    bench = workbench(load_settings(), assignments).bench
-    return bench.capture(ProcessState(variables=bench.variables))
+    bench = workbench(load_settings(), assignments, examined=False).bench
+    return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))
 
 
 def _compare(before: str, after: str, *, as_json: bool) -> None:

@@ -10,13 +10,13 @@ Count = Annotated[int, Field(ge=0, le=2**64)]
 
 
 class CanaryCount(Strict):
-    """One kind of page fault: how many there had to be, and how many were counted."""
+    """Page faults of memory that was touched on purpose: how many there had to be, and how many were counted."""
 
-    kind: Name
-    """``anonymous``, ``file``, ``copy-on-write`` or ``huge``; ``together`` where all were counted in one go."""
+    kinds: tuple[Name, ...] = Field(min_length=1, max_length=20)
+    """``anonymous``, ``file``, ``copy-on-write``, ``huge``: those that were counted together."""
     expected: Count
     counted: tuple[Count, ...] = Field(min_length=1, max_length=100)
-    """Each try, in order. A wrong first one is tried again."""
+    """Each try, in order. A wrong first one is tried again, twice."""
 
     @property
     def holds(self) -> bool:
@@ -39,10 +39,10 @@ class Canary(Strict):
 
     @property
     def finding(self) -> str:
-        """What was counted, in one line: the wrong kinds, or all of them."""
+        """What was counted, in one line: what was wrong, or all of it."""
         told = [count for count in self.counts if not count.holds] or list(self.counts)
         return "; ".join(
-            f"{count.kind}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "
+            f"{', '.join(count.kinds)}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "
             f"{count.expected:,} expected"
             for count in told
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.canary import Song, sing
 from runner.environment import compilers
 from runner.environment.tree import Tree
 from runner.execute import execute
@@ -62,3 +63,4 @@ class Host:
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(NoHugePages())
     free_bytes: Callable[[Path], int | None] = free_bytes
+    sing: Callable[[Path], Song] = sing

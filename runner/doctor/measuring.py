@@ -1,29 +1,11 @@
 """Checks of the measurement itself: perf, its permission, its events, a canary, and the state of a process."""
 
-import os
 import re
-import sys
-import tempfile
 
 from runner.doctor.check import Verdict, ok, problem, unknown, warning
 from runner.doctor.counting import ALLOW, PARANOID, try_counting
 from runner.doctor.host import Host
 from runner.perf.command import SEPARATOR, STANDING_EVENTS
-from runner.state.process import ProcessState
-
-_CANARY = """
-import mmap, os, sys
-pages, control, ack = int(sys.argv[1]), os.open(sys.argv[2], os.O_WRONLY), os.open(sys.argv[3], os.O_RDONLY)
-memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-def tell(command):
-    os.write(control, command)
-    os.read(ack, 5)
-tell(b"enable\\n")
-for page in range(pages):
-    memory[page * mmap.PAGESIZE] = 1
-tell(b"disable\\n")
-"""
-_PAGES = (10_000, 11_000)
 
 
 def perf(host: Host) -> Verdict:
@@ -66,36 +48,19 @@ def events(host: Host) -> Verdict:
 
 
 def canary(host: Host) -> Verdict:
-    """Touching so many pages is exactly so many faults.
-
-    Only the touching is counted: the start of a program that uses shared libraries, as Python does, is off by a fault
-    in about one of a hundred executions, because of what other programs do to the same pages of the page cache.
-    """
+    """Memory that must fault a known number of times is counted right."""
     if try_counting(host).scope is None:
         return unknown("cannot be tried while perf does not count")
-    with ProcessState(huge_pages="never").applied():
-        counts = [_faults_of_touching(host, pages) for pages in _PAGES]
-    if None in counts:
-        return unknown("this perf does not count a part of a program", "a perf of version 5.10 or later can")
-    findings = [f"{pages:,} pages touched, {count:,} faults" for pages, count in zip(_PAGES, counts, strict=True)]
-    if tuple(counts) == _PAGES:
-        return ok(f"exact: {'; '.join(findings)}")
+    song = host.sing(host.home)
+    if song.canary is None:
+        return unknown(song.silence, "install a C compiler (cc), and perf of version 5.10 or later")
+    if song.canary.holds:
+        left_out = "".join(f"; no {kind}: {why}" for kind, why in song.canary.left_out.items())
+        return ok(f"exact: {song.canary.finding}{left_out}")
     return problem(
-        f"counts from this host cannot be trusted: {'; '.join(findings)}",
+        f"counts from this host cannot be trusted: {song.canary.finding}",
         "mend the other findings and try again; some sandboxes and emulators serve faults in a way of their own",
     )
-
-
-def _faults_of_touching(host: Host, pages: int) -> int | None:
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
-        control, ack = f"{scratch}/control", f"{scratch}/ack"
-        os.mkfifo(control)
-        os.mkfifo(ack)
-        closed_at_first = ["-D", "-1", "--control", f"fifo:{control},{ack}"]
-        program = [sys.executable, "-S", "-s", "-B", "-c", _CANARY, str(pages), control, ack]
-        answer = host.run(["perf", "stat", "-x", SEPARATOR, *closed_at_first, "-e", "minor-faults", "--", *program])
-    found = re.search(rf"^(\d+){SEPARATOR}[^;]*{SEPARATOR}minor-faults", answer.text, re.MULTILINE)
-    return int(found[1]) if found and answer.status == 0 else None
 
 
 def address_layout(host: Host) -> Verdict:

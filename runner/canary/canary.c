@@ -1,0 +1,173 @@
+/*
+ * Touches memory that must fault a known number of times.
+ *
+ *     canary KIND...     anonymous  file  copy-on-write  huge
+ *
+ * Prints one line for each kind: its name and the number of its faults, or "-" and why this host cannot have it.
+ * Everything is made ready before the counters open; while they are open, only the touching happens.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "faultwatch_region.h"
+
+#define HUGE_BYTES ((size_t)2 << 20)
+
+/* Prime numbers, so that a wrong sum does not look like a part left out. */
+enum { ANONYMOUS = 1009, ON_FILE = 211, COPIES = 503, HUGE = 3 };
+
+static size_t page;
+static pid_t other = -1;
+
+static void *fail(const char *what)
+{
+    fprintf(stderr, "canary: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static char *map(size_t bytes, int flags, int file)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_NOHUGEPAGE); /* refused where the kernel has none: then there is nothing to refuse */
+    return memory;
+}
+
+static void touch(char *memory, size_t pages)
+{
+    for (size_t i = 0; i < pages; i++)
+        ((volatile char *)memory)[i * page] = 1;
+}
+
+/* Pages that nobody had before: the first touch of each is one fault. */
+static char *anonymous(void)
+{
+    char *memory = map(ANONYMOUS * page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    return memory ? memory : fail("anonymous");
+}
+
+/* Pages of a file that lie in the page cache: each first write to a private mapping is one fault and a copy. Reading, or
+   writing to a shared mapping, maps several at once: how many depends on the kernel and its file system. */
+static char *on_file(const char **missing)
+{
+    char name[] = "canary-XXXXXX";
+    int file = mkstemp(name);
+    if (file < 0) {
+        *missing = strerror(errno);
+        return NULL;
+    }
+    unlink(name);
+    char *zeros = calloc(ON_FILE, page);
+    int written = zeros && write(file, zeros, ON_FILE * page) == (ssize_t)(ON_FILE * page);
+    free(zeros);
+    char *memory = written ? map(ON_FILE * page, MAP_PRIVATE, file) : NULL;
+    if (memory == NULL)
+        *missing = strerror(errno);
+    close(file);
+    return memory;
+}
+
+/* Pages that are shared with a child since fork: the first write to each copies it, with one fault. */
+static char *copied(void)
+{
+    char *memory = map(COPIES * page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (memory == NULL)
+        fail("copy-on-write");
+    touch(memory, COPIES);
+    other = fork();
+    if (other == 0)
+        for (;;)
+            pause();
+    if (other < 0)
+        fail("fork");
+    return memory;
+}
+
+/* Areas that huge pages may back: one fault for each. */
+static char *huge(const char **missing)
+{
+    char *memory = mmap(NULL, (HUGE + 1) * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        fail("huge");
+    memory = (char *)(((size_t)memory + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
+    if (madvise(memory, HUGE * HUGE_BYTES, MADV_HUGEPAGE) == 0)
+        return memory;
+    *missing = "this kernel has no transparent huge pages";
+    return NULL;
+}
+
+/* How many bytes of an area lie in huge pages, as the kernel says. */
+static size_t bytes_in_huge_pages(const char *memory)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    int inside = 0;
+    size_t kib = 0, start, end, part;
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%zx-%zx ", &start, &end) == 2)
+            inside = start >= (size_t)memory && end <= (size_t)memory + HUGE * HUGE_BYTES;
+        else if (inside && sscanf(line, "AnonHugePages: %zu", &part) == 1)
+            kib += part;
+    }
+    if (maps)
+        fclose(maps);
+    return kib << 10;
+}
+
+static int asked(int count, char **names, const char *name)
+{
+    for (int i = 1; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+static void tell(const char *kind, int faults, const char *missing)
+{
+    if (missing)
+        printf("%s - %s\n", kind, missing);
+    else
+        printf("%s %d\n", kind, faults);
+}
+
+int main(int count, char **names)
+{
+    const char *no_file = NULL, *no_huge = NULL;
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    char *fresh = asked(count, names, "anonymous") ? anonymous() : NULL;
+    char *file = asked(count, names, "file") ? on_file(&no_file) : NULL;
+    char *large = asked(count, names, "huge") ? huge(&no_huge) : NULL;
+    char *shared = asked(count, names, "copy-on-write") ? copied() : NULL;
+
+    faultwatch_region_begin();
+    if (fresh)
+        touch(fresh, ANONYMOUS);
+    if (file)
+        touch(file, ON_FILE);
+    if (shared)
+        touch(shared, COPIES);
+    if (large)
+        touch(large, HUGE * (HUGE_BYTES / page));
+    faultwatch_region_end();
+
+    if (other > 0)
+        kill(other, SIGKILL);
+    if (large && bytes_in_huge_pages(large) != HUGE * HUGE_BYTES)
+        no_huge = "this host gave no huge pages: they are switched off, or its memory is too fragmented";
+    if (fresh)
+        tell("anonymous", ANONYMOUS, NULL);
+    if (file || no_file)
+        tell("file", ON_FILE, no_file);
+    if (shared)
+        tell("copy-on-write", COPIES, NULL);
+    if (large || no_huge)
+        tell("huge", HUGE, no_huge);
+    return 0;
+}

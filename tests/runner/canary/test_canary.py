@@ -1,0 +1,140 @@
+"""The canary: how it is judged, on made-up counts, and what it counts on this machine."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from runner import canary
+from runner.canary import KINDS, Faults, listen, program, sing
+from runner.canary.program import NoProgram, build
+from runner.environment import compilers
+from runner.perf.session import Execution, ExecutionFailure
+
+EXPECTED = dict(zip(KINDS, (1009, 211, 503, 3), strict=True))
+TOGETHER = sum(EXPECTED.values())
+
+
+class Counter:
+    """Counts right, but for some faults too many in the next executions."""
+
+    def __init__(self, *off: int, without: dict[str, str] | None = None) -> None:
+        self._off: Iterator[int] = iter(off)
+        self._without = without or {}
+        self.asked: list[tuple[str, ...]] = []
+
+    def __call__(self, kinds: Sequence[str]) -> Faults:
+        self.asked.append(tuple(kinds))
+        expected = {kind: EXPECTED[kind] for kind in kinds if kind not in self._without}
+        left_out = {kind: self._without[kind] for kind in kinds if kind in self._without}
+        return Faults(expected, sum(expected.values()) + next(self._off, 0), left_out)
+
+
+def test_a_right_count_needs_one_execution() -> None:
+    faults = Counter()
+    found = listen(faults)
+    assert found.holds
+    assert faults.asked == [KINDS]
+    assert (found.counts[0].expected, found.counts[0].counted) == (TOGETHER, (TOGETHER,))
+
+
+def test_a_disturbance_is_forgiven_once_and_kept() -> None:
+    found = listen(Counter(1))
+    assert found.holds
+    assert found.counts[0].counted == (TOGETHER + 1, TOGETHER, TOGETHER)
+
+
+@pytest.mark.parametrize("off", [(1, 1, 1), (1, 0, 1), (1, -1, 0), (-1726, -1726, -1726)])
+def test_a_host_that_counts_wrong_is_found_with_the_kind_it_is_wrong_in(off: tuple[int, ...]) -> None:
+    found = listen(Counter(*off, 0, 7, 7, 7))
+    assert not found.holds
+    assert [count.kinds for count in found.counts] == [KINDS, *((kind,) for kind in KINDS)]
+    assert [count.holds for count in found.counts] == [False, True, False, True, True]
+    assert "file: 218, then 218, then 218 faults counted, 211 expected" in found.finding
+
+
+def test_kinds_that_a_host_cannot_have_are_left_out_and_named() -> None:
+    faults = Counter(2, without={"huge": "fragmented"})  # touched all the same: the first sum says nothing
+    found = listen(faults)
+    assert found.holds
+    assert found.left_out == {"huge": "fragmented"}
+    assert faults.asked == [KINDS, KINDS[:3]]
+
+
+@pytest.mark.perf
+def test_this_machine_counts_every_kind_exactly(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    for kind in KINDS:
+        faults = canary._count(folder, [kind])
+        if faults.left_out:
+            assert kind in {"file", "huge"}, faults
+            continue
+        assert [faults.counted, faults.expected] == [EXPECTED[kind], {kind: EXPECTED[kind]}]
+
+
+@pytest.mark.perf
+def test_twenty_sessions_in_a_row_hold_at_the_first_try(tmp_path: Path) -> None:
+    songs = [sing(tmp_path) for _ in range(20)]
+    assert all(song.canary and song.canary.holds for song in songs), songs
+    assert sum(len(song.canary.counts[0].counted) > 1 for song in songs if song.canary) <= 1
+
+
+@pytest.mark.perf
+def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = canary.count
+
+    def one_less(command: Sequence[str], **options: object) -> Execution:
+        # As a host would that does not count one of the touched pages.
+        done = real(command, **options)  # type: ignore[arg-type]
+        reading = done.sample.readings["region:minor-faults"]
+        assert reading.value
+        done.sample.readings["region:minor-faults"] = reading.model_copy(update={"value": reading.value - 1})
+        return done
+
+    monkeypatch.setattr(canary, "count", one_less)
+    found = sing(tmp_path).canary
+    assert found
+    assert not found.holds
+
+
+def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = build(tmp_path)
+    assert [entry.name for entry in folder.iterdir()] == ["canary"]
+    monkeypatch.setattr(program, "execute", None)
+    assert build(tmp_path) == folder
+    monkeypatch.setattr(compilers, "version", lambda command: "another compiler")
+    with pytest.raises(TypeError):
+        build(tmp_path)
+
+
+def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilers, "version", lambda command: None)
+    song = sing(tmp_path)
+    assert song.canary is None
+    assert song.silence == (
+        "it is not known whether this host counts right: there is no C compiler to build the canary with (cc)"
+    )
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "sources"
+    broken.mkdir()
+    (broken / "canary.c").write_text("int main(void) { return }\n")
+    (broken / "faultwatch_region.h").touch()
+    monkeypatch.setattr(program, "_SOURCES", broken)
+    with pytest.raises(NoProgram, match=r"cc ended with exit code 1: .*error|canary.c"):
+        build(tmp_path / "cache")
+    assert list((tmp_path / "cache").glob("*/*")) == []
+
+
+def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> Execution:
+        raise ExecutionFailure("`./canary` was ended by SIGSEGV")
+
+    monkeypatch.setattr(canary, "count", crash)
+    assert "SIGSEGV" in sing(tmp_path).silence
+
+
+def test_the_header_is_the_one_that_workloads_use() -> None:
+    here = Path(program.__file__).parent / "faultwatch_region.h"
+    assert here.read_text() == (Path(__file__).parents[3] / "workloads/region/faultwatch_region.h").read_text()
