@@ -7,7 +7,7 @@ from typing import NamedTuple
 from service.detect.levels import Row
 
 KEPT = 64  # a group of more changes of one direction in succession is a ramp in any case
-SMALLEST = 1.9  # sigma: smaller steps are the wander of a host, not a change
+SMALLEST = 2.0  # sigma: smaller steps are the wander of a host, not a change
 
 
 class Finding(NamedTuple):

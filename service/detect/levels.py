@@ -11,7 +11,6 @@ from service.detect.median import Floats
 
 NEAR = 32  # points on each side that a level is taken from
 SEARCH = 16  # how far the exact position may lie from the candidate
-BOUND = 3.0  # largest residual of one point, sigma
 
 Ints = NDArray[np.int64]
 
@@ -39,14 +38,7 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     return median
 
 
-def _sides(x: Floats, edges: Ints, at: Ints) -> tuple[Floats, Floats]:
-    """Return the levels just before and just after ``at``."""
-    before = _medians(x, np.maximum(edges[:-2], at - NEAR), at)
-    after = _medians(x, at, np.minimum(edges[2:], at + NEAR))
-    return before, after
-
-
-def measure(x: Floats, sums: Floats, edges: Ints, begin: int, sigma: float, inflation: float) -> list[Row]:
+def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) -> list[Row]:
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
@@ -67,17 +59,18 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, sigma: float, infl
     if len(edges) < 3:
         return []
     left, at, right = edges[:-2], edges[1:-1], edges[2:]
-    before, after = _sides(x, edges, at)
+    begin_old, end_new = np.maximum(left, at - NEAR), np.minimum(right, at + NEAR)
+    old_level = (sums[at] - sums[begin_old]) / (at - begin_old)
+    new_level = (sums[end_new] - sums[at]) / (end_new - at)
     low, high = np.maximum(at - SEARCH, (left + at) // 2 + 1), np.minimum(at + SEARCH, (at + right) // 2)
     low = np.minimum(low, at)
     high = np.maximum(high, at)
-    window = at[:, None] + np.arange(-SEARCH, SEARCH)
-    values = x[window.clip(0, len(x) - 1)]
-    old = np.minimum(np.abs(values - before[:, None]) / sigma, BOUND) ** 2
-    new = np.minimum(np.abs(values - after[:, None]) / sigma, BOUND) ** 2
-    profile = np.zeros((len(at), 2 * SEARCH + 1))
-    np.cumsum(old - new, axis=1, out=profile[:, 1:])
     position = at[:, None] + np.arange(-SEARCH, SEARCH + 1)
+    tamed = np.diff(sums[position.clip(0, len(sums) - 1)], axis=1)
+    # (y - old)² - (y - new)², summed: what the points before a position cost more under the new level
+    excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
+    profile = np.zeros((len(at), 2 * SEARCH + 1))
+    np.cumsum(excess, axis=1, out=profile[:, 1:])
     profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
     best = profile.argmin(axis=1)
     weight = np.exp(-(profile - profile.min(axis=1, keepdims=True)) / (2 * inflation))
@@ -86,7 +79,9 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, sigma: float, infl
     index = at + best - SEARCH
     first = np.minimum((mass < 0.025).sum(axis=1) + at - SEARCH, index)
     last = np.maximum((mass < 0.975).sum(axis=1) + at - SEARCH, index)
-    before, after = _sides(x, np.concatenate([[begin], index, edges[-1:]]), index)
+    exact = np.concatenate([[begin], index, edges[-1:]])
+    before = _medians(x, np.maximum(exact[:-2], index - NEAR), index)
+    after = _medians(x, index, np.minimum(exact[2:], index + NEAR))
     half = (right - at) // 2
     middle = at + half
     later = (sums[right] - sums[right - np.maximum(half, 1)]) / np.maximum(half, 1)

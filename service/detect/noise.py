@@ -58,15 +58,15 @@ def epoch(n: int) -> int:
     return n - n % step
 
 
-def trimmed_scale(differences: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
-    """Estimate sigma from the mean of the smallest absolute differences, consistent for a normal series.
+def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
+    """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
 
-    Differences instead of values, so that steps do not count (von Neumann, 1941); trimmed, so that strays do not either.
-    Less coarse on small integers than the median absolute deviation.
+    Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean square
+    successive difference to the variance", 1941); trimmed, so that strays do not either. Less coarse on small integers
+    than the median absolute deviation.
     """
-    size = np.sort(np.abs(differences))
-    keep = max(1, round(part * len(size)))
-    return float(size[:keep].mean()) / constant
+    keep = max(1, round(part * len(sizes)))
+    return float(sizes[:keep].sum()) / keep / constant
 
 
 def uneven_scale(differences: Floats) -> float:
@@ -74,7 +74,8 @@ def uneven_scale(differences: Floats) -> float:
 
     The mean of 90 % of the differences counts for 0.9, as 60 % of few whole numbers may happen to be all alike.
     """
-    whole = max(trimmed_scale(differences), 0.9 * trimmed_scale(differences, 0.9, _TRIM_90))
+    sizes = np.sort(np.abs(differences))
+    whole = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
     blocks = len(differences) // UNEVEN
     if blocks < 3:
         return whole
@@ -104,8 +105,8 @@ def find_gap(x: Floats) -> float:
     d = np.diff(x)
     if len(d) < 15:
         return 0.0
-    small = trimmed_scale(d, 0.35, _TRIM_35)
     size = np.abs(d)
+    small = trimmed_scale(np.sort(size), 0.35, _TRIM_35)
     big = size > max(8 * small, 1e-12 * float(size.max()))
     if big.mean() < 0.12:
         return 0.0
@@ -136,7 +137,7 @@ def estimate(x: Floats, folded: Floats, gap: float) -> Noise:
         return Noise(0.0, 0.0, gap, 0.0, n)
     sigma = max(uneven_scale(d), gap / 32)
     if sigma == 0.0:  # 60 … 80 % of the points repeat
-        sigma = trimmed_scale(d, 0.95, _TRIM_95)
+        sigma = trimmed_scale(np.sort(np.abs(d)), 0.95, _TRIM_95)
     sigma = max(sigma, SMALLEST * float(np.abs(x).max()), 1e-150)
     rho = autocorrelation(folded, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
     sigma = sigma / (1 - rho) ** 0.5

@@ -10,7 +10,7 @@ from service.detect.noise import Noise
 from service.detect.partition import Partition
 from service.detect.tamed import BLUR, Tamed
 
-PENALTY = 34.0  # squared sigma that a change must explain
+PENALTY = 40.0  # squared sigma that a change must explain
 LAG = BLUR + screen.REACH + 1  # whether a position is a candidate is final once this many points follow
 
 

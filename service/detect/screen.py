@@ -8,7 +8,7 @@ from service.detect.median import Floats
 
 WINDOWS = (5, 20)  # points on each side
 THRESHOLD = 3.0  # standard deviations of the difference of two window means
-GRID = 32  # positions that are always candidates, so that shifts too small for a window are found as well
+GRID = 64  # positions that are always candidates, so that shifts too small for a window are found as well
 REACH = WINDOWS[-1] + 1
 
 

@@ -16,7 +16,8 @@ from service.detect.smooth import fold_modes
 from service.detect.tail import LONGEST, REFERENCE, Tail, judge_tail
 from service.detect.tamed import BLUR, Tamed
 
-BLOCK = 16  # points after which the partition looks again
+BLOCK = 32  # points after which the partition looks again
+EARLY = 8  # the same while a series is shorter than 64
 FIRST = 16  # points before which it does not
 SETTLED = BLUR + NEAR + SEARCH + 16  # a change with this many points after it is measured for good
 
@@ -65,7 +66,7 @@ class NoisySeries:
         self.n = n
         if epoch(n) != self.noise.points:
             self._learn(self._values[: epoch(n)])
-        until = n - n % BLOCK
+        until = n - n % (EARLY if n < 64 else BLOCK)
         if until >= FIRST and until > self._done and self.noise.sigma > 0:
             self._look(until)
 
@@ -88,8 +89,7 @@ class NoisySeries:
         edges = [positions[same - 1] if same else 0, *positions[same:], until]
         folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
         begin = self._rows[same - 1].at if same else 0
-        noise = self.noise
-        self._rows[same:] = measure(folded, sums, np.array(edges), begin, noise.sigma, noise.inflation)
+        self._rows[same:] = measure(folded, sums, np.array(edges), begin, self.noise.inflation)
         self._judge(same)
 
     def _judge(self, same: int) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from service.detect.noise import Noise
 
-LONGEST = 20  # newest points that are judged here; older changes are the partition's
+LONGEST = 36  # newest points that are judged here; older changes are the partition's
 REFERENCE = 32  # points before them that the level is taken from
 ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
 TOGETHER = 5.0  # standard deviations of the mean of several points: told, and a rerun asked for
@@ -54,20 +54,16 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
         Further measurements of the newest point.
     """
     n = len(recent)
-    longest = min(LONGEST, n // 2 if n < 8 else n - 4)
+    longest = min(LONGEST, max(n // 2, n - REFERENCE))
     if longest < 1 or noise.sigma <= 0:
         return None
     before = recent[max(0, n - longest - REFERENCE) : n - longest]
     level, unit = middle(before), noise.sigma * (1 + CAUTION / noise.points)
     newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
     direction = 1.0 if middle(newest) > 0 else -1.0
-    scale, gap = direction / unit, noise.gap
-    if gap:
-        earlier = [_offset(value, level, gap) * scale for value in recent[-2 : -longest - 1 : -1]]
-    else:
-        earlier = [(value - level) * scale for value in recent[-2 : -longest - 1 : -1]]
     offsets = sorted((off * direction for off in newest), reverse=True)
-    length, z = _left(offsets, earlier, noise.inflation, len(before))
+    scale = direction / unit
+    length, z = _left(offsets, recent[-2 : -longest - 1 : -1], level, scale, noise, len(before))
     if length:
         after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
         return Tail(length, level, after, z < SURE)
@@ -76,21 +72,25 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     return None
 
 
-def _left(newest: Sequence[float], earlier: Sequence[float], inflation: float, reference: int) -> tuple[int, float]:
+def _left(
+    newest: Sequence[float], earlier: Sequence[float], level: float, scale: float, noise: Noise, reference: int
+) -> tuple[int, float]:
     """Return how many of the newest points left the level, 0 if none did, and the statistic; offsets in sigma, newest first."""
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
     count, points = len(newest), 1
-    for following in (*earlier, None):
+    gap, inflation = noise.gap, noise.inflation
+    for value in (*earlier, None):
         if total <= 0:
             break
         if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
             z = total / (count * inflation * (1 + count / reference)) ** 0.5
             if z > best:
                 best, length = z, points
-        if following is None:
+        if value is None:
             break
+        following = (_offset(value, level, gap) if gap else value - level) * scale
         if following < nearest:
             nearest = following
         total += CAP if following > CAP else following if following > -CAP else -CAP
