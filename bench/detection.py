@@ -1,8 +1,8 @@
 """Measure the detector: labelled series, a real history, run by run, suite-wide, speed; peers on the same series.
 
-``python -m bench.detection [--history FOLDER] [--seed N] [--quick]``. The history folder, also from the environment variable
-FAULTWATCH_HISTORY, holds one ``*.csv.gz`` of runs and one ``*-steps.csv`` of labels. Ends with one line of JSON; exit 1 where
-a line does not hold.
+``python -m bench.detection [--history FOLDER] [--seed N] [--quick]``. The history folder, also from the environment
+variable FAULTWATCH_HISTORY, holds one ``*.csv.gz`` of runs and one ``*-steps.csv`` of labels. Ends with one line of
+JSON; exit 1 where a line does not hold.
 """
 
 from __future__ import annotations

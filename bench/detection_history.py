@@ -55,7 +55,7 @@ def _shifted(x: np.ndarray, at: int) -> bool:
 
 
 def judge(histories: dict[str, History], found: dict[str, list[int]]) -> dict[str, float]:
-    """Score found changes: strict F1, lenient F1, recall of confirmed and of small steps, hard false alarms in 10,000."""
+    """Score found changes: F1 strict and lenient, recall of confirmed and of small steps, hard false alarms."""
     strict, lenient = Score(), Score()
     hard = points = confirmed = small = all_confirmed = all_small = 0
     for name, history in histories.items():

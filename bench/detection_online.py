@@ -43,7 +43,7 @@ def _confirm(values: list[int], at: int, rerun: Callable[[], int]) -> bool:
 
 
 def false_alarms(rng: Rng, noise: Callable[[Rng, int], np.ndarray], runs: int = 10_000) -> dict[str, int]:
-    """Count alarms in ``runs`` runs without a change: sure at once, and those that reruns confirm too; and reruns asked for."""
+    """Count alarms in ``runs`` runs without a change: sure at once, those that reruns confirm, and reruns asked."""
     at_once = after = asked = 0
     for _ in range(runs // 200):
         values = (LEVEL + noise(rng, 250)).tolist()
@@ -67,7 +67,7 @@ def false_alarms(rng: Rng, noise: Callable[[Rng, int], np.ndarray], runs: int = 
 
 
 def delay(rng: Rng, noise: Callable[[Rng, int], np.ndarray], step: int, trials: int = 200) -> dict[str, float]:
-    """Return the median number of runs until a step is told and confirmed: by reruns of the newest run, and without any."""
+    """Return the median number of runs until a step is confirmed, by reruns of the newest run and without any."""
     with_reruns, without = [], []
     for _ in range(trials):
         at = int(rng.integers(60, 200))

@@ -1,4 +1,4 @@
-"""How long detection takes: whole series, appends, many short series. Processor time, so that other work disturbs less."""
+"""How long detection takes, in processor time: whole series, appends, many short series."""
 
 from __future__ import annotations
 

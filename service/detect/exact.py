@@ -12,8 +12,8 @@ REPEATING = 0.9  # part of the repeatedly sampled points whose samples must agre
 class ExactSeries:
     """The changes of a series of points with samples, kept up to date.
 
-    A point whose samples disagree says nothing where the level before it is among them; else its value counts, and a rerun
-    is asked for. Numbers are compared as Python numbers, so exactly, beyond 2**53 too.
+    A point whose samples disagree says nothing where the level before it is among them; else its value counts, and a
+    rerun is asked for. Numbers are compared as Python numbers, so exactly, beyond 2**53 too.
     """
 
     def __init__(self) -> None:

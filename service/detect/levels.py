@@ -42,8 +42,8 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) 
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
-    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals and
-    taken as a posterior with a flat prior.
+    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals
+    and taken as a posterior with a flat prior.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ import numpy as np
 
 from service.detect.median import Floats, median_of_nine
 
-# E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of two points.
+# E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
+# two points.
 _TRIM_60 = 0.3966 * 2**0.5
 _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
@@ -52,7 +53,8 @@ class Noise:
 def epoch(n: int) -> int:
     """Say how many of the first ``n`` points the noise is estimated from: n to three significant bits, two above 1,024.
 
-    Appending a point changes the estimate only where this changes, so re-reading a series costs O(1) an append on average.
+    Appending a point changes the estimate only where this changes, so re-reading a series costs O(1) an append on
+    average.
     """
     step = 1 << max(0, n.bit_length() - (3 if n <= 1024 else 1))
     return n - n % step
@@ -61,9 +63,9 @@ def epoch(n: int) -> int:
 def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
     """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
 
-    Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean square
-    successive difference to the variance", 1941); trimmed, so that strays do not either. Less coarse on small integers
-    than the median absolute deviation.
+    Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
+    square successive difference to the variance", 1941); trimmed, so that strays do not either. Less coarse on small
+    integers than the median absolute deviation.
     """
     keep = max(1, round(part * len(sizes)))
     return float(sizes[:keep].sum()) / keep / constant
@@ -88,8 +90,9 @@ def autocorrelation(x: Floats, bound: float) -> float:
     """Estimate the autocorrelation of successive points, 0 … 0.9, pulled towards 0 by what chance alone gives.
 
     From the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; of an autoregression it is
-    ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and Robin, "A robust approach for
-    estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips single differences.
+    ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and Robin, "A robust
+    approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips
+    single differences.
     """
     one, two, three = (float(np.mean(np.minimum(np.abs(x[lag:] - x[:-lag]), bound) ** 2)) for lag in (1, 2, 3))
     excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
@@ -100,7 +103,8 @@ def autocorrelation(x: Floats, bound: float) -> float:
 def find_gap(x: Floats) -> float:
     """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
 
-    Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are few.
+    Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are
+    few.
     """
     d = np.diff(x)
     if len(d) < 15:

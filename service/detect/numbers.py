@@ -1,4 +1,4 @@
-"""Numbers of any size, checked and made ready: Python numbers stay as they are, floats are differences from the first."""
+"""Numbers of any size, checked and made ready: as Python numbers, and as floats from the first one on."""
 
 from __future__ import annotations
 

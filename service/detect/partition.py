@@ -13,9 +13,10 @@ SHORTEST = 4  # points of a segment; the running median lets no shorter ones thr
 class Partition:
     """Optimal partitioning with pruning, fed from left to right.
 
-    Minimises the sum of squared residuals of all segments plus ``penalty`` for each change: Jackson et al., "An algorithm
-    for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12 (2005); pruned after Killick,
-    Fearnhead and Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107 (2012).
+    Minimises the sum of squared residuals of all segments plus ``penalty`` for each change: Jackson et al., "An
+    algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12 (2005); pruned after
+    Killick, Fearnhead and Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107
+    (2012).
     """
 
     def __init__(self, penalty: float) -> None:

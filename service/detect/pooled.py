@@ -54,9 +54,10 @@ def find_pooled_shift(
 ) -> PooledShift | None:
     """Tell whether a suite's newest run shifted as a whole.
 
-    Each benchmark's newest value is compared with its level before, in units of its own noise; the trimmed mean of all is
-    tested by Yuen's one-sample test ("The two-sample trimmed t for unequal population variances", Biometrika 61, 1974;
-    the one-sample form is Tukey and McLaughlin, 1963). The noise must be nearly independent between benchmarks.
+    Each benchmark's newest value is compared with its level before, in units of its own noise; the trimmed mean of
+    all is tested by Yuen's one-sample test ("The two-sample trimmed t for unequal population variances", Biometrika
+    61, 1974; the one-sample form is Tukey and McLaughlin, 1963). The noise must be nearly independent between
+    benchmarks.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class RepeatingSeries:
         self._low, self._high = min(self._low, *values), max(self._high, *values)
 
     def _end_run(self) -> None:
-        """Take the points that came back for blips, or for the level's own spread while it is young or they are many."""
+        """Take the run for blips, or for the level's own spread while it is young or they are many."""
         if not self._run:
             return
         self._off += len(self._run)

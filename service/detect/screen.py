@@ -15,8 +15,8 @@ REACH = WINDOWS[-1] + 1
 def candidates(sums: Floats, start: int, stop: int, threshold: float) -> list[int]:
     """Return candidate positions among ``start … stop - 1``, in order.
 
-    A position is a candidate where the means of the points before and after it differ most in its neighbourhood: the moving
-    sum statistic of Hušková and Slabý, "Permutation tests for multiple changes", Kybernetika 37 (2001).
+    A position is a candidate where the means of the points before and after it differ most in its neighbourhood: the
+    moving sum statistic of Hušková and Slabý, "Permutation tests for multiple changes", Kybernetika 37 (2001).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Taming of strays: running medians, and two modes laid on each other. Local: each output sees at most six neighbours."""
+"""Taming of strays, from a few neighbours of each point: running medians, and two modes laid on each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JUMP = 20.0  # how much of a jump of the running median counts, in sigma
 
 
 def running_median(x: Floats, start: int, stop: int) -> Floats:
-    """Return the running medians of nine at ``start … stop - 1``; at the ends of ``x`` the nearest whole window counts."""
+    """Return the running medians of nine at ``start … stop - 1``; at the ends the nearest whole window counts."""
     last = len(x) - 2 * HALF - 1
     first = min(max(start - HALF, 0), last)
     until = min(max(stop - 1 - HALF, 0), last)
@@ -29,8 +29,8 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
 def fold_modes(x: Floats, gap: float, start: int, stop: int) -> Floats:
     """Lay the upper of two modes, ``gap`` apart, on the lower one, at ``start … stop - 1``.
 
-    Which mode is which tells the window of ten that ends at the point or the one that begins there: the one whose spread
-    looks more like two modes, or one, and less like a change of level in its middle.
+    Which mode is which tells the window of ten that ends at the point or the one that begins there: the one whose
+    spread looks more like two modes, or one, and less like a change of level in its middle.
     """
     part = x[start:stop]
     if gap == 0.0 or len(x) < MODE_WINDOW:

@@ -1,4 +1,4 @@
-"""The newest points, which no window has on both sides yet: is the level of a moment ago left?"""
+"""Whether the newest points, which no window has on both sides yet, left the level of a moment ago."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _offset(value: float, level: float, gap: float) -> float:
 def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = ()) -> Tail | None:
     """Judge the newest points against the level before them.
 
-    A sum of bounded deviations over the newest k points, for each k: the generalised likelihood ratio of Willsky and Jones,
-    "A generalized likelihood ratio approach to the detection and estimation of jumps", IEEE TAC 21 (1976).
+    A sum of bounded deviations over the newest k points, for each k: the generalised likelihood ratio of Willsky and
+    Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps", IEEE TAC 21 (1976).
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
     direction = 1.0 if middle(newest) > 0 else -1.0
     offsets = sorted((off * direction for off in newest), reverse=True)
-    scale = direction / unit
-    length, z = _left(offsets, recent[-2 : -longest - 1 : -1], level, scale, noise, len(before))
+    earlier = recent[-2 : -longest - 1 : -1]
+    length, z = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
         after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
         return Tail(length, level, after, z < SURE)
@@ -73,9 +73,12 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
 
 
 def _left(
-    newest: Sequence[float], earlier: Sequence[float], level: float, scale: float, noise: Noise, reference: int
+    newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
 ) -> tuple[int, float]:
-    """Return how many of the newest points left the level, 0 if none did, and the statistic; offsets in sigma, newest first."""
+    """Return how many of the newest points left the level, 0 if none did, and the statistic.
+
+    ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
+    """
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
@@ -91,8 +94,7 @@ def _left(
         if value is None:
             break
         following = (_offset(value, level, gap) if gap else value - level) * scale
-        if following < nearest:
-            nearest = following
+        nearest = min(nearest, following)
         total += CAP if following > CAP else following if following > -CAP else -CAP
         count += 1
         points += 1

@@ -1,0 +1,94 @@
+"""Noisy series: steps found where they are, strays and wander left alone, a gradual drift told as one ramp."""
+
+import numpy as np
+import pytest
+
+from service.detect import find_drifts
+
+
+def noise(seed, n, sigma=2.1):
+    return np.random.default_rng(seed).normal(0, sigma, n).round()
+
+
+def found(values, kind="count"):
+    return [d.index for d in find_drifts(values, kind=kind)]
+
+
+@pytest.mark.parametrize("level", [229, 1_800_000])
+def test_a_step_of_eight_faults_is_found_whatever_the_level(level):
+    values = level + noise(1, 160)
+    values[80:] += 8
+    (drift,) = find_drifts(values.tolist())
+    assert abs(drift.index - 80) <= 2
+    assert drift.low <= 80 <= drift.high
+    assert drift.after - drift.before == pytest.approx(8, abs=1.5)
+    assert drift.rule == "step"
+    assert "sigma" in drift.evidence
+
+
+def test_single_strays_are_no_drift():
+    values = 5000 + noise(2, 300)
+    values[[40, 120, 121, 200]] += [512, -128, 512, 128]
+    assert found(values.tolist()) == []
+
+
+def test_a_step_reverted_after_five_points_is_two_drifts():
+    values = 5000 + noise(3, 120, 1.0)
+    values[60:65] += 12
+    assert found(values.tolist()) == [60, 65]
+
+
+def test_two_loader_layouts_are_no_drift_but_a_step_of_both_is():
+    rng = np.random.default_rng(4)
+    values = 900 + noise(4, 200, 1.0) + 64 * (rng.random(200) < 0.35)
+    assert found(values.tolist()) == []
+    values[120:] += 24
+    assert [abs(at - 120) <= 2 for at in found(values.tolist())] == [True]
+
+
+def test_a_gradual_drift_is_one_ramp():
+    values = 100_000 * (1 + 0.02 * np.arange(3000) / 3000) + noise(5, 3000, 150)
+    (drift,) = find_drifts(values.tolist(), kind="time")
+    assert drift.rule == "ramp"
+    assert drift.after - drift.before == pytest.approx(2000, rel=0.2)
+
+
+def test_autocorrelated_rates_are_not_cut_to_pieces():
+    rng = np.random.default_rng(6)
+    values = [0.0]
+    for shock in rng.normal(0, 1, 999):
+        values.append(0.7 * values[-1] + shock)
+    assert len([d for d in find_drifts([100 + v for v in values], kind="rate") if not d.wants_rerun]) <= 1
+
+
+def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), 66_052 + 20]
+    (drift,) = find_drifts(values)
+    assert (drift.index, drift.wants_rerun) == (100, True)
+    before = [[] for _ in values[:-1]]
+    (drift,) = find_drifts(values, samples=[*before, [66_072, 66_071, 66_073]])
+    assert not drift.wants_rerun
+    assert find_drifts(values, samples=[*before, [66_072, 66_051, 66_053]]) == []
+
+
+def test_zeros_then_one_is_told_and_confirmed_by_a_rerun():
+    assert [(d.index, d.wants_rerun) for d in find_drifts([0] * 50 + [1])] == [(50, True)]
+    assert [(d.index, d.wants_rerun) for d in find_drifts([0] * 50 + [1, 1])] == [(50, False)]
+    assert find_drifts([0] * 50 + [1] + [0] * 5) == []
+
+
+def test_numpy_numbers_are_taken_as_numbers():
+    assert found(list(np.array([5, 5, 5, 9, 9, 9]))) == found([5, 5, 5, 9, 9, 9]) == [3]
+
+
+@pytest.mark.parametrize(("values", "match"), [(["a"], "number"), ([True], "number"), ([1, None], r"values\[1\]")])
+def test_what_is_no_number_is_refused(values, match):
+    with pytest.raises(ValueError, match=match):
+        find_drifts(values)
+
+
+def test_an_unknown_kind_and_samples_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="kind"):
+        find_drifts([1], kind="cycles")
+    with pytest.raises(ValueError, match="samples has 1 points"):
+        find_drifts([1, 2], samples=[[1]])
