@@ -19,7 +19,7 @@ from runner.contract.report import (
     Sample,
     Stage,
 )
-from runner.derive import sample_of
+from runner.derive import result_file, sample_of
 from runner.errors import FaultwatchError
 from runner.page_cache import make_cold
 from runner.perf.session import count
@@ -111,6 +111,9 @@ class Trial:
             Where measuring itself is impossible here.
         """
         make_cold(self._cold)
+        if self.workload.run.output_file is not None:
+            # What an earlier execution wrote is not this one's result.
+            result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
         done = count(
             self._command,
             directory=self._tree,
@@ -119,7 +122,7 @@ class Trial:
             events=self.workload.metrics.events,
             region=self.workload.run.region,
         )
-        return sample_of(done, self.workload)
+        return sample_of(done, self.workload, self._tree)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""

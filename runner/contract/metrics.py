@@ -163,6 +163,35 @@ _METRICS = (
         "Operations that the program reports, divided by the seconds it reports for its main loop.",
     ),
     Metric(
+        "bytes-per-fault",
+        "Bytes per fault",
+        "bytes/fault",
+        Kind.RATIO,
+        "higher",
+        False,
+        "Bytes that the program reports, divided by its faults in the region, or in the whole process where it opens "
+        "none. A program that touches each page once and no more cannot get below the page size.",
+    ),
+    Metric(
+        "refault-ratio",
+        "Refault ratio",
+        "faults/page",
+        Kind.RATIO,
+        "lower",
+        False,
+        "Faults divided by the distinct pages that the program reports to touch: above 1, pages were given back and "
+        "touched again.",
+    ),
+    Metric(
+        "expected-faults",
+        "Faults in theory",
+        "faults",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Minor faults of the region as the program itself works them out from the pages that it touches.",
+    ),
+    Metric(
         "instructions",
         "Instructions",
         "instructions",

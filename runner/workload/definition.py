@@ -5,6 +5,7 @@ import hashlib
 import re
 import shlex
 import tomllib
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -71,8 +72,12 @@ class RunRecipe(Table):
     """``cold``: the files are put out of memory before each execution. ``host``: they stay as they are."""
     files: tuple[str, ...] = ()
     """Files whose page-cache state is made, relative to the build's directory."""
-    output: Literal["json", "none"] = "none"
-    """``json``: the last line of standard output is an object with ``operations`` and ``seconds``."""
+    output: Literal["none", "json", "regex", "google-benchmark", "hyperfine", "pytest-benchmark", "pyperf"] = "none"
+    """In which form the program says what work it did."""
+    output_file: str | None = None
+    """Where it says so, relative to the build's directory; standard output without it."""
+    pattern: str | None = None
+    """For ``regex``: an expression with the groups ``operations`` and ``seconds``."""
     region: bool = False
     """The program opens and closes a region of interest, which is counted beside the whole process."""
     huge_pages: Literal["host", "never"] = "host"
@@ -94,6 +99,10 @@ class Workload(Table):
     run: RunRecipe
     build: BuildRecipe = BuildRecipe()
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
+    include: tuple[dict[Name, Parameter], ...] = ()
+    """Points besides those of the matrix."""
+    exclude: tuple[dict[Name, Parameter], ...] = ()
+    """Points of the matrix to leave out: those that have all of these values."""
     metrics: Metrics = Metrics()
     path: Path = Field(default=Path(), exclude=True)
     """The file it was read from."""
@@ -103,15 +112,17 @@ class Workload(Table):
         """Name of the workload."""
         return self.workload.name
 
-    @property
+    @cached_property
     def definition(self) -> str:
         """Hash of everything in the workload itself that can move a number.
 
         The description and what says how often it runs are not part of it, and the matrix is not because each of its
-        points names a case of its own. The sources are, where the workload brings its own program.
+        points names a case of its own. Keys at their defaults are not either, so that a new key moves no series. The
+        sources are, where the workload brings its own program.
         """
         often = {"description", "samples", "max_samples"}
-        document = self.model_dump(mode="json", exclude={"matrix": True, "workload": often, "metrics": {"precision"}})
+        left_out = {"matrix": True, "include": True, "exclude": True, "workload": often, "metrics": {"precision"}}
+        document = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         if self.build.directory == "workload":
             document["sources"] = _hashes(self.path.parent)
         return hash_of(document)
@@ -147,6 +158,7 @@ def load_workload(path: Path) -> Workload:
         workload = Workload.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {_first_mistake(error)}") from None
+    _check_matrix(workload, file)
     _check_placeholders(workload, file)
     return workload
 
@@ -177,12 +189,26 @@ def _keys_of(table: tuple[int | str, ...]) -> list[str]:
     return [name for name in model.model_fields if name != "path"]
 
 
-def _check_placeholders(workload: Workload, file: Path) -> None:
-    """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
-    point = {name: values[0] for name, values in workload.matrix.items() if values}
+def _check_matrix(workload: Workload, file: Path) -> None:
+    """Refuse a matrix without values, and points that are none of it."""
     empty = [name for name, values in workload.matrix.items() if not values]
     if empty:
         raise FaultwatchError(f"{file}: [matrix] {empty[0]}: no values")
+    for extra in workload.include:
+        if extra.keys() != workload.matrix.keys():
+            raise FaultwatchError(
+                f"{file}: [[include]] {', '.join(extra)}: a point needs a value for each parameter of the matrix",
+                f"they are: {', '.join(workload.matrix) or 'none'}",
+            )
+    for left_out in workload.exclude:
+        for name, value in left_out.items():
+            if value not in workload.matrix.get(name, ()):
+                raise FaultwatchError(f"{file}: [[exclude]] {name} = {value!r}: the matrix has no such value")
+
+
+def _check_placeholders(workload: Workload, file: Path) -> None:
+    """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
+    point = {name: values[0] for name, values in workload.matrix.items()}
     run = workload.run
     for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files):
         fill(text, point, where=str(file))

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable
 
-from runner.contract.report import Case
+from runner.contract.report import Case, Parameter
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 
@@ -21,18 +21,21 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     FaultwatchError
         Where a choice names a parameter or a value that the matrix does not have.
     """
-    matrix = {name: list(values) for name, values in workload.matrix.items()}
+    points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
+    points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
+    points += [dict(extra) for extra in workload.include if dict(extra) not in points]
     for choice in choices:
-        name, _, wanted = choice.partition("=")
-        if name not in matrix:
-            known = ", ".join(matrix) or "none"
-            raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"it has: {known}")
-        available = {str(value): value for value in matrix[name]}
-        unknown = [value for value in wanted.split(",") if value not in available]
-        if unknown:
-            raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"it has: {', '.join(available)}")
-        matrix[name] = [available[value] for value in wanted.split(",")]
-    return tuple(
-        Case(workload=workload.name, definition=workload.definition, parameters=dict(zip(matrix, point, strict=True)))
-        for point in itertools.product(*matrix.values())
-    )
+        points = _chosen(workload, points, choice)
+    return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
+
+
+def _chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+    name, _, wanted = choice.partition("=")
+    values = list(dict.fromkeys(str(point[name]) for point in points if name in point))
+    if not values:
+        known = ", ".join(workload.matrix) or "none"
+        raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"it has: {known}")
+    unknown = [value for value in wanted.split(",") if value not in values]
+    if unknown:
+        raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"it has: {', '.join(values)}")
+    return [point for point in points if str(point[name]) in wanted.split(",")]

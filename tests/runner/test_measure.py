@@ -19,11 +19,14 @@ def bench() -> Bench:
     return Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()))
 
 
-def report_of(script: str, tmp_path: Path, output: str = "json", **general: object) -> Report:
+def report_of(
+    script: str, tmp_path: Path, output: str = "json", output_file: str | None = None, **general: object
+) -> Report:
     workload = Workload.model_validate(
         {
             "workload": {"name": "script", "timeout": 10, "samples": 2, **general},
-            "run": {"command": ["sh", "-c", script.replace("{", "{{").replace("}", "}}")], "output": output},
+            "run": {"command": ["sh", "-c", script.replace("{", "{{").replace("}", "}}")], "output": output}
+            | ({"output_file": output_file} if output_file else {}),
         }
     )
     return measure(workload, cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
@@ -61,7 +64,7 @@ def test_rubbish_instead_of_a_result_is_a_failure(script: str, tmp_path: Path) -
     report = report_of(script, tmp_path)
     assert report.failure
     assert report.failure.stage is Stage.RUN
-    assert 'JSON object with positive "operations" and "seconds"' in report.failure.message
+    assert 'a JSON object with positive "operations" and "seconds"' in report.failure.message
     assert not report.samples
 
 
@@ -84,3 +87,30 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
     assert report.environment.knobs == ProcessState().knobs()
+
+
+def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:
+    script = """test ! -e result && echo '{"operations": 50, "seconds": 0.5}' >result"""
+    report = report_of(script, tmp_path, output_file="result")
+    assert report.failure is None
+    assert report.values("throughput") == (100, 100)
+
+
+@pytest.mark.parametrize("name", ["../precious", "link/precious"])
+def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text('{"operations": 1, "seconds": 1}')
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "link").symlink_to(tmp_path)
+    report = report_of("true", tree, output_file=name)
+    assert report.failure
+    assert "does not lie in the build's directory" in report.failure.message
+    assert (tmp_path / "precious").exists()
+
+
+def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
+    report = report_of("""echo '{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 8, "faults": 9}'""", tmp_path)
+    faults = report.values("page-faults")
+    assert report.values("expected-faults") == (9, 9)
+    assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
+    assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)

@@ -48,6 +48,18 @@ def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-
     ]
 
 
+def test_points_can_be_left_out_and_added(write) -> None:  # type: ignore[no-untyped-def]
+    text = GOOD + '[[exclude]]\nmib = 64\nmode = "fresh"\n[[include]]\nmib = 256\nmode = "mapped"\n'
+    workload = load_workload(write(text))
+    assert [case.name for case in cases(workload)] == [
+        "copy[mib=1,mode=fresh]",
+        "copy[mib=1,mode=reused]",
+        "copy[mib=64,mode=reused]",
+        "copy[mib=256,mode=mapped]",
+    ]
+    assert [case.name for case in cases(workload, ["mode=mapped"])] == ["copy[mib=256,mode=mapped]"]
+
+
 def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def]
     workload = load_workload(write(GOOD))
     assert [case.name for case in cases(workload, ["mib=64", "mode=fresh"])] == ["copy[mib=64,mode=fresh]"]
@@ -70,6 +82,12 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
+        (
+            "[matrix]",
+            "[[include]]\nmib = 2\n[matrix]",
+            r"\[\[include\]\] mib: a point needs a value for each parameter",
+        ),
+        ("[matrix]", "[[exclude]]\nmib = 2\n[matrix]", r"\[\[exclude\]\] mib = 2: the matrix has no such value"),
         ('name = "copy"', 'name = "../copy"', r"\[workload\] name"),
     ],
 )
@@ -92,6 +110,8 @@ def test_the_definition_is_what_can_move_a_number(write) -> None:  # type: ignor
     base = definition(GOOD)
     assert definition(GOOD.replace("[1, 64]", "[1, 64, 128]")) == base
     assert definition(GOOD.replace('name = "copy"', 'name = "copy"\ndescription = "x"\nsamples = 9')) == base
+    assert definition(GOOD + "[[exclude]]\nmib = 64\n") == base
+    assert definition(GOOD.replace("[run]", '[run]\noutput = "none"')) == base, "said or not, a default is a default"
     assert definition(GOOD.replace("make -j2", "make -j4")) != base
     assert definition(GOOD.replace("--mib", "--size")) != base
 

@@ -1,0 +1,132 @@
+"""What a program says about the work it did, in the formats of common benchmark tools.
+
+Each reader takes the text of a result and returns the operations done and the seconds they took. Where a document holds
+several benchmarks, they are one piece of work: operations and seconds are added up.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class UnreadableWorkError(Exception):
+    """The text is not what the format demands; says what is demanded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work done in the main loop.
+
+    Attributes
+    ----------
+    operations, seconds
+        Positive and finite.
+    stated
+        Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
+    """
+
+    operations: float
+    seconds: float
+    stated: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_work(text: str, form: str, pattern: str | None = None) -> Work:
+    """Read what a program printed, or wrote into its result file.
+
+    Parameters
+    ----------
+    form
+        A key of :data:`READERS`, or ``regex``.
+    pattern
+        For ``regex``: an expression with the groups ``operations`` and ``seconds``, either of which may be left out
+        and is 1 then.
+
+    Raises
+    ------
+    UnreadableWorkError
+        Where the text does not fit.
+    """
+    try:
+        work = _matched(text, pattern or "") if form == "regex" else READERS[form](text)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
+        raise UnreadableWorkError(DEMANDS[form]) from None
+    if not (_is_positive(work.operations) and _is_positive(work.seconds)):
+        raise UnreadableWorkError(DEMANDS[form])
+    return work
+
+
+def _json_line(text: str) -> Work:
+    document = json.loads(text.strip().splitlines()[-1])
+    stated = {key: document[key] for key in STATED if _is_number(document.get(key)) and document[key] >= 0}
+    return Work(document["operations"], document["seconds"], stated)
+
+
+def _google_benchmark(text: str) -> Work:
+    """Read the JSON of Google Benchmark; its repetitions' aggregates are left out."""
+    entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
+    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    seconds = math.fsum(
+        entry["iterations"] * entry["real_time"] * unit[entry.get("time_unit", "ns")] for entry in entries
+    )
+    return Work(sum(entry["iterations"] for entry in entries), seconds)
+
+
+def _hyperfine(text: str) -> Work:
+    """Read hyperfine's ``--export-json``: an operation is one execution of a command."""
+    times = [time for result in json.loads(text)["results"] for time in result["times"]]
+    return Work(len(times), math.fsum(times))
+
+
+def _pytest_benchmark(text: str) -> Work:
+    """Read pytest-benchmark's ``--benchmark-json``: its total is over rounds of time per iteration."""
+    stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
+    operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
+    return Work(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
+
+
+def _pyperf(text: str) -> Work:
+    """Read a pyperf suite: a value is the seconds of one loop."""
+    import pyperf  # noqa: PLC0415 - only for workloads that use it: the command must start fast
+
+    runs = [
+        run for bench in pyperf.BenchmarkSuite.loads(text) if bench.get_unit() == "second" for run in bench.get_runs()
+    ]
+    loops = [(run.get_total_loops(), value) for run in runs for value in run.values]
+    return Work(sum(count for count, _ in loops), math.fsum(count * value for count, value in loops))
+
+
+def _matched(text: str, pattern: str) -> Work:
+    found = re.search(pattern, text, re.MULTILINE)
+    if not found:
+        raise ValueError(pattern)
+    groups = found.groupdict()
+    return Work(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
+
+
+READERS: Mapping[str, Callable[[str], Work]] = {
+    "json": _json_line,
+    "google-benchmark": _google_benchmark,
+    "hyperfine": _hyperfine,
+    "pytest-benchmark": _pytest_benchmark,
+    "pyperf": _pyperf,
+}
+STATED = ("bytes", "pages", "faults")
+DEMANDS = {
+    "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
+    "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",
+    "hyperfine": "it must be the JSON of hyperfine (--export-json)",
+    "pytest-benchmark": "it must be the JSON of pytest-benchmark (--benchmark-json)",
+    "pyperf": "it must be a pyperf suite with values in seconds (--output)",
+    "regex": "the pattern must match, and its groups must be positive numbers",
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
