@@ -5,11 +5,12 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol, Self
 
 OUTPUT_LIMIT = 256 * 1024
 """Bytes kept of each stream: the end. What a program prints before that is read and forgotten."""
@@ -53,8 +54,17 @@ class Companion(Protocol):
     def fileno(self) -> int:
         """Return the descriptor that is readable when the program has something to say."""
 
-    def serve(self, pid: int) -> None:
-        """Read it, and answer. ``pid`` is the process that was started."""
+    def serve(self, pid: int) -> bool:
+        """Read it, and answer; return whether more can come. ``pid`` is the process that was started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is to be started."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    companions: Sequence[Companion] = ()
 
 
 def execute(
@@ -64,7 +74,7 @@ def execute(
     environment: Mapping[str, str],
     timeout: float,
     merge: bool = False,
-    companion: Companion | None = None,
+    companions: Sequence[Companion] = (),
 ) -> Finished:
     """Run a command without a shell and without standard input, in a session of its own.
 
@@ -80,64 +90,100 @@ def execute(
     FileNotFoundError, PermissionError
         Where the command itself cannot be executed.
     """
+    program = Program(command, environment, companions)
+    return execute_together([program], directory=directory, timeout=timeout, merge=merge)[0]
+
+
+def execute_together(
+    programs: Iterable[Program], *, directory: Path, timeout: float, merge: bool = False
+) -> list[Finished]:
+    """Run programs side by side, as :func:`execute` runs one.
+
+    Each is taken from the iterable when the one before it has been started.
+    """
     started = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        cwd=directory,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if merge else subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=companion.descriptors if companion else (),
-    )
+    running: list[_Running] = []
     try:
-        output, error = _collect(process, started + timeout, companion)
+        for program in programs:
+            running.append(_Running.start(program, directory, merge))
+        _collect(running, started + timeout)
     finally:
-        # Also what it left running in the background: it would disturb the next measurement.
-        _end_session(process)
-    late = process.returncode == -signal.SIGKILL and time.monotonic() - started >= timeout
-    return Finished(
-        status=None if late else process.returncode,
-        output=output,
-        error=error,
-        seconds=time.monotonic() - started,
-        deadline=timeout,
-    )
+        # Also what they left running in the background: it would disturb the next measurement.
+        for one in running:
+            _end_session(one.process)
+            one.close()
+    return [one.finished(started, timeout) for one in running]
 
 
-def _collect(process: subprocess.Popen[bytes], deadline: float, companion: Companion | None) -> tuple[str, str]:
-    """Read both streams until the process ends or the deadline comes; return their last bytes as text."""
-    tails = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
+@dataclass(slots=True)
+class _Running:
+    """A program, and the end of what it has said so far."""
+
+    process: subprocess.Popen[bytes]
+    companions: Sequence[Companion]
+    tails: dict[IO[bytes], bytearray]
+    open: int
+    """How many of its streams can still say something."""
+
+    @classmethod
+    def start(cls, program: Program, directory: Path, merge: bool) -> Self:
+        process = subprocess.Popen(
+            program.command,
+            cwd=directory,
+            env=dict(program.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge else subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[descriptor for one in program.companions for descriptor in one.descriptors],
+        )
+        tails = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
+        return cls(process, program.companions, tails, len(tails))
+
+    def read(self, stream: IO[bytes]) -> bool:
+        """Read what there is; return whether more can come."""
+        data = os.read(stream.fileno(), 65_536)
+        tail = self.tails[stream]
+        tail.extend(data)
+        del tail[:-OUTPUT_LIMIT]
+        self.open -= not data
+        return bool(data)
+
+    def close(self) -> None:
+        for stream in self.tails:
+            stream.close()
+
+    def finished(self, started: float, timeout: float) -> Finished:
+        seconds = time.monotonic() - started
+        late = self.process.returncode == -signal.SIGKILL and seconds >= timeout
+        texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
+        return Finished(
+            status=None if late else self.process.returncode,
+            output=texts[0],
+            error=texts[1] if len(texts) > 1 else "",
+            seconds=seconds,
+            deadline=timeout,
+        )
+
+
+def _collect(running: Sequence[_Running], deadline: float) -> None:
+    """Read all streams and serve all companions until every program ends or the deadline comes."""
     with selectors.DefaultSelector() as selector:
-        for stream, tail in tails.items():
-            selector.register(stream, selectors.EVENT_READ, tail)
-        if companion:
-            selector.register(companion, selectors.EVENT_READ)
-        while _open_streams(selector) and time.monotonic() < deadline:
+        for one in running:
+            for stream in one.tails:
+                selector.register(stream, selectors.EVENT_READ, partial(one.read, stream))
+            for companion in one.companions:
+                selector.register(companion, selectors.EVENT_READ, partial(companion.serve, one.process.pid))
+        while any(one.open for one in running) and time.monotonic() < deadline:
             # A child in the background can hold a stream open after the program itself has ended.
-            if process.poll() is not None and not selector.select(0):
+            if all(one.process.poll() is not None for one in running) and not selector.select(0):
                 break
             for key, _ in selector.select(min(0.2, max(0.0, deadline - time.monotonic()))):
-                if key.data is None and companion:
-                    companion.serve(process.pid)
-                    continue
-                data = os.read(key.fd, 65_536)
-                if not data:
+                if not key.data():
                     selector.unregister(key.fileobj)
-                key.data.extend(data)
-                del key.data[:-OUTPUT_LIMIT]
-    remaining = deadline - time.monotonic()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, remaining))
-    texts = [bytes(tail).decode(errors="replace") for tail in tails.values()]
-    for stream in tails:
-        stream.close()
-    return texts[0], texts[1] if len(texts) > 1 else ""
-
-
-def _open_streams(selector: selectors.BaseSelector) -> bool:
-    return any(key.data is not None for key in selector.get_map().values())
+    for one in running:
+        with suppress(subprocess.TimeoutExpired):
+            one.process.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:

@@ -15,8 +15,13 @@ STANDING_EVENTS = (
     "duration_time",
     "instructions",
     "cycles",
+    "dTLB-load-misses",
+    "cache-misses",
 )
 """Counted for every case. Where a machine lacks one, that is what the report says."""
+OWN_CLOCKS = ("user_time", "system_time", "duration_time")
+"""What perf can only tell of a program that it starts itself. The launcher tells it of the others."""
+ATTACHED_EVENTS = tuple(event for event in STANDING_EVENTS if event not in OWN_CLOCKS)
 
 SEPARATOR = ";"
 """Of perf's CSV output. Not a comma: event names of hardware PMUs contain those."""

@@ -7,19 +7,15 @@ so not a fault is missed; the perf around the whole process follows only that pr
 """
 
 import os
-import selectors
-import signal
-import subprocess
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Reading, Status
-from runner.perf.command import SEPARATOR
-from runner.perf.parse import PerfOutputError, parse_csv
+from runner.perf.attach import AttachedPerf, AttachError
+from runner.perf.parse import PerfOutputError
 
 CONTROL_FD, ACK_FD = 198, 199
 """Numbers of the descriptors in the program. Fixed: their digits are in its environment, which lies on its stack."""
@@ -34,28 +30,28 @@ EVENTS = (
     "cycles",
 )
 PREFIX = "region:"
-_PATIENCE = 20.0
-"""Seconds in which perf must attach and acknowledge."""
 _ACK = b"ack\n"
-
-
-class RegionError(Exception):
-    """The region could not be counted; says why."""
+_LONGEST = 100
+"""Bytes that a command can have."""
 
 
 class Region:
-    """The pipes to one program, and the perf that counts its region once it asks."""
+    """The pipes to one program, and the perf that counts its region once it asks.
 
-    def __init__(self, scratch: Path, environment: Mapping[str, str], events: Sequence[str]) -> None:
+    ``find`` returns the program and whatever it has started, given the process that was started for it.
+    """
+
+    def __init__(self, scratch: Path, events: Sequence[str], find: Callable[[int], Sequence[int]]) -> None:
+        self._find = find
         self._output = scratch / "region.csv"
-        self._environment = dict(environment)
         self._events = tuple(events)
-        self._perf: subprocess.Popen[bytes] | None = None
+        self._perf: AttachedPerf | None = None
         self._trouble = ""
         self._pending = b""
         self._commands, self._program_control = os.pipe()
         self._program_ack, self._acks = os.pipe()
-        self._to_perf, self._from_perf = -1, -1
+        # A program that commands without end, and reads no answer, must not stop the runner.
+        os.set_blocking(self._acks, False)
         os.dup2(self._program_control, CONTROL_FD, inheritable=True)
         os.dup2(self._program_ack, ACK_FD, inheritable=True)
 
@@ -73,14 +69,8 @@ class Region:
         """Return the descriptor that is readable when the program has a command."""
         return self._commands
 
-    def serve(self, perf_pid: int) -> None:
-        """Carry out the commands that have arrived, and acknowledge each.
-
-        Parameters
-        ----------
-        perf_pid
-            The perf around the whole process, whose child is the program.
-        """
+    def serve(self, pid: int) -> bool:
+        """Carry out the commands that have arrived, and acknowledge each."""
         self._pending += os.read(self._commands, 4096)
         while b"\n" in self._pending:
             line, _, self._pending = self._pending.partition(b"\n")
@@ -88,26 +78,26 @@ class Region:
                 pass  # The program goes on, uncounted: its other numbers are still good.
             elif line in {b"enable", b"disable"}:
                 try:
-                    self._attach(perf_pid)
-                    self._tell_perf(line)
-                except (RegionError, OSError) as error:
+                    self._attach(pid).tell(line.decode())
+                except (AttachError, OSError) as error:
                     self._trouble = str(error)
             else:
                 self._trouble = f"the program wrote {line[:40]!r} where only enable and disable are known"
-            with suppress(BrokenPipeError):
+            with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
+        if len(self._pending) > _LONGEST:
+            self._pending, self._trouble = b"", "the program wrote what is no command"
+        return True
 
     def readings(self) -> dict[str, Reading]:
         """End the counting and return what the region counted, under names with :data:`PREFIX`."""
         if self._perf is None and not self._trouble:
             self._trouble = "the program never opened its region"
         if self._perf is not None:
-            self._end_perf()
-        if not self._trouble:
+            self._perf.end()
+        if self._perf is not None and not self._trouble:
             try:
-                text = self._output.read_text(encoding="utf-8", errors="replace")
-                parsed = parse_csv(text, SEPARATOR, asked=self._events)
-                return {PREFIX + name: reading for name, reading in parsed.readings.items()}
+                return {PREFIX + name: reading for name, reading in self._perf.readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._trouble = f"perf's output for the region cannot be read: {error}"
         missing = Reading(status=Status.NOT_COUNTED, reason=self._trouble[:1000])
@@ -119,67 +109,23 @@ class Region:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._perf is not None and self._perf.poll() is None:
-            self._perf.kill()
-            self._perf.wait()
+        if self._perf is not None:
+            self._perf.close()
         for descriptor in (
             *(self._commands, self._program_control, self._program_ack, self._acks),
-            *(self._to_perf, self._from_perf, CONTROL_FD, ACK_FD),
+            *(CONTROL_FD, ACK_FD),
         ):
             with suppress(OSError):
                 if descriptor >= 0:
                     os.close(descriptor)
 
-    def _attach(self, perf_pid: int) -> None:
-        if self._perf is not None:
-            return
-        program = descendants(perf_pid)
-        if not program:
-            raise RegionError("the program could not be found below perf")
-        control, self._to_perf = os.pipe()
-        self._from_perf, ack = os.pipe()
-        try:
-            self._perf = subprocess.Popen(
-                [
-                    *("perf", "stat", "-x", SEPARATOR, "-o", str(self._output), "-e", ",".join(self._events)),
-                    *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, program))),
-                ],
-                env=self._environment,
-                pass_fds=(control, ack),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        finally:
-            os.close(control)
-            os.close(ack)
-
-    def _tell_perf(self, command: bytes) -> None:
-        os.write(self._to_perf, command + b"\n")
-        deadline = time.monotonic() + _PATIENCE
-        answer = b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._from_perf, selectors.EVENT_READ)
-            while b"\n" not in answer:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise RegionError(f"perf did not acknowledge within {_PATIENCE:g} s")
-                # Some versions send a NUL behind the line; it comes along with the next answer.
-                got = os.read(self._from_perf, 16)
-                if not got:
-                    raise RegionError("perf could not attach to the program")
-                answer += got
-
-    def _end_perf(self) -> None:
-        """The program has ended, and its perf ends with it; one that does not is asked to."""
-        assert self._perf is not None
-        for nudge in (None, signal.SIGINT, signal.SIGKILL):
-            if nudge is not None:
-                self._perf.send_signal(nudge)
-            try:
-                self._perf.wait(2)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+    def _attach(self, pid: int) -> AttachedPerf:
+        if self._perf is None:
+            program = self._find(pid)
+            if not program:
+                raise AttachError("the program could not be found")
+            self._perf = AttachedPerf(program, self._events, self._output)
+        return self._perf
 
 
 def descendants(pid: int) -> list[int]:

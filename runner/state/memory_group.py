@@ -1,4 +1,4 @@
-"""A control group of its own that limits the memory of what runs in it: version 2, or 1 where that is what there is."""
+"""A control group of its own that counts and limits the memory of what runs in it: version 2, or else 1."""
 
 import mmap
 import os
@@ -29,15 +29,15 @@ class MemoryGroup:
     knob = "process.memory_limit"
     remedy = "limits need root, or a control group that was delegated to this user with its memory controller"
 
-    def __init__(self, limit: int, tree: Tree | None = None) -> None:
-        self._limit = limit - limit % mmap.PAGESIZE
+    def __init__(self, limit: int | None, tree: Tree | None = None) -> None:
+        self._limit = None if limit is None else limit - limit % mmap.PAGESIZE
         self._tree = tree or Tree()
         self.folder: Path | None = None
 
     @property
     def wanted(self) -> str:
-        """The limit in bytes, in whole pages as the kernel keeps it."""
-        return str(self._limit)
+        """The limit in bytes, in whole pages as the kernel keeps it, or ``none``."""
+        return "none" if self._limit is None else str(self._limit)
 
     @property
     def enter(self) -> tuple[str, ...]:
@@ -47,9 +47,20 @@ class MemoryGroup:
         # PWD is the shell's own addition: the program is to find the same variables as without a limit.
         return ("/bin/sh", "-c", 'echo 0 >"$0" && unset PWD && exec "$@"', str(self.folder / "cgroup.procs"))
 
+    def admit(self, pid: int) -> None:
+        """Put a process into the group, where there is one; what it has in memory already stays with its old group.
+
+        Raises
+        ------
+        OSError
+            Where the kernel refuses.
+        """
+        if self.folder is not None:
+            (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+
     def show(self) -> str:
         """Return the group's limit in bytes, or ``none``."""
-        if self.folder is None:
+        if self.folder is None or self._limit is None:
             return "none"
         files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
@@ -65,7 +76,10 @@ class MemoryGroup:
                 refusal = error
                 continue
             try:
-                (folder / limit_file).write_text(self.wanted, encoding="ascii")
+                if self._limit is not None:
+                    (folder / limit_file).write_text(self.wanted, encoding="ascii")
+                elif not (folder / limit_file).exists():
+                    raise FileNotFoundError(f"{folder} has no memory controller")
             except OSError as error:
                 refusal = error
                 _remove(folder)

@@ -57,16 +57,16 @@ class ProcessState:
         )
 
     @contextmanager
-    def applied(self) -> Iterator[tuple[str, ...]]:
+    def applied(self) -> Iterator[MemoryGroup]:
         """Take on this state for a while; processes started meanwhile by this thread inherit it.
 
-        Yields what must stand before a command for the rest of the state, if anything.
+        Yields the control group that is to take in what is started, for that is not inherited.
 
         The runner takes the state on itself, instead of between fork and exec, so that no code of ours has to run in
         the child: that would be slower and, in a process with threads, not safe.
         """
         with self._held() as attributes:
-            yield next((one.enter for one in attributes if isinstance(one, MemoryGroup)), ())
+            yield next(one for one in attributes if isinstance(one, MemoryGroup))
 
     @contextmanager
     def _held(self) -> Iterator[list[Attribute]]:
@@ -80,11 +80,9 @@ class ProcessState:
             yield attributes
 
     def _attributes(self) -> list[Attribute]:
-        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness()]
+        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryGroup(self.memory_limit)]
         if self.huge_pages == "never":
             chosen.append(NoHugePages())
         if self.cpus:
             chosen.append(Affinity(self.cpus))
-        if self.memory_limit is not None:
-            chosen.append(MemoryGroup(self.memory_limit))
         return chosen

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf import session
+from runner.perf import counted
 from runner.perf.session import count
 from runner.state.process import ProcessState
 from runner.state.start import PADDING, START_SIZE, padded
@@ -48,5 +48,5 @@ def least(state: ProcessState, directory: Path) -> object:
 @pytest.mark.perf
 def test_the_length_of_a_variable_does_not_move_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(counts_by_length(tmp_path)) == 1
-    monkeypatch.setattr(session, "padded", lambda variables, command: variables)
+    monkeypatch.setattr(counted, "padded", lambda variables, command: variables)
     assert len(counts_by_length(tmp_path)) > 1, "without padding it does: else this test could not fail"

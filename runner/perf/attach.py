@@ -1,0 +1,112 @@
+"""A perf that is attached to running processes with its counters closed, and opens and closes them on command."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from runner.contract.report import Reading
+from runner.perf.command import SEPARATOR
+from runner.perf.parse import PerfOutputError, parse_csv
+from runner.state.start import BASE_VARIABLES
+
+_PATIENCE = 20.0
+"""Seconds in which perf must attach and acknowledge."""
+
+
+class AttachError(Exception):
+    """perf could not do it; says why."""
+
+
+class AttachedPerf:
+    """perf stat on some processes and whatever they start from now on; nothing counts before ``enable``."""
+
+    def __init__(self, processes: Sequence[int], events: Sequence[str], output: Path) -> None:
+        self._events = tuple(events)
+        self._output = output
+        self._error = output.with_suffix(".error")
+        control, self._to_perf = os.pipe()
+        self._from_perf, ack = os.pipe()
+        try:
+            with self._error.open("wb") as error:
+                self._perf = subprocess.Popen(
+                    [
+                        *("perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events)),
+                        *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+                    ],
+                    env=dict(BASE_VARIABLES),  # Not the program's: it must not choose a library for perf.
+                    pass_fds=(control, ack),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=error,
+                )
+        except BaseException:
+            os.close(self._to_perf)
+            os.close(self._from_perf)
+            raise
+        finally:
+            os.close(control)
+            os.close(ack)
+
+    def tell(self, command: str) -> None:
+        """Give a command, ``enable`` or ``disable``, and wait until it is carried out.
+
+        Raises
+        ------
+        AttachError
+            Where perf could not attach, or says nothing.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        answer = b""
+        with suppress(BrokenPipeError):
+            os.write(self._to_perf, command.encode() + b"\n")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._from_perf, selectors.EVENT_READ)
+            while b"\n" not in answer:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise AttachError(f"perf did not acknowledge within {_PATIENCE:g} s")
+                # Some versions send a NUL behind the line; it comes along with the next answer.
+                got = os.read(self._from_perf, 16)
+                if not got:
+                    said = self._error.read_text(encoding="utf-8", errors="replace").split("\n")
+                    line = next((text.strip() for text in said if text.strip(" :\n")), "it said nothing")
+                    raise AttachError(f"perf could not attach to the program: {line[:300]}")
+                answer += got
+
+    def end(self) -> None:
+        """Let perf write what it counted. It would notice by itself, but only within a second."""
+        for nudge in (signal.SIGINT, signal.SIGKILL):
+            self._perf.send_signal(nudge)
+            with suppress(subprocess.TimeoutExpired):
+                self._perf.wait(5)
+                return
+
+    def text(self) -> str:
+        """Return perf's own words."""
+        return self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+
+    def readings(self) -> dict[str, Reading]:
+        """Return what was counted.
+
+        Raises
+        ------
+        PerfOutputError
+            Where perf wrote nothing, or what cannot be understood.
+        """
+        text = self.text()
+        if not text.strip():
+            raise PerfOutputError("perf wrote nothing")
+        return dict(parse_csv(text, SEPARATOR, asked=self._events).readings)
+
+    def close(self) -> None:
+        """End perf, and let go of the pipes."""
+        if self._perf.poll() is None:
+            self._perf.kill()
+            self._perf.wait()
+        for descriptor in (self._to_perf, self._from_perf):
+            with suppress(OSError):
+                os.close(descriptor)

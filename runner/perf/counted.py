@@ -1,0 +1,131 @@
+"""One program, launched and counted: the launcher's command line, its companions, and what they brought."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.contract.report import Reading, Status
+from runner.errors import FaultwatchError
+from runner.execute import Companion, Finished, Program
+from runner.perf.attach import AttachedPerf, AttachError
+from runner.perf.events import known_events
+from runner.perf.launch import Launch, Start
+from runner.perf.launcher import launcher
+from runner.perf.parse import PerfOutputError
+from runner.perf.region import EVENTS as REGION_EVENTS
+from runner.perf.region import Region, descendants
+from runner.sandbox import Sandbox
+from runner.state.memory_group import MemoryGroup
+from runner.state.start import BASE_VARIABLES, padded
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be counted, and how."""
+
+    command: Sequence[str]
+    path: str
+    """The file to execute."""
+    directory: Path
+    environment: Mapping[str, str]
+    events: tuple[str, ...]
+    region: bool
+    sandbox: Sandbox | None
+
+
+class Counted:
+    """One of the programs that start together. Made in the process state in which it is to start."""
+
+    def __init__(self, order: Order, start: Start, group: MemoryGroup, scratch: Path, stack: ExitStack) -> None:
+        self._order = order
+        self._group = group
+        self._output = scratch / "perf.csv"
+        self._stack = stack
+        self._perf: AttachedPerf | None = None
+        self.launch = stack.enter_context(Launch(start, self._prepare))
+        self._region = None
+        if order.region:
+            region_events = known_events(REGION_EVENTS)[0]
+            self._region = stack.enter_context(Region(scratch, region_events, self._processes))
+
+    def program(self) -> Program:
+        """Return what is to be started."""
+        order, binary = self._order, launcher()
+        confinement = order.sandbox.confinement if order.sandbox else None
+        variables = {**order.environment, **(self._region.variables if self._region else {})}
+        environment = padded(variables, order.command)
+        words = self.launch.words(str(binary), order.path, order.command, environment, confinement)
+        if order.sandbox:
+            words = [*order.sandbox.enter(order.directory, binary), *words]
+        companions: list[Companion] = [self.launch, *([self._region] if self._region else [])]
+        return Program(words, BASE_VARIABLES, companions)
+
+    def readings(self) -> tuple[dict[str, Reading], str]:
+        """End the counting; return what was counted, and perf's own words. For a program that ended well.
+
+        Raises
+        ------
+        FaultwatchError
+            Where perf printed what cannot be understood.
+        """
+        ending = self.launch.ending
+        assert ending is not None
+        assert self._perf is not None
+        self._perf.end()
+        try:
+            found = self._perf.readings()
+        except PerfOutputError as error:
+            raise FaultwatchError(f"perf stat printed what cannot be understood: {error}") from None
+        found |= {
+            "user-time": Reading(value=ending.user),
+            "sys-time": Reading(value=ending.system),
+            "elapsed": Reading(value=ending.elapsed),
+            "max-rss": Reading(value=ending.max_rss),
+        }
+        return found | (self._region.readings() if self._region else {}), self._perf.text()
+
+    def trouble(self, done: Finished) -> str:
+        """Why the program did not end well, as the second half of a sentence; empty where it did.
+
+        Raises
+        ------
+        FaultwatchError
+            Where it could not even be started.
+        """
+        self.launch.finish()
+        if self.launch.program is None and done.status is not None:
+            said = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.trouble
+            raise FaultwatchError(f"the program cannot be started: {said}", "run `faultwatch doctor`")
+        ending = self.launch.ending
+        if self.launch.refusal:
+            return f"could not be executed: {self.launch.refusal}"
+        if done.status is None or ending is None:
+            return done.trouble or "vanished"
+        return Finished(ending.status, "", "", done.seconds, done.deadline).trouble
+
+    def _prepare(self, pid: int) -> None:
+        try:
+            self._group.admit(pid)
+        except OSError as error:
+            raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
+        self._perf = AttachedPerf([pid], self._order.events, self._output)
+        self._stack.callback(self._perf.close)
+        try:
+            self._perf.tell("enable")
+        except AttachError as error:
+            raise FaultwatchError(
+                f"perf stat failed: {error}", "run `faultwatch doctor` to see what this host forbids"
+            ) from None
+
+    def _processes(self, _started: int) -> list[int]:
+        program = self.launch.program
+        return [] if program is None else [program, *descendants(program)]
+
+
+def unsupported(events: Sequence[str]) -> dict[str, Reading]:
+    """Return the readings of events that this perf does not know."""
+    return {
+        name: Reading(status=Status.NOT_SUPPORTED, reason="this version of perf does not know the event")
+        for name in events
+    }

@@ -1,0 +1,114 @@
+/*
+ * Start a program at a given moment, and say what became of it.
+ *
+ *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT NAME=VALUE... PATH ARGUMENT...
+ *
+ * The COUNT variables are the program's environment. They are no environment of this launcher: what is to be confined
+ * must not choose a library for what confines it.
+ *
+ * Between its start and the program's, perf is attached to the process that becomes the program, so nothing that was
+ * done before is counted: neither what built the sandbox around it nor this launcher. Two rounds of the same steps are
+ * taken: asking, being answered, executing. The first ends in a path that cannot be executed. So when the counters
+ * are opened before the second answer, each page that the second round needs has been touched, and it adds no fault.
+ *
+ * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
+ * kernel takes the switch for the address layout away. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int channel;
+
+/* Say what cannot be done, and end. */
+static void refuse(const char *what)
+{
+    dprintf(channel, "refused %s: %s\n", what, strerror(errno));
+    _exit(126);
+}
+
+static void limit(int resource, rlim_t most)
+{
+    struct rlimit both = {most, most};
+    if (setrlimit(resource, &both) != 0)
+        refuse("a limit");
+}
+
+/* Give up what can be given up. */
+static void confine(long user, long group, rlim_t processes, rlim_t file_bytes, rlim_t data_bytes)
+{
+    if (user >= 0) {
+        if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0)
+            refuse("becoming an unprivileged user");
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        refuse("giving up new privileges");
+    /* A namespace without a user in it: nobody in there can make another, and processes are counted apart. */
+    if (unshare(CLONE_NEWUSER) != 0)
+        refuse("a user namespace");
+    limit(RLIMIT_NPROC, processes);
+    limit(RLIMIT_FSIZE, file_bytes);
+    limit(RLIMIT_DATA, data_bytes);
+    limit(RLIMIT_CORE, 0);
+}
+
+static void become(const char *path, char **arguments, char **variables)
+{
+    const char *paths[] = {"", path};
+    for (int round = 0; round < 2; round++) {
+        char answer;
+        if (write(channel, "ready\n", 6) != 6 || read(channel, &answer, 1) != 1)
+            _exit(125);
+        execve(paths[round], arguments, variables);
+    }
+    refuse("executing the program");
+}
+
+int main(int count, char **words)
+{
+    if (count < 9)
+        return 2;
+    int variables = atoi(words[8]);
+    if (variables < 0 || count < 11 + variables)
+        return 2;
+    channel = atoi(words[1]);
+    rlim_t processes = strtoull(words[5], NULL, 10);
+    char **environment = calloc(variables + 1, sizeof *environment);
+    if (environment == NULL || fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
+        return 2;
+    memcpy(environment, words + 9, variables * sizeof *environment);
+    if (personality(strtoul(words[2], NULL, 10)) < 0)
+        refuse("the personality");
+    pid_t program = fork();
+    if (program < 0)
+        refuse("a process");
+    if (program == 0) {
+        if (processes > 0)
+            confine(atol(words[3]), atol(words[4]), processes, strtoull(words[6], NULL, 10),
+                    strtoull(words[7], NULL, 10));
+        become(words[9 + variables], words + 10 + variables, environment);
+    }
+    int status;
+    struct rusage used;
+    struct timespec end;
+    while (wait4(program, &status, 0, &used) < 0)
+        if (errno != EINTR)
+            refuse("waiting");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    dprintf(channel, "ended %d %lld %lld %ld %lld\n", status,
+            used.ru_utime.tv_sec * 1000000LL + used.ru_utime.tv_usec,
+            used.ru_stime.tv_sec * 1000000LL + used.ru_stime.tv_usec, used.ru_maxrss,
+            end.tv_sec * 1000000000LL + end.tv_nsec);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
