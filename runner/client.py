@@ -1,20 +1,39 @@
 """The service's HTTP API, as the runner uses it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import requests
 from pydantic import BaseModel
 from requests.adapters import HTTPAdapter
+from urllib3 import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.job import Plan, PlanRequest
 from runner.contract.report import Report, Revision, RevisionList
-from runner.errors import FaultwatchError
+from runner.environment.secrets import without_password
+from runner.errors import FaultwatchError, Refused, Stumbled
 
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for an answer."""
+LONGEST_WAIT = 5.0
+"""Seconds that one command waits where the service asks for patience; what cannot be sent waits on disk."""
+
+_REFUSALS = {400, 409, 413, 422}
+"""What the service says of a document itself. The other refusals say something of the caller or of the address."""
+
+
+class _Patience(Retry):
+    """Tries again where the connection or the service fails for a moment, but not for as long as a server likes."""
+
+    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+        """Return the seconds that the server asks for, within reason; None where it says nothing that can be read."""
+        try:
+            asked = super().get_retry_after(response)
+        except Exception:  # whatever a broken server wrote there
+            return None
+        return None if asked is None else min(asked, LONGEST_WAIT)
 
 
 class Service:
@@ -26,8 +45,16 @@ class Service:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self._shown = without_password(self.url)
         self._session = requests.Session()
-        retry = Retry(total=4, backoff_factor=0.2, status_forcelist=(502, 503, 504), allowed_methods=None)
+        retry = _Patience(
+            total=4,
+            read=1,  # a service that is silent for so long is not silent for a moment
+            backoff_factor=0.2,
+            status_forcelist=(429, 500, 502, 503, 504),
+            allowed_methods=None,
+            raise_on_status=False,
+        )
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retry))
 
@@ -40,8 +67,19 @@ class Service:
         return Plan.model_validate(self._call("POST", "/plans", request))
 
     def send_report(self, report: Report) -> None:
-        """Hand over a report. Returns once the service has stored it."""
-        self._call("PUT", f"/runs/{report.run_id}", report)
+        """Hand over a report. Returns once the service has stored it.
+
+        Raises
+        ------
+        Refused
+            Where the service will never take this report.
+        FaultwatchError
+            Where it did not take it now.
+        """
+        answer = self._call("PUT", f"/runs/{report.run_id}", report)
+        # A proxy's page of welcome is no receipt: only one that names the run lets go of the report.
+        if not isinstance(answer, dict) or answer.get("run_id") != str(report.run_id):
+            self._not_a_service()
 
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask what is known about base and head, and how many pairs are still needed."""
@@ -64,17 +102,21 @@ class Service:
             )
         except requests.RequestException as error:
             raise FaultwatchError(
-                f"the service at {self.url} does not answer: {_innermost(error)}",
+                f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
         if not response.ok:
-            raise FaultwatchError(f"the service at {self.url} refused {method} {path}: {_problem(response)}")
+            said = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
+            if response.status_code in _REFUSALS:
+                raise Refused(said)
+            raise Stumbled(said) if response.status_code == 500 else FaultwatchError(said)
         try:
             return response.json()
         except ValueError:
-            raise FaultwatchError(
-                f"{self.url} did not answer like a Faultwatch service", "check FAULTWATCH_URL"
-            ) from None
+            self._not_a_service()
+
+    def _not_a_service(self) -> NoReturn:
+        raise FaultwatchError(f"{self._shown} did not answer like a Faultwatch service", "check FAULTWATCH_URL")
 
 
 def _problem(response: requests.Response) -> str:

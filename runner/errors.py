@@ -11,3 +11,11 @@ class FaultwatchError(Exception):
         self.what = what
         self.remedy = remedy
         super().__init__(f"{what} ({remedy})" if remedy else what)
+
+
+class Refused(FaultwatchError):
+    """The service read a document and will never take it as it is: sending it again is of no use."""
+
+
+class Stumbled(FaultwatchError):
+    """The service failed over one request; it may take another one, and this one later."""

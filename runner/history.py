@@ -9,7 +9,9 @@ from runner.client import Service
 from runner.contract.job import Job, PlanRequest
 from runner.contract.level import Number
 from runner.contract.report import Case, Outcome, Report, Revision
+from runner.errors import FaultwatchError
 from runner.measure import failed_build, measure
+from runner.outbox import Outbox
 from runner.sampling import Sampling, levels
 from runner.spool import Spool
 from runner.subject.build import Builder, BuildFailure
@@ -31,7 +33,7 @@ class Watcher(Protocol):
         """One execution is done."""
 
     def reported(self, report: Report, skipped_executions: int) -> None:
-        """A job is done and its report stored; executions that it did not need are told."""
+        """A job is done and its report kept; executions that it did not need are told."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,12 @@ class Summary:
     stored: int = 0
     measured: int = 0
     failed: list[Report] = field(default_factory=list)
+    waiting: int = 0
+    """Reports that are on disk and not with the service yet."""
+    trouble: FaultwatchError | None = None
+    """Why they are not."""
+    refused: int = 0
+    """Reports that the service will never take, set aside on disk."""
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(
@@ -49,6 +57,9 @@ class Summary:
             self.stored + other.stored,
             self.measured + other.measured,
             self.failed + other.failed,
+            other.waiting,
+            other.trouble,
+            other.refused,
         )
 
 
@@ -66,8 +77,13 @@ class Historian:
     samples: int | None = None
 
     def measure(self, revisions: Sequence[Revision], watcher: Watcher) -> Summary:
-        """Measure what the service does not have yet of some revisions, oldest first."""
-        self.spool.flush(self.service.send_report)
+        """Measure what the service does not have yet of some revisions, oldest first.
+
+        The service has to be there at the start, to say what is left. Where it fails later, measuring goes on, and the
+        reports wait on disk.
+        """
+        outbox = Outbox(self.spool, self.service.send_report)
+        outbox.deliver()
         self.service.send_revisions(self.repository.name, revisions)
         jobs, stored = self._plan(revisions)
         each = Sampling.of(self.workload, self.samples).least + 1
@@ -79,14 +95,17 @@ class Historian:
             revision = known.get(commit) or self.repository.revision(commit)
             wanted = [(job.case, latest.get(job.case.name) or job.expected) for job in group]
             for report, executions in self._measure_revision(revision, wanted, watcher):
-                self.spool.add(report)
-                self.spool.flush(self.service.send_report)
+                outbox.post(report)
                 watcher.reported(report, each - executions)
                 if report.outcome is Outcome.MEASURED:
                     summary.measured += 1
                     latest[report.case.name] = levels(report.samples)
                 else:
                     summary.failed.append(report)
+        if self.spool.waiting():
+            outbox.deliver(at_once=True)
+        summary.waiting, summary.trouble = len(self.spool.waiting()), outbox.trouble
+        summary.refused = len(self.spool.refused())
         return summary
 
     def _plan(self, revisions: Sequence[Revision]) -> tuple[list[Job], int]:

@@ -1,6 +1,7 @@
 """Reports on disk from the moment they are measured until the service has them."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,12 +10,21 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.contract.report import Report
-from runner.errors import FaultwatchError
+from runner.errors import FaultwatchError, Refused, Stumbled
+
+STUMBLES = 3
+"""The service may fail over so many reports in a row before the rest is left for later."""
+_STALE_SECONDS = 86_400.0
+"""After this long a half-written file is what a killed process left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A folder with one file a report."""
+    """A folder with one file a report.
+
+    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused for good, and ``RUN.reason`` says why; renamed back to
+    ``.json`` it is sent again.
+    """
 
     folder: Path
 
@@ -40,23 +50,82 @@ class Spool:
         return file
 
     def flush(self, send: Callable[[Report], None]) -> int:
-        """Send every report that waits here, oldest first, and forget each that was acknowledged; return how many."""
-        sent = 0
-        for file, report in self._waiting():
-            send(report)
+        """Send every report that waits here, oldest first, and forget each that was acknowledged; return how many.
+
+        What is refused for good is set aside. A report that the service stumbles over goes to the end of the queue.
+
+        Raises
+        ------
+        FaultwatchError
+            Where the service takes no reports now; they wait.
+        """
+        sent = stumbles = 0
+        trouble: FaultwatchError | None = None
+        for file, report in self._reports():
+            try:
+                send(report)
+            except Refused as error:
+                _set_aside(file, error.what)
+                continue
+            except Stumbled as error:
+                trouble = error
+                stumbles += 1
+                with suppress(OSError):
+                    os.utime(file)
+                if stumbles == STUMBLES:
+                    break
+                continue
             file.unlink(missing_ok=True)
             sent += 1
+            stumbles = 0
+        if trouble:
+            raise trouble
         return sent
 
-    def _waiting(self) -> Iterator[tuple[Path, Report]]:
-        if not self.folder.is_dir():
-            return
-        for file in sorted(self.folder.glob("*.json"), key=lambda file: (file.stat().st_mtime_ns, file.name)):
+    def waiting(self) -> list[Path]:
+        """Return the files that wait to be sent, oldest first."""
+        return self._files("*.json")
+
+    def refused(self) -> list[tuple[Path, str]]:
+        """Return the files that were set aside, each with the reason."""
+        return [(file, _reason(file)) for file in self._files("*.refused")]
+
+    def _reports(self) -> Iterator[tuple[Path, Report]]:
+        for leftover in self._files("*.partial"):
+            with suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                    leftover.unlink()
+        for file in self.waiting():
             try:
-                yield file, Report.model_validate_json(file.read_bytes())
-            except ValidationError:
+                report = Report.model_validate_json(file.read_bytes())
+            except FileNotFoundError:
+                continue  # another process has sent it meanwhile
+            except ValidationError as error:
                 # Written by another version, or damaged: kept for a person to look at, out of the way of the rest.
-                file.rename(file.with_suffix(".refused"))
+                _set_aside(file, f"this is not a report of this version: {error.errors()[0]['msg']}")
+                continue
+            yield file, report
+
+    def _files(self, pattern: str) -> list[Path]:
+        found = []
+        for file in self.folder.glob(pattern):
+            with suppress(FileNotFoundError):
+                found.append((file.stat().st_mtime_ns, file.name, file))
+        return [file for _, _, file in sorted(found)]
+
+
+def _set_aside(file: Path, reason: str) -> None:
+    with suppress(OSError):
+        file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
+    with suppress(FileNotFoundError):
+        file.rename(file.with_suffix(".refused"))
+
+
+def _reason(file: Path) -> str:
+    try:
+        return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
+    except OSError:
+        return "no reason was noted"
 
 
 def _sync_folder(folder: Path) -> None:

@@ -21,6 +21,15 @@ def show_history(summary: Summary, drifts: Sequence[dict[str, Any]]) -> None:
         f"{summary.revisions} revisions: {summary.measured} measured, {summary.stored} stored before, "
         f"{len(summary.failed)} failed."
     )
+    if summary.refused:
+        console.print(f"[yellow]The service refused {summary.refused} reports: `faultwatch spool` says why.[/]")
+    if summary.waiting:
+        why = f": {plain(summary.trouble.what)}" if summary.trouble else ""
+        console.print(
+            f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
+            "them, or `faultwatch spool --flush`."
+        )
+        return
     show_drifts(console, drifts)
 
 

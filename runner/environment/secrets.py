@@ -7,7 +7,8 @@ HIDDEN = "(hidden)"
 _SECRET_NAME = re.compile(
     r"(?i)token|passw(?:or)?d|passphrase|secret|credential|api_?key|(?:^|[_.-])(?:key|pass|pwd|pat|auth|cookie)s?(?:[_.-]|$)"
 )
-_PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+(?=@)")
+_SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|signature)[^=&\s]*=)[^&\s]+")
 
 
 def without_secret(name: str, value: str) -> str:
@@ -17,4 +18,9 @@ def without_secret(name: str, value: str) -> str:
     """
     if not value:
         return value
-    return HIDDEN if _SECRET_NAME.search(name) else _PASSWORD_IN_ADDRESS.sub(HIDDEN, value)
+    return HIDDEN if _SECRET_NAME.search(name) else without_password(value)
+
+
+def without_password(text: str) -> str:
+    """Return text in which user names, passwords and tokens in addresses are hidden."""
+    return _SECRET_IN_QUERY.sub(rf"\1{HIDDEN}", _PASSWORD_IN_ADDRESS.sub(HIDDEN, text))

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from runner.contract.report import Revision, hash_of, safe_name
+from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
@@ -138,14 +139,17 @@ def open_repository(location: str, cache: Path) -> Repository:
         return _open_local(local)
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or by its address")
-    name = safe_name(location.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1].rsplit(":", 1)[-1])
-    clone = cache / f"{name}-{hash_of(location)}.git"
+    # A token in the address opens it once; neither names, nor messages, nor the clone's own configuration keep it.
+    known_as = without_password(location)
+    name = safe_name(known_as.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1].rsplit(":", 1)[-1])
+    clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
-        _git("-C", str(clone), "fetch", "--quiet", "--prune", "--tags", "origin", "+refs/heads/*:refs/heads/*")
+        _git("-C", str(clone), "fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
     else:
         cache.mkdir(parents=True, exist_ok=True)
         partial = clone.with_suffix(f".partial-{os.getpid()}")
         _git("clone", "--quiet", "--bare", "--", location, str(partial))
+        _git("-C", str(partial), "remote", "set-url", "origin", known_as)
         partial.rename(clone)
     return Repository(clone, name)
 
@@ -181,7 +185,7 @@ def _git(*arguments: str) -> str:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         telling = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-        raise FaultwatchError(f"git {_verb(arguments)}: {telling.removeprefix('fatal: ')}")
+        raise FaultwatchError(f"git {_verb(arguments)}: {without_password(telling.removeprefix('fatal: '))}")
     return done.stdout.decode(errors="replace")
 
 

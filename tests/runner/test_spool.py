@@ -1,29 +1,18 @@
-import uuid
-from datetime import UTC, datetime
+import os
+import resource
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from made import report
 
-from runner.contract.report import Case, Environment, Host, Outcome, Reading, Report, Revision, Sample
-from runner.errors import FaultwatchError
-from runner.spool import Spool
+from runner.contract.report import Report
+from runner.errors import FaultwatchError, Refused, Stumbled
+from runner.spool import STUMBLES, Spool
 
-
-def report() -> Report:
-    now = datetime.now(UTC)
-    return Report(
-        run_id=uuid.uuid4(),
-        subject="subject",
-        revision=Revision(commit="a" * 40, committed_at=now),
-        case=Case(workload="w", definition="0" * 16),
-        host=Host(name="host"),
-        environment=Environment(knobs={"kernel.release": "6"}),
-        runner_version="0",
-        started_at=now,
-        finished_at=now,
-        outcome=Outcome.MEASURED,
-        samples=(Sample(readings={"minor-faults": Reading(value=2**53 + 1)}),),
-    )
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_report_waits_until_it_is_acknowledged(tmp_path: Path) -> None:
@@ -54,10 +43,86 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     sent: list[Report] = []
     spool.flush(sent.append)
     assert sent == [good]
-    assert (tmp_path / "half.refused").exists()
+    ((file, reason),) = spool.refused()
+    assert file.name == "half.refused"
+    assert "not a report of this version" in reason
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "spool").write_text("a file stands in the way")
     with pytest.raises(FaultwatchError, match="cannot be kept"):
         Spool(tmp_path / "spool").add(report())
+
+
+def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    reports = [report() for _ in range(3)]
+    for one in reports:
+        spool.add(one)
+    sent: list[Report] = []
+
+    def send(one: Report) -> None:
+        if one == reports[0]:
+            raise Refused("samples.0: wrong")
+        sent.append(one)
+
+    assert spool.flush(send) == 2
+    assert sent == reports[1:]
+    ((file, reason),) = spool.refused()
+    assert reason == "samples.0: wrong"
+    assert not spool.waiting()
+    file.rename(file.with_suffix(".json"))
+    assert spool.flush(sent.append) == 1
+    assert sent[-1] == reports[0]
+
+
+def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    reports = [report() for _ in range(STUMBLES + 2)]
+    for one in reports:
+        spool.add(one)
+    sent: list[Report] = []
+
+    def send(one: Report) -> None:
+        if one in reports[:STUMBLES]:
+            raise Stumbled("an error of its own")
+        sent.append(one)
+
+    with pytest.raises(Stumbled):
+        spool.flush(send)
+    assert not sent, "after so many the service is left alone"
+    with pytest.raises(Stumbled):
+        spool.flush(send)
+    assert sent == reports[STUMBLES:], "the others came first this time"
+    assert len(spool.waiting()) == STUMBLES
+
+
+def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:
+    fresh, old = tmp_path / "fresh.partial", tmp_path / "old.partial"
+    for file in (fresh, old):
+        file.write_text("{")
+    os.utime(old, (time.time() - 10**6,) * 2)
+    assert Spool(tmp_path).flush(lambda _: None) == 0
+    assert fresh.exists(), "another process may be writing it"
+    assert not old.exists()
+
+
+def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.add(report(1))
+    code = (
+        "import sys, pathlib; from made import report; from runner.spool import Spool\n"
+        "try: Spool(pathlib.Path(sys.argv[1])).add(report(2))\n"
+        "except Exception as error: sys.exit(f'{type(error).__name__}: {error}')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'runner'}", "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "FaultwatchError: the result cannot be kept" in done.stderr
+    assert "free space" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == [f"{report(1).run_id}.json"], "nothing half is left"

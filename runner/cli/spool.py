@@ -1,0 +1,82 @@
+"""``faultwatch spool``: the reports that the service does not have yet."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli.common import json_option, options
+from runner.contract.report import Report
+from runner.outbox import Outbox
+from runner.settings import Settings, load_settings
+from runner.spool import Spool
+
+
+@click.command(name="spool")
+@options(click.option("--flush", is_flag=True, help="Send what waits."), json_option)
+def command(flush: bool, as_json: bool) -> None:
+    """Show the reports that wait on disk, and those that the service refused, with the reason.
+
+    Every `history` sends what waits, too. A refused report is kept as RUN.refused; renamed to RUN.json it waits again.
+    Exit code of --flush: 0 where nothing waits any more, 1 where something does.
+    """
+    settings = load_settings()
+    spool = Spool(settings.spool)
+    before = len(spool.waiting())
+    trouble = _flush(settings, spool) if flush and before else ""
+    waiting = [_describe(file) for file in spool.waiting()]
+    refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
+    if as_json:
+        document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
+        click.echo(json.dumps(document | {"trouble": trouble}, indent=2))
+    else:
+        _show(spool.folder, waiting, refused, trouble)
+    if flush and waiting:
+        raise click.exceptions.Exit(1)
+
+
+def _flush(settings: Settings, spool: Spool) -> str:
+    """Send what waits; return why the service did not take all of it."""
+    from runner.embedded import connect
+
+    with connect(settings) as service:
+        outbox = Outbox(spool, service.send_report)
+        outbox.deliver()
+    return outbox.trouble.what if outbox.trouble else ""
+
+
+def _describe(file: Path) -> dict[str, Any]:
+    """Say what a file holds; of one that cannot be read, only which it is."""
+    try:
+        report = Report.model_validate_json(file.read_bytes())
+    except (OSError, ValueError):
+        return {"file": file.name}
+    return {
+        "file": file.name,
+        "subject": report.subject,
+        "revision": report.revision.commit,
+        "case": report.case.name,
+        "started_at": report.started_at.isoformat(),
+    }
+
+
+def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], trouble: str) -> None:
+    from rich.console import Console
+
+    from runner.cli.text import plain
+
+    console = Console(highlight=False)
+    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {plain(str(folder))}")
+    for entry in waiting + refused:
+        console.print(f"  {plain(_line(entry))}")
+        if "reason" in entry:
+            console.print(f"    [yellow]refused: {plain(entry['reason'])}[/]")
+    if trouble:
+        console.print(f"[yellow]{plain(trouble)}[/]")
+
+
+def _line(entry: dict[str, Any]) -> str:
+    if "case" not in entry:
+        return f"{entry['file']}: not a report of this version"
+    return f"{entry['started_at']}  {entry['subject']}  {entry['revision'][:10]}  {entry['case']}  {entry['file']}"

@@ -1,0 +1,85 @@
+"""The service as it should not be: away, out of its mind, or in a hurry."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from made import report
+from wire import Answer, Wire, wire
+
+from runner.client import LONGEST_WAIT, Service
+from runner.errors import FaultwatchError, Refused, Stumbled
+
+
+@pytest.fixture
+def answering() -> Iterator[Wire]:
+    with wire() as made:
+        yield made
+
+
+def test_a_service_that_fails_for_a_moment_is_asked_again(answering: Wire) -> None:
+    answering.next = [Answer(503), Answer(500), Answer(429, headers={"Retry-After": "1"})]
+    one = report()
+    Service(answering.url).send_report(one)
+    assert answering.stored == [str(one.run_id)]
+
+
+def test_a_service_that_asks_for_a_day_is_not_waited_for(answering: Wire) -> None:
+    answering.next = [Answer(429, headers={"Retry-After": "86400"})]
+    start = time.monotonic()
+    Service(answering.url).send_report(report())
+    assert time.monotonic() - start < LONGEST_WAIT + 2
+
+
+@pytest.mark.parametrize("retry_after", ["soon", "-3", "\xff"])
+def test_a_retry_after_that_cannot_be_read_is_passed_over(retry_after: str, answering: Wire) -> None:
+    answering.next = [Answer(429, headers={"Retry-After": retry_after})]
+    Service(answering.url).send_report(report())
+    assert len(answering.stored) == 1
+
+
+@pytest.mark.parametrize("status", [400, 409, 413, 422])
+def test_what_is_wrong_with_a_report_is_a_refusal_at_once(status: int, answering: Wire) -> None:
+    answering.always = Answer(status, '{"title": "No", "detail": "samples.0: wrong"}')
+    with pytest.raises(Refused, match=r"samples\.0: wrong"):
+        Service(answering.url).send_report(report())
+    assert answering.requests == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 502])
+def test_what_is_wrong_with_the_caller_or_the_way_is_no_refusal_of_the_report(status: int, answering: Wire) -> None:
+    answering.always = Answer(status, "<html>")
+    with pytest.raises(FaultwatchError) as caught:
+        Service(answering.url).send_report(report())
+    assert not isinstance(caught.value, Refused | Stumbled)
+
+
+def test_a_service_that_stumbles_is_told_apart(answering: Wire) -> None:
+    answering.always = Answer(500)
+    with pytest.raises(Stumbled):
+        Service(answering.url).send_report(report())
+
+
+@pytest.mark.parametrize(
+    "body", ["", "<html>Welcome to the guest network</html>", "{}", "[]", '{"run_id": "0", "created": true}', "\0"]
+)
+def test_only_a_receipt_for_this_run_is_a_receipt(body: str, answering: Wire) -> None:
+    answering.always = Answer(200, body)
+    with pytest.raises(FaultwatchError, match="did not answer like a Faultwatch service"):
+        Service(answering.url).send_report(report())
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cr:et@127.0.0.1:1", "http://me:s3cr@et@127.0.0.1:1"])
+def test_no_message_tells_the_password_in_the_address(url: str, answering: Wire) -> None:
+    with pytest.raises(FaultwatchError) as away:
+        Service(url).send_report(report())
+    answering.always = Answer(200)
+    with pytest.raises(FaultwatchError) as garbage:
+        Service(answering.url.replace("//", "//me:s3cret@")).send_report(report())
+    answering.always = Answer(404)
+    with pytest.raises(FaultwatchError) as refused:
+        Service(answering.url.replace("//", "//me:s3cret@")).send_report(report())
+    for caught in (away, garbage, refused):
+        assert "127.0.0.1" in str(caught.value)
+        assert "s3cr" not in str(caught.value)
+        assert "et@" not in str(caught.value)
