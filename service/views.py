@@ -84,6 +84,8 @@ class RunSummary(View):
     """Hash of the environment."""
     outcome: Outcome
     failure: FailureSummary | None
+    quarantine: str | None
+    """Why it is kept but never judged; None where nothing is against it."""
     started_at: datetime
     finished_at: datetime
 
@@ -127,6 +129,8 @@ class SeriesPoint(View):
     """Samples that have a value."""
     on_path: bool
     """Whether the point is in the one sequence that the trend is drawn and judged along."""
+    quarantine: str | None = None
+    """Why the point is kept but never judged; None where nothing is against it."""
 
 
 class ConfigChange(View):

@@ -185,8 +185,8 @@ class Report(Strict):
 
     @property
     def quarantine(self) -> str:
-        """Why this run is kept but not judged, in one line; empty where nothing is against it."""
-        if self.canary is None or self.canary.holds:
+        """Why the samples are kept but not judged, in one line; empty where nothing is against them."""
+        if not self.samples or self.canary is None or self.canary.holds:
             return ""
         return f"this host counted wrong before the session: {self.canary.finding}"
 

@@ -26,6 +26,8 @@ class RunQuery(PageQuery):
     case: str | None = None
     revision: str | None = None
     outcome: Outcome | None = None
+    host: str | None = None
+    quarantined: bool | None = None
 
 
 @bp.put("/runs/<uuid:run_id>")

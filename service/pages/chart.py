@@ -158,7 +158,7 @@ class _DotMaker:
             "commit": point.revision[:10],
             "title": point.title,
             "environment": point.environment[:8],
-            "text": quantity(point.value, self._unit),
+            "text": quantity(point.value, self._unit) + (", in quarantine" if point.quarantine else ""),
             "url": self._run_url(point.run_id),
         }
 

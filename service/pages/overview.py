@@ -49,6 +49,7 @@ def show() -> str:
         lines=lines,
         cases=_cases(glances, lines),
         failures=_by_revision(source().failures()),
+        quarantined=source().quarantined(),
     )
 
 

@@ -46,6 +46,9 @@ class Source(Protocol):
     def failures(self) -> list[RunSummary]:
         """Return the newest runs that measured nothing and were not made good since."""
 
+    def quarantined(self) -> list[RunSummary]:
+        """Return the newest measured run of each host where that one is in quarantine."""
+
     def series(self, series_id: int) -> SeriesDetail | None:
         """Return one series with its points."""
 
@@ -82,6 +85,11 @@ class StoreSource:
             ]
             open_ones = [run for run in found if not _was_measured(session, run)]
         return sorted(open_ones, key=lambda run: run.started_at, reverse=True)
+
+    def quarantined(self) -> list[RunSummary]:
+        """Return the newest measured run of each host where that one is in quarantine."""
+        with database().reading() as session:
+            return runs.quarantined_hosts(session)
 
     def series(self, series_id: int) -> SeriesDetail | None:
         """Return one series with its points."""
@@ -123,5 +131,7 @@ def _glance(session: Session, summary: SeriesSummary) -> Glance:
 
 
 def _was_measured(session: Session, run: RunSummary) -> bool:
-    asked = RunFilter(subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED)
+    asked = RunFilter(
+        subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED, quarantined=False
+    )
     return runs.page(session, asked, 1, 0).total > 0

@@ -140,7 +140,10 @@ class Run(Base):
     """One report, as it was sent, and what is looked up of it."""
 
     __tablename__ = "run"
-    __table_args__ = (Index(None, "subject_id", "host_id", "case_id", "environment_id"),)
+    __table_args__ = (
+        Index(None, "subject_id", "host_id", "case_id", "environment_id"),
+        Index(None, "host_id", "started_at"),
+    )
     id: Mapped[UUID] = mapped_column(primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"), index=True)
@@ -150,6 +153,8 @@ class Run(Base):
     outcome: Mapped[Outcome]
     failure_stage: Mapped[Stage | None]
     failure_message: Mapped[str | None] = mapped_column(Text)
+    quarantine: Mapped[str | None] = mapped_column(Text)
+    """Why it is kept but never judged, if it is not."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
     digest: Mapped[str] = mapped_column(String(64))

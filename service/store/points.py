@@ -31,6 +31,7 @@ class PointRow(NamedTuple):
     position: int
     measured_at: datetime
     environment: str
+    quarantine: str | None
 
     def view(self, on_path: bool) -> views.SeriesPoint:
         """Return the point as the API tells it."""
@@ -56,6 +57,7 @@ def of_series(session: Session, series_id: int) -> list[PointRow]:
             Revision.position,
             Run.started_at,
             Environment.hash,
+            Run.quarantine,
         )
         .join(Run, Point.run_id == Run.id)
         .join(Revision, Run.revision_id == Revision.id)
@@ -67,7 +69,7 @@ def of_series(session: Session, series_id: int) -> list[PointRow]:
 
 
 def arrange(rows: list[PointRow]) -> trend.Trend:
-    """Arrange the points that have a level."""
+    """Arrange the points that have a level and may be judged."""
     return trend.arrange(
         trend.Point(
             run_id=row.run_id,
@@ -79,7 +81,7 @@ def arrange(rows: list[PointRow]) -> trend.Trend:
             samples=tuple(row.samples),
         )
         for row in rows
-        if row.value is not None
+        if row.value is not None and row.quarantine is None
     )
 
 

@@ -33,6 +33,8 @@ class RunFilter:
     case: str | None = None
     revision: str | None = None
     outcome: Outcome | None = None
+    host: str | None = None
+    quarantined: bool | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
@@ -41,8 +43,28 @@ class RunFilter:
             (Case.name, self.case),
             (Revision.commit, self.revision),
             (Run.outcome, self.outcome),
+            (Host.name, self.host),
+            (Run.quarantine.is_not(None), self.quarantined),
         )
         return [column == value for column, value in asked if value is not None]
+
+
+_JOINED = (
+    select(Run)
+    .join(Run.subject)
+    .join(Run.revision)
+    .join(Run.case)
+    .join(Run.host)
+    .join(Run.environment)
+    .options(
+        contains_eager(Run.subject),
+        contains_eager(Run.revision),
+        contains_eager(Run.case),
+        contains_eager(Run.host),
+        contains_eager(Run.environment),
+    )
+)
+_NEWEST_FIRST = (Run.started_at.desc(), Run.id)
 
 
 def ingest(session: Session, report: contract.Report) -> bool:
@@ -72,33 +94,28 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
 
 def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of the runs asked for, the newest first."""
-    joined = (
-        select(Run)
-        .join(Run.subject)
-        .join(Run.revision)
-        .join(Run.case)
-        .join(Run.host)
-        .join(Run.environment)
-        .where(*asked.conditions())
-    )
-    total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
-    rows = session.scalars(
-        joined.options(
-            contains_eager(Run.subject),
-            contains_eager(Run.revision),
-            contains_eager(Run.case),
-            contains_eager(Run.host),
-            contains_eager(Run.environment),
-        )
-        .order_by(Run.started_at.desc(), Run.id)
-        .limit(limit)
-        .offset(offset)
-    )
+    wanted = _JOINED.where(*asked.conditions())
+    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Run.id).subquery())) or 0
+    rows = session.scalars(wanted.order_by(*_NEWEST_FIRST).limit(limit).offset(offset))
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
+def quarantined_hosts(session: Session) -> list[RunSummary]:
+    """Return the newest measured run of each host where that one is in quarantine."""
+    newest = (
+        session.scalar(
+            _JOINED.where(Run.host_id == host, Run.outcome == Outcome.MEASURED).order_by(*_NEWEST_FIRST).limit(1)
+        )
+        for host in session.scalars(select(Host.id).order_by(Host.name))
+    )
+    return [_summary(run) for run in newest if run is not None and run.quarantine is not None]
+
+
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
-    """Return what a plan depends on of the runs of each case on a host, by the case's index."""
+    """Return what a plan depends on of the runs of each case on a host, by the case's index.
+
+    What is in quarantine is left to be measured again.
+    """
     rows = session.execute(
         select(Case.key, Revision.commit, Environment.hash, Run.outcome)
         .join(Run.subject)
@@ -106,7 +123,7 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
         .join(Run.case)
         .join(Run.host)
         .join(Run.environment)
-        .where(Subject.name == subject, Host.name == host)
+        .where(Subject.name == subject, Host.name == host, Run.quarantine.is_(None))
     )
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome in rows:
@@ -127,6 +144,7 @@ def _add(session: Session, report: contract.Report, digest: str, document: bytes
         outcome=report.outcome,
         failure_stage=report.failure and report.failure.stage,
         failure_message=report.failure and report.failure.message,
+        quarantine=report.quarantine or None,
         started_at=report.started_at,
         finished_at=report.finished_at,
         digest=digest,
@@ -178,6 +196,7 @@ def _summary(run: Run) -> RunSummary:
         environment=run.environment.hash,
         outcome=run.outcome,
         failure=failure,
+        quarantine=run.quarantine,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )

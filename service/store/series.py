@@ -125,7 +125,7 @@ def _changes(session: Session, path: Points) -> list[views.ConfigChange]:
 def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
     here = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
-    measured = select(Run.revision_id).where(*here, Run.outcome == Outcome.MEASURED)
+    measured = select(Run.revision_id).where(*here, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
     failed = session.execute(
         select(Run, Revision)
         .join(Revision, Run.revision_id == Revision.id)
@@ -161,7 +161,7 @@ def _latest(session: Session, ids: list[int]) -> dict[int, views.Number | None]:
         select(Point.series_id, Point.value, newest_first.label("rank"))
         .join(Run, Point.run_id == Run.id)
         .join(Revision, Run.revision_id == Revision.id)
-        .where(Point.series_id.in_(ids), Point.value.is_not(None))
+        .where(Point.series_id.in_(ids), Point.value.is_not(None), Run.quarantine.is_(None))
         .subquery()
     )
     latest = select(ranked.c.series_id, ranked.c.value).where(ranked.c.rank == 1)

@@ -350,10 +350,14 @@ class MadeSource:
                 environment=broken.environment.hash,
                 outcome=broken.outcome,
                 failure=FailureSummary(stage=broken.failure.stage, message=broken.failure.message),
+                quarantine=None,
                 started_at=broken.started_at,
                 finished_at=broken.finished_at,
             )
         ]
+
+    def quarantined(self) -> list[RunSummary]:
+        return []
 
     def series(self, series_id: int) -> SeriesDetail | None:
         return next((series for series in self.all if series.id == series_id), None)
