@@ -137,7 +137,7 @@ def estimate(x: Floats, folded: Floats, gap: float) -> Noise:
     if n < 3:
         return Noise(0.0, 0.0, gap, 0.0, n)
     d = np.diff(folded)
-    if gap == 0.0 and np.mean(d == 0) >= 0.8:
+    if gap == 0.0 and np.count_nonzero(d) <= max(1.0, 0.2 * len(d)):
         return Noise(0.0, 0.0, gap, 0.0, n)
     sigma = max(uneven_scale(d), gap / 32)
     if sigma == 0.0:  # 60 … 80 % of the points repeat

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from service.detect.median import Floats
-
-CAPACITY = 256  # open candidates kept; the oldest but the best go first
+CAPACITY = 64  # open candidates kept; the oldest but the best go first
+FEW = 6  # up to so many are not worth pruning
 SHORTEST = 4  # points of a segment; the running median lets no shorter ones through
+
+_Open = tuple[float, float, float, int, int]  # cost so far, sum, sum of squares, position, node
 
 
 class Partition:
@@ -23,52 +24,49 @@ class Partition:
         self.penalty = penalty
         self.position = [0]
         self.previous = [0]
-        self._open = np.zeros((5, CAPACITY))  # rows: cost so far, sum, sum of squares, position, node
-        self._open[0, 0] = -penalty
-        self._count = 1
+        self._open: list[_Open] = [(-penalty, 0.0, 0.0, 0, 0)]
 
-    def _costs(self, position: int, total: float, squares: float) -> Floats:
-        cost, s, q, p, _ = self._open[:, : self._count]
-        rise: Floats = total - s
-        costs: Floats = cost + (squares - q) - rise * rise / (position - p)
-        newest = self._count - 1
-        while newest >= 0 and position - p[newest] < SHORTEST:
-            costs[newest] = np.inf
-            newest -= 1
+    def _costs(self, position: int, total: float, squares: float) -> list[float]:
+        """Return what the series up to ``position`` costs with its last segment from each open candidate on.
+
+        Plain numbers, as there are a dozen open candidates on average: fewer than pay for an array.
+        """
+        costs = []
+        for cost, s, q, start, _ in self._open:
+            if position - start < SHORTEST:
+                costs.append(math.inf)
+            else:
+                rise = total - s
+                costs.append(cost + (squares - q) - rise * rise / (position - start))
         return costs
 
     def add(self, position: int, total: float, squares: float) -> None:
         """Open a candidate: ``total`` and ``squares`` are the sums of the ``position`` values before it."""
         costs = self._costs(position, total, squares)
-        best = int(costs.argmin())
-        value = float(costs[best]) + self.penalty
-        self.previous.append(int(self._open[4, best]))
+        least = min(costs)
+        best = costs.index(least)
+        value = least + self.penalty
+        self.previous.append(self._open[best][4])
         self.position.append(position)
-        if self._count > 24:
-            self._prune(costs, value, best)
-        self._open[:, self._count] = value, total, squares, position, len(self.position) - 1
-        self._count += 1
-
-    def _prune(self, costs: Floats, value: float, best: int) -> None:
-        keep = costs <= value
-        keep[best] = True
-        if self._count >= CAPACITY - 1:
-            keep[: CAPACITY // 4] = False
-            keep[best] = True
-        kept = self._open[:, : self._count][:, keep]
-        self._count = kept.shape[1]
-        self._open[:, : self._count] = kept
+        if len(costs) > FEW:
+            oldest = CAPACITY // 4 if len(costs) >= CAPACITY else 0
+            self._open = [
+                each
+                for i, (each, cost) in enumerate(zip(self._open, costs, strict=True))
+                if i == best or (i >= oldest and (cost <= value or cost == math.inf))
+            ]
+        self._open.append((value, total, squares, position, len(self.position) - 1))
 
     def last(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment begins if the series ends at ``position``."""
-        return int(self._open[4, int(self._costs(position, total, squares).argmin())])
+        costs = self._costs(position, total, squares)
+        return self._open[costs.index(min(costs))][4]
 
-    def mark(self) -> tuple[Floats, int, int]:
+    def mark(self) -> tuple[list[_Open], int]:
         """Remember the state, to be returned to after provisional candidates."""
-        return self._open[:, : self._count].copy(), self._count, len(self.position)
+        return list(self._open), len(self.position)
 
-    def reset(self, mark: tuple[Floats, int, int]) -> None:
+    def reset(self, mark: tuple[list[_Open], int]) -> None:
         """Forget every candidate added since ``mark``."""
-        open_then, self._count, nodes = mark
-        self._open[:, : self._count] = open_then
+        self._open, nodes = mark
         del self.position[nodes:], self.previous[nodes:]

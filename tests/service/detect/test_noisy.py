@@ -72,7 +72,8 @@ def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
 
 
 def test_zeros_then_one_is_told_and_confirmed_by_a_rerun():
-    assert [(d.index, d.wants_rerun) for d in find_drifts([0] * 50 + [1])] == [(50, True)]
+    for n in (2, 3, 10, 50):
+        assert [(d.index, d.wants_rerun) for d in find_drifts([0] * n + [1])] == [(n, True)]
     assert [(d.index, d.wants_rerun) for d in find_drifts([0] * 50 + [1, 1])] == [(50, False)]
     assert find_drifts([0] * 50 + [1] + [0] * 5) == []
 
