@@ -23,7 +23,7 @@ from runner.contract.comparison import differing
 from runner.contract.level import Number, bounds, majority, median
 
 ERROR = 0.001
-"""Chance that a comparison without a change calls any noisy metric changed; shared out equally among them."""
+"""Chance that a comparison without a change calls any noisy metric changed; shared out among them."""
 CONFIRM = 5
 """How many samples of each side must agree before exact counts have changed."""
 REPEATING = 0.9
@@ -40,8 +40,8 @@ def decide(request: ComparisonRequest) -> Comparison:
     """Return what is known about a comparison, and how many pairs it still needs."""
     base, head = request.base, request.head
     names = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
-    noisy = sum(not metric(name).exact for name in names)
-    verdicts = tuple(_judge(name, base, head, request.precision, ERROR / max(1, noisy)) for name in names)
+    errors = _errors(names, request.precision)
+    verdicts = tuple(_judge(name, base, head, request.precision, errors[name]) for name in names)
     counting = [one for one in verdicts if one.counts]
     found = {one.verdict for one in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -51,6 +51,12 @@ def decide(request: ComparisonRequest) -> Comparison:
         metrics=verdicts,
         knobs=differing(base.environment, head.environment),
     )
+
+
+def _errors(names: Sequence[str], precision: Mapping[str, float]) -> dict[str, float]:
+    """Share the error out: half of it among the metrics that count, half among those that are only shown."""
+    steering = [name for name in names if metric(name).exact or name in precision]
+    return {name: ERROR / 2 / (len(steering) if name in steering else len(names) - len(steering)) for name in names}
 
 
 def _wanted(one: MetricVerdict) -> int:
@@ -71,18 +77,12 @@ def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float]
         found = _exact(name, base.values(name), head.values(name))
         if found is not None:
             return found
-    steers = metric(name).exact or name in precision
     if not pairs:
-        return _verdict(
-            name,
-            Verdict.NEEDS_MORE_RUNS,
-            "absent",
-            base.values(name),
-            head.values(name),
-            counts=name in precision,
-            sentence="There is no pair of samples in which both sides have a value.",
-        )
-    return _paired(name, pairs, precision.get(name, PRECISION), error, counts=steers)
+        sentence = "There is no pair of samples in which both sides have a value."
+        sides = base.values(name), head.values(name)
+        return _verdict(name, Verdict.NEEDS_MORE_RUNS, "absent", *sides, counts=name in precision, sentence=sentence)
+    counts = metric(name).exact or name in precision
+    return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
 
 
 def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:

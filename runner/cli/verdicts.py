@@ -39,7 +39,9 @@ def _table(comparison: Comparison) -> Table:
     for one in sorted(comparison.metrics, key=lambda one: not one.counts):
         style = None if one.counts else "dim"
         base, head = _side(one.metric, one.base), _side(one.metric, one.head)
-        table.add_row(escape(one.metric), base, head, _change(one), _WORDS[one.verdict], style=style)
+        # Nobody asked for more runs on account of a metric that does not count.
+        open_ = not one.counts and one.verdict is Verdict.NEEDS_MORE_RUNS
+        table.add_row(escape(one.metric), base, head, _change(one), "–" if open_ else _WORDS[one.verdict], style=style)
     return table
 
 

@@ -1,0 +1,336 @@
+"""What the measuring engine promises, on this machine as it is: exact counts, little overhead, no false alarm, no miss.
+
+``python -m bench.overhead [--quick] [PART …]``, run as ``make bench-overhead``; the parts stand at the end. Everything is executed for real, base and head in turns as ``faultwatch compare``
+does it, and decided by the service's own function. In full it takes about an hour, ``--quick`` a tenth of everything.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.report import finish
+from runner.compare import Compared, Pairs, compare
+from runner.contract.comparison import Verdict
+from runner.contract.level import majority
+from runner.contract.report import Case, Environment, Host, Revision
+from runner.perf.command import perf_stat
+from runner.perf.session import count
+from runner.state.process import ProcessState
+from runner.state.scheduling import RoundRobin
+from runner.trial import Bench, Subject, Trial
+from runner.workload import Workload
+from service import gate
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = 100
+PAIRS_UNCHANGED = 1000
+PAGES = (10_000, 100_000, 1_000_000)
+THROUGHPUT = ("2000", "40", "103", "100")
+"""Pages, operations, and copies in each operation of base and head: 3 % fewer, so about 10 ms."""
+SINGLE_THREADED: dict[str, tuple[str, ...]] = {
+    "tensor_copy": ("./tensor_copy", "--mib", "4", "--steps", "100", "--buffer", "mapped"),
+    "image_filter": ("./image_filter",),
+    "fortran_init": ("./fortran_init",),
+    "cold_start": ("./cold_start_Os",),
+}
+STATE = ProcessState(huge_pages="never")
+ONCE = 0.3
+"""Seconds that a measurement may take beyond its samples."""
+FACTOR = 1.05
+
+
+@dataclass
+class Ledger:
+    """What was promised, and what came of it."""
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    misses: list[str] = field(default_factory=list)
+
+    def claim(self, text: str, holds: bool, figure: object) -> None:
+        """Print and keep one promise."""
+        print(f"  {'holds' if holds else 'FAILS'}  {text}: {figure}", flush=True)
+        self.figures[text] = figure
+        if not holds:
+            self.misses.append(f"{text}: {figure}")
+
+    def note(self, text: str, figure: object) -> None:
+        """Print and keep a figure of which nothing is promised."""
+        print(f"         {text}: {figure}", flush=True)
+        self.figures[text] = figure
+
+
+def bare(command: Sequence[str], folder: Path) -> int:
+    """Count the minor faults of a command by perf stat alone, in the state in which Faultwatch starts it."""
+    output = folder / "bare.csv"
+    with STATE.applied():
+        subprocess.run(
+            perf_stat(command, output),
+            cwd=folder,
+            env=STATE.environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+    rows = [line.split(";") for line in output.read_text().splitlines() if line.count(";") > 3]
+    return next(int(row[0]) for row in rows if row[2].startswith("minor-faults"))
+
+
+def counted(command: Sequence[str], folder: Path) -> int:
+    """Count the minor faults of a command by the runner."""
+    reading = count(command, directory=folder, state=STATE, timeout=60).sample.readings["minor-faults"]
+    assert reading.value is not None
+    return int(reading.value)
+
+
+def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """Faultwatch counts what perf stat counts."""
+    runs = RUNS // 10 if tenth else RUNS
+    for name, place, command in programs(folder):
+        bare(command, place)
+        pairs = [(bare(command, place), counted(command, place)) for _ in range(runs)]
+        level, _ = majority([one for pair in pairs for one in pair]) or (None, 0)
+        same = sum(one == other for one, other in pairs)
+        strays = {
+            "perf stat": [one for one, _ in pairs if one != level],
+            "Faultwatch": [one for _, one in pairs if one != level],
+        }
+        text = f"{name}: runs of {runs} in which both count the same"
+        ledger.claim(text, same == runs, same)
+        ledger.note(f"{name}: level, and counts off it", [level, strays])
+
+
+def programs(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
+    """Build the single-threaded programs and yield name, folder and command."""
+    yield "touch", folder, ("./steady", "10000", "1", "1")
+    history = folder / "copy-service"
+    made = subprocess.run(
+        [sys.executable, ROOT / "workloads/copy_service/make_history.py", history], check=True, capture_output=True
+    )
+    assert made.returncode == 0
+    subprocess.run(["make", "-s", "copyserve"], cwd=history, check=True)
+    yield "copy_service", history, ("./copyserve", "--mib", "8", "--operations", "25")
+    for name, command in SINGLE_THREADED.items():
+        shutil.copytree(ROOT / "workloads" / name, folder / name)
+        built = subprocess.run(["make", "-s"], cwd=folder / name, check=False, capture_output=True)
+        if built.returncode == 0:
+            yield name, folder / name, command
+
+
+def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """Measuring n samples takes as long as n times perf stat, and a little once."""
+    history = folder / "copy-service-timed"
+    subprocess.run([sys.executable, ROOT / "workloads/copy_service/make_history.py", history], check=True)
+    few, many = (4, 12) if tenth else (4, 24)
+    environment = os.environ | {"FAULTWATCH_HOME": str(folder / "home")}
+    command = ("./copyserve", "--mib", "8", "--operations", "25")
+    subprocess.run(["make", "-s", "copyserve"], cwd=history, check=True)
+
+    def measured(samples: int) -> None:
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "runner", "measure", "copy_service", "--repo", history, "--committed-only"),
+                *("--samples", str(samples), "--json"),
+            ],
+            cwd=ROOT,
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
+
+    measured(1)  # builds
+    rounds: list[tuple[float, float, float]] = []
+    with undisturbed():
+        for _ in range(3 if tenth else 7):
+            rounds.append(
+                (
+                    seconds(partial(measured, few)),
+                    seconds(partial(measured, many)),
+                    seconds(lambda: [bare(command, history) for _ in range(many)]) / many,
+                )
+            )
+    each = statistics.median(one for _, _, one in rounds)
+    factor = statistics.median((long - short) / (many - few) / one for short, long, one in rounds)
+    once = statistics.median(long - FACTOR * many * one for _, long, one in rounds)
+    ledger.note("one perf stat of copy_service, in seconds", round(each, 4))
+    ledger.claim("time of a further sample over that of perf stat", factor <= FACTOR, round(factor, 3))
+    ledger.claim("seconds once, the warm-up among them", once <= ONCE, round(once, 3))
+
+
+def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """Nothing changed, and nothing is called changed."""
+    number = PAIRS_UNCHANGED // 10 if tenth else PAIRS_UNCHANGED
+    pages, operations, work, _ = THROUGHPUT
+    exact: Counter[Verdict] = Counter()
+    noisy = Counter[Verdict]()
+    alarms: list[str] = []
+    samples: list[int] = []
+    started = time.monotonic()
+    for _ in range(number):
+        done = versus(folder, (pages, operations, work), (pages, operations, work), precise=True)
+        samples.append(len(done.base.samples))
+        assert done.comparison
+        for one in done.comparison.metrics:
+            if one.rule == "exact":
+                exact[one.verdict] += 1
+            elif one.counts:
+                noisy[one.verdict] += 1
+            if one.verdict is Verdict.CHANGED:
+                alarms.append(f"{one.metric}: {one.sentence}")
+    wrong = [alarm for alarm in alarms if not alarm.startswith(("minor-faults", "major-faults"))]
+    ledger.claim(
+        f"{number} comparisons without a change: exact counts changed",
+        not exact[Verdict.CHANGED],
+        exact[Verdict.CHANGED],
+    )
+    ledger.claim(f"{number} comparisons without a change: noisy metrics changed", len(wrong) <= 1, len(wrong))
+    ledger.note("verdicts on exact counts", dict(exact))
+    ledger.note("verdicts on throughput", dict(noisy))
+    ledger.note("pairs a comparison, median and most", [statistics.median(samples), max(samples)])
+    ledger.note("seconds a comparison", round((time.monotonic() - started) / number, 2))
+    for alarm in alarms:
+        print(f"         {alarm}")
+
+
+def one_page(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """One page more is called changed."""
+    number = RUNS // 10 if tenth else RUNS
+    for pages in PAGES:
+        found = 0
+        for _ in range(number):
+            done = versus(folder, (str(pages), "1", "1"), (str(pages + 1), "1", "1"))
+            faults = verdict(done, "minor-faults")
+            found += faults.verdict is Verdict.CHANGED and faults.change == 1
+        ledger.claim(f"one page more in {pages:,} found, of {number}", found == number, found)
+
+
+def throughput(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """3 % more or less throughput is called changed, in the right direction."""
+    number = RUNS // 10 if tenth else RUNS
+    pages, operations, more, fewer = THROUGHPUT
+    wrong = 0
+    outcomes: Counter[Verdict] = Counter()
+    samples: list[int] = []
+    for turn in range(number):
+        sides = ((pages, operations, fewer), (pages, operations, more))
+        done = versus(folder, *(sides if turn % 2 else sides[::-1]), precise=True)
+        one = verdict(done, "throughput")
+        outcomes[one.verdict] += 1
+        wrong += one.verdict is Verdict.CHANGED and (one.direction == "regression") != bool(turn % 2)
+        samples.append(len(done.base.samples))
+    found = outcomes[Verdict.CHANGED] - wrong
+    ledger.claim(f"3 % of throughput found, of {number}", found >= 0.95 * number, found)
+    ledger.note("verdicts on 3 % of throughput", dict(outcomes))
+    ledger.note("pairs that it took, median and most", [statistics.median(samples), max(samples)])
+
+
+def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
+    """The command starts fast and needs nothing of the service's."""
+    command = [sys.executable, "-m", "runner", "--help"]
+    run = partial(subprocess.run, cwd=ROOT, check=True, capture_output=True)
+    with undisturbed():
+        times = [seconds(partial(run, command)) for _ in range(5 if tenth else 20)]
+    milliseconds = round(1000 * statistics.median(times))
+    ledger.claim("milliseconds until faultwatch --help is done", milliseconds <= 150, milliseconds)
+    blocked = ("numpy", "flask", "apiflask", "sqlalchemy", "alembic", "gunicorn", "service")
+    modules = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for file in sorted((ROOT / "runner").rglob("*.py"))
+        if file.name != "__main__.py" and file.parent.name != "__pycache__"
+    ]
+    script = (
+        "import importlib, sys\n"
+        f"for name in {blocked!r}: sys.modules[name] = None\n"
+        f"for name in {modules!r}: importlib.import_module(name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, capture_output=True, text=True)
+    said = done.stderr.strip().splitlines()[-1:] or ["all of them"]
+    ledger.claim("modules of the runner import without the service's packages", done.returncode == 0, said[0])
+
+
+def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: bool = False) -> Compared:
+    """Compare two calls of the steady program as the command compares two revisions."""
+    trials = []
+    for side in (base, head):
+        workload = Workload.model_validate(
+            {
+                "workload": {"name": "steady"},
+                "run": {"command": ["./steady", *side], "output": "json", "huge_pages": "never"},
+                "metrics": {"precision": {"throughput": 3.0} if precise else {}},
+            }
+        )
+        bench = Bench(Host(name="bench"), lambda _: Environment(knobs={}))
+        trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
+    return compare(*trials, gate.decide, pairs=Pairs.of(trials[0].workload))
+
+
+CASE = Case(workload="steady", definition="0" * 16)
+"""Two calls of the program stand for two revisions of one case."""
+REVISION = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
+
+
+def verdict(done: Compared, name: str) -> Any:
+    """Return the verdict about one metric."""
+    assert done.comparison
+    return next(one for one in done.comparison.metrics if one.metric == name)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long something takes."""
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Go before the host's other processes, where that is allowed: times are compared here, not the host's load."""
+    scheduling = RoundRobin()
+    applied = False
+    with suppress(OSError):
+        scheduling.apply()
+        applied = True
+    try:
+        yield
+    finally:
+        if applied:
+            scheduling.undo()
+
+
+PARTS = {
+    "start": start,
+    "counts": counts,
+    "time": overhead,
+    "throughput": throughput,
+    "one_page": one_page,
+    "unchanged": unchanged,
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Check the parts named, or all."""
+    tenth = "--quick" in arguments
+    ledger = Ledger()
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
+        folder = Path(scratch)
+        subprocess.run(["cc", "-O2", "-o", folder / "steady", ROOT / "bench" / "steady.c"], check=True)
+        for name in [one for one in arguments if one in PARTS] or list(PARTS):
+            print(f"{name}: {PARTS[name].__doc__}", flush=True)
+            ledger.figures[f"{name}: seconds"] = round(seconds(partial(PARTS[name], ledger, folder, tenth)), 1)
+    ledger.figures["load of the host"] = [round(one, 1) for one in os.getloadavg()]
+    finish("overhead", ledger.misses, ledger.figures)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
