@@ -71,6 +71,8 @@ def _row(line: Line, found: dict[str, str]) -> Row:
     running = percent(line, found["pcnt-running"])
     scaled = running if running < 100 else None
     metric = (found.get("metric-value", ""), found.get("metric-unit", ""))
+    if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
+        raise line.error("there is a derived number without a unit")
     return Row(line, found["event"], name, count, scaled, whole(line, found["event-runtime"]), metric)
 
 

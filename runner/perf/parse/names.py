@@ -20,13 +20,14 @@ OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
 CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
+_LETTERS = "ukhHGIpPSDWebR"
+_MODIFIERS = f"[{_LETTERS}]*"
 _TRACEPOINT = re.compile(r"\w+:[\w*?.-]+", re.ASCII)
 _EVENT = re.compile(
-    rf"(?:{_PLAIN}|{_TRACEPOINT.pattern}|{_PLAIN}/[!-.0-~]+/)(?::?[A-Za-z]+|:)?(?: \[\w+\])?",
+    rf"(?:(?:{_PLAIN}|{_TRACEPOINT.pattern})(?::[A-Za-z]*)?|{_PLAIN}/[\w=,.:@-]+/(?::?[{_LETTERS}]+)?)(?: \[\w+\])?",
     re.ASCII,
 )
 """A plain name, a tracepoint (``group:name``) or a PMU with its terms; each may have modifiers."""
-_MODIFIERS = "[ukhHGIpPSDWebR]*"
 _WITH_MODIFIERS = re.compile(rf"(?P<term>.+?):(?P<modifiers>{_MODIFIERS})")
 _ON_PMU = (
     re.compile(rf"(?P<pmu>{_PLAIN})/(?P<term>[^/]+)/:?(?P<modifiers>{_MODIFIERS})"),

@@ -86,6 +86,8 @@ class TestNames:
             "a b",
             "minor-f\x00",
             "page-faults/",
+            "cpu_core/cycles/t",
+            "cpu_core/cycles/:",
             "M/sec",
             "branches)",
             "кластер",
