@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import requests
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from requests.adapters import HTTPAdapter
 from urllib3 import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.job import Plan, PlanRequest
-from runner.contract.report import Report, Revision, RevisionList
+from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError, Refused, Stumbled
 
@@ -79,6 +79,17 @@ class Service:
         answer = self._call("PUT", f"/runs/{report.run_id}", report)
         # A proxy's page of welcome is no receipt: only one that names the run lets go of the report.
         if not isinstance(answer, dict) or answer.get("run_id") != str(report.run_id):
+            self._not_a_service()
+
+    def run(self, run_id: str) -> Report:
+        """Return a run as it was reported."""
+        return Report.model_validate(self._call("GET", f"/runs/{run_id}"))
+
+    def send_reports(self, reports: Sequence[Report]) -> Receipts:
+        """Hand over many reports at once."""
+        try:
+            return Receipts.model_validate(self._call("POST", "/runs", ReportList(reports=tuple(reports))))
+        except ValidationError:
             self._not_a_service()
 
     def compare(self, request: ComparisonRequest) -> Comparison:

@@ -12,6 +12,7 @@ import click
 from runner.contract.report import Environment, Host
 from runner.environment import capture
 from runner.errors import FaultwatchError
+from runner.sandbox import sandbox
 from runner.settings import Settings
 from runner.standing import Standing, standing
 from runner.state.process import ProcessState
@@ -41,6 +42,12 @@ samples_option = click.option(
     type=click.IntRange(1, 1000),
     metavar="N",
     help="Executions to measure, instead of as many as prove the counts.",
+)
+sandbox_option = click.option(
+    "--sandbox/--no-sandbox",
+    "confined",
+    default=None,
+    help="Build and run in a sandbox, as code of strangers has to be. Default: where --repo is an address.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -100,37 +107,52 @@ class Workbench:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def workbench(settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True) -> Workbench:
+def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
+    """Whether code is confined: as was said, or else where it was fetched from an address."""
+    return repository.path.is_relative_to(settings.clones) if confined is None else confined
+
+
+def workbench(
+    settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True, confined: bool = False
+) -> Workbench:
     """Return where measurements are made on this host, after making sure that they can be.
 
     Parameters
     ----------
     examined
         Count the canary and read the declared knobs: before a session, but not only to look.
+    confined
+        Build and run in a sandbox.
 
     Raises
     ------
     FaultwatchError
-        Where perf is missing or forbidden, in one line with what allows it.
+        Where perf or the sandbox is missing or forbidden, in one line with what allows it.
     """
     from runner.doctor import counting_scope, require_measurable
 
     require_measurable()
     variables = parse_variables(assignments)
     scope = counting_scope()
+    box = sandbox() if confined else None
+    told = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
 
     def environment(state: ProcessState) -> Environment:
         found = capture(variables=state.environment, work_directory=settings.builds)
-        return Environment(knobs={**found.knobs, **state.knobs(), "counting.scope": scope})
+        return Environment(knobs={**found.knobs, **state.knobs(), **told})
 
     tools = {
         name: value
         for name, value in environment(ProcessState()).knobs.items()
         if name.startswith("compiler.") or name == "libc.version"
     }
-    known = standing(settings.home) if examined else Standing()
-    bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus)
-    return Workbench(bench, Builder(settings.builds, tools), variables)
+    known = Standing()
+    if examined:
+        known, state = standing(settings.home), ProcessState(variables=variables, cpus=settings.cpus)
+        for line in (*known.warnings(environment(state)), *state.remarks()):
+            terminal().print(line, style="yellow", markup=False, highlight=False)
+    bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus, box)
+    return Workbench(bench, Builder(settings.builds, tools, box), variables)
 
 
 @lru_cache

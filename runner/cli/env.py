@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import click
 
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="As `measure` and `history` take it. Repeatable."
 )
-@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Compare two files: of `env --json`, or saved reports.")
+@click.option(
+    "--diff", nargs=2, metavar="BEFORE AFTER", help="Compare two: files of `env --json`, saved reports, or ids of runs."
+)
 def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | None) -> None:
     """Print every knob of this host that can move a fault count.
 
-    With --diff, print what differs between two saved environments. Exit code 0: nothing; 1: something.
+    With --diff, print what differs between two environments: of files, or of runs that the service holds. Exit code 0:
+    nothing; 1: something.
     """
     if diff:
         _compare(*diff, as_json=as_json)
@@ -57,21 +61,38 @@ def _compare(before: str, after: str, *, as_json: bool) -> None:
 
 
 def _load(name: str) -> "Environment":
-    """Read an environment from what ``env --json`` printed, or from a report."""
+    """Read an environment from what ``env --json`` printed, from a report, or from a run that the service holds."""
     from pydantic import ValidationError
 
     from runner.contract.report import Environment
     from runner.errors import FaultwatchError
 
+    if _is_run(name):
+        from runner.embedded import connect
+        from runner.settings import load_settings
+
+        with connect(load_settings()) as service:
+            return service.run(name).environment
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
         return Environment(knobs=document.get("environment", document)["knobs"])
     except OSError as error:
-        raise FaultwatchError(f"{name}: {error.strerror}", "name two files that `faultwatch env --json` made") from None
+        raise FaultwatchError(
+            f"{name}: {error.strerror}", "name files that `faultwatch env --json` made, or ids of runs"
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise FaultwatchError(
             f"{name}: holds no environment", "name files that `faultwatch env --json` made, or saved reports"
         ) from None
+
+
+def _is_run(name: str) -> bool:
+    """Tell the id of a run from the name of a file; a file that is there goes first."""
+    try:
+        UUID(name)
+    except ValueError:
+        return False
+    return not Path(name).exists()
 
 
 def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

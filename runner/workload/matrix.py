@@ -3,7 +3,8 @@
 import itertools
 from collections.abc import Iterable
 
-from runner.contract.report import Case, Parameter
+from runner.contract.base import Parameter
+from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,13 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from runner.cli import doctor, env
+from runner.contract import Environment
 from runner.doctor import Check, Status, is_measurable
 from runner.doctor.show import show
+from runner.embedded import connect
 from runner.errors import FaultwatchError
+from runner.settings import load_settings
+from tests.service import reports
 
 FINE = Check("perf", Status.OK, "perf 6.1")
 WORSE = Check("turbo", Status.WARNING, "on: [times] vary", "echo 1 | sudo tee x")
@@ -67,3 +72,21 @@ def test_env_names_a_file_that_holds_none(text: str | None, tmp_path: Path) -> N
     result = CliRunner().invoke(env.command, ["--diff", str(file), str(file)])
     assert isinstance(result.exception, FaultwatchError)
     assert str(file) in result.exception.what
+
+
+@pytest.mark.perf
+def test_env_compares_runs_that_the_service_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
+    monkeypatch.delenv("FAULTWATCH_URL", raising=False)
+    saved = tmp_path / "saved.json"
+    saved.write_text('{"knobs": {"vm.swappiness": "60", "allocator": "glibc"}}')
+    report = reports.report(1, 100, environment=Environment(knobs={"vm.swappiness": "1", "allocator": "glibc"}))
+    with connect(load_settings()) as service:
+        service.send_revisions(report.subject, [report.revision])
+        service.send_report(report)
+    result = CliRunner().invoke(env.command, ["--json", "--diff", str(report.run_id), str(saved)])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == [{"knob": "vm.swappiness", "before": "1", "after": "60"}]
+    unknown = CliRunner().invoke(env.command, ["--diff", str(uuid.uuid4()), str(saved)])
+    assert isinstance(unknown.exception, FaultwatchError)
+    assert "run" in unknown.exception.what
