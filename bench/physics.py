@@ -22,7 +22,7 @@ from typing import Any
 from runner.errors import FaultwatchError
 from runner.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count
-from runner.process import ProcessState
+from runner.state.process import ProcessState
 from runner.workload.allocators import ALLOCATORS, missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
