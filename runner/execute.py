@@ -26,6 +26,8 @@ class Finished:
         Exit code, the negative number of the signal that ended it, or None where it ran into the deadline.
     output, error
         The end of its standard output and standard error.
+    why
+        Why it was ended, where somebody knows better than its status.
     """
 
     status: int | None
@@ -33,10 +35,13 @@ class Finished:
     error: str
     seconds: float
     deadline: float
+    why: str = ""
 
     @property
     def trouble(self) -> str:
         """Why it did not end well, as the second half of a sentence; empty where it did."""
+        if self.why:
+            return self.why
         if self.status is None:
             return f"did not finish within {self.deadline:g} s"
         if self.status < 0:

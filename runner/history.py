@@ -13,6 +13,7 @@ from runner.errors import FaultwatchError
 from runner.measure import failed_build, measure
 from runner.outbox import Outbox
 from runner.sampling import Sampling, levels
+from runner.scaling import with_efficiency
 from runner.spool import Spool
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
@@ -155,6 +156,7 @@ class Historian:
                     0,
                 )
             return
+        reports: list[Report] = []
         for case, expected in wanted:
             watcher.started(revision, case)
             executions = _Counter(watcher)
@@ -169,7 +171,8 @@ class Historian:
                 sampling=Sampling.of(self.workload, self.samples, expected),
                 progress=executions,
             )
-            yield report, executions.count
+            reports.append(with_efficiency(report, reports, self.workload))
+            yield reports[-1], executions.count
 
 
 class _Counter:

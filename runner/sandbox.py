@@ -70,11 +70,25 @@ class Sandbox:
             for path in (folder, *(f"{folder}/{name}" for name in files)):
                 os.chown(path, self.user, self.group, follow_symlinks=False)
 
+    def seal(self, process: int, launcher: Path) -> None:
+        """Let the program make no user namespaces of its own: in them it could reach more of the kernel.
+
+        Raises
+        ------
+        FaultwatchError
+            Where the kernel refuses.
+        """
+        if self.user < 0:
+            return  # bubblewrap has done it.
+        done = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
+
     def _namespaces(self) -> Iterator[str]:
         yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
         yield "--die-with-parent"
         if self.user < 0:
-            yield "--unshare-user"
+            yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
         else:
             # Root builds the view, since only root may reach the tree. What the launcher needs to become somebody else.
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
@@ -135,7 +149,9 @@ def _try(made: Sandbox) -> None:
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
-    command = ["bwrap", *made._namespaces(), "--unshare-user", "--ro-bind", "/", "/", "--", "true"]
+    # The launcher makes root's user namespace later on; whether that can be is tried here too.
+    namespaces = list(made._namespaces()) if made.user < 0 else ["--unshare-user"]
+    command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--", "true"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().rpartition("\n")[2]
@@ -143,3 +159,9 @@ def _try(made: Sandbox) -> None:
             f"this host allows no sandbox: {said}",
             f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
         )
+
+
+@lru_cache
+def _can_disable() -> bool:
+    """Whether this bubblewrap can forbid further user namespaces; versions before 0.8 cannot."""
+    return "--disable-userns" in subprocess.run(["bwrap", "--help"], check=False, capture_output=True, text=True).stdout

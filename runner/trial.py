@@ -22,13 +22,17 @@ from runner.contract.report import (
 from runner.derive import result_file, sample_of
 from runner.errors import FaultwatchError
 from runner.page_cache import make_cold
-from runner.perf.session import count
+from runner.perf.session import count_together
 from runner.sampling import mark_outliers
+from runner.sandbox import Sandbox
 from runner.standing import Standing
+from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
+from runner.together import together
 from runner.workload import Workload
 from runner.workload.allocators import allocator_variables, missing_library
 from runner.workload.definition import fill
+from runner.workload.pressure import memory_limit, process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Bench:
         What was found out of the host before this session.
     cpus
         The only processors to measure on; all where none is named.
+    sandbox
+        What confines the measured programs, if anything.
     """
 
     host: Host
@@ -52,6 +58,7 @@ class Bench:
     variables: Mapping[str, str] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
     cpus: frozenset[int] = frozenset()
+    sandbox: Sandbox | None = None
 
     def state(self, workload: Workload, case: Case) -> ProcessState:
         """Return the state in which a case's process starts."""
@@ -59,7 +66,10 @@ class Bench:
         own = {name: fill(text, case.parameters) for name, text in run.environment.items()}
         preload = allocator_variables(fill(run.allocator, case.parameters))
         variables = {**preload, **own, **self.variables}
-        return ProcessState(variables=variables, huge_pages=run.huge_pages, cpus=self.cpus)
+        limit = memory_limit(workload, case)
+        if limit is None and self.sandbox:
+            limit = self.sandbox.memory
+        return ProcessState(variables=variables, huge_pages=run.huge_pages, cpus=self.cpus, memory_limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class Trial:
         self._tree = tree
         self._state = bench.state(workload, subject.case)
         self._command = tuple(self._fill(part) for part in workload.run.command)
+        self._processes = process_count(workload, subject.case)
         self._cold = _cold_files(workload, subject.case, tree)
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture(self._state)
@@ -95,6 +106,9 @@ class Trial:
     @property
     def obstacle(self) -> str:
         """Why the case cannot be measured on this host, as far as can be told without executing it; empty if it can."""
+        limit = memory_limit(self.workload, self.subject.case)
+        if limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
+            return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         library = missing_library(self._fill(self.workload.run.allocator))
         return f"this host does not have the allocator's library, {library}" if library else ""
 
@@ -114,15 +128,18 @@ class Trial:
         if self.workload.run.output_file is not None:
             # What an earlier execution wrote is not this one's result.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
-        done = count(
+        burst = count_together(
             self._command,
             directory=self._tree,
             state=self._state,
             timeout=self.workload.workload.timeout,
             events=self.workload.metrics.events,
             region=self.workload.run.region,
+            sandbox=self._bench.sandbox,
+            processes=self._processes,
         )
-        return sample_of(done, self.workload, self._tree)
+        each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
+        return together(each, burst.group)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""

@@ -148,7 +148,7 @@ def workbench(
     }
     known = Standing()
     if examined:
-        known, state = standing(settings.home), ProcessState(variables=variables, cpus=settings.cpus)
+        known, state = standing(settings.programs), ProcessState(variables=variables, cpus=settings.cpus)
         for line in (*known.warnings(environment(state)), *state.remarks()):
             terminal().print(line, style="yellow", markup=False, highlight=False)
     bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus, box)

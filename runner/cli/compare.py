@@ -15,8 +15,10 @@ from runner.cli.common import (
     json_option,
     options,
     samples_option,
+    sandbox_option,
     set_option,
     terminal,
+    wants_sandbox,
     workbench,
 )
 from runner.client import Service
@@ -41,6 +43,7 @@ from runner.workload import Workload, cases
     set_option,
     env_option,
     samples_option,
+    sandbox_option,
     json_option,
 )
 def command(
@@ -51,6 +54,7 @@ def command(
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
+    confined: bool | None,
     as_json: bool,
 ) -> None:
     """Measure BASE and HEAD in turns, until it is decided what changed or the workload's max_samples are taken.
@@ -64,7 +68,7 @@ def command(
     settings = load_settings()
     workload = find_workload(workload_name or ".")
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
-    place = workbench(settings, variables)
+    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
     with terminal().status("building"):
         sides = [_Side.build_of(repository, name, workload, place) for name in (base, head)]

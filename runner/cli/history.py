@@ -15,8 +15,10 @@ from runner.cli.common import (
     options,
     refuse_dirty,
     samples_option,
+    sandbox_option,
     set_option,
     terminal,
+    wants_sandbox,
     workbench,
 )
 from runner.client import Service
@@ -37,6 +39,7 @@ from runner.workload import Workload, cases
     set_option,
     env_option,
     samples_option,
+    sandbox_option,
     click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
     click.option("--all-parents", is_flag=True, help="Also the commits of merged branches, not only the main line."),
     json_option,
@@ -48,6 +51,7 @@ def command(
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
+    confined: bool | None,
     committed_only: bool,
     all_parents: bool,
     as_json: bool,
@@ -69,6 +73,7 @@ def command(
         choices=choices,
         assignments=variables,
         samples=samples,
+        confined=confined,
         committed_only=committed_only,
         first_parent=not all_parents,
     )
@@ -126,6 +131,7 @@ def prepare(
     choices: tuple[str, ...] = (),
     assignments: tuple[str, ...] = (),
     samples: int | None = None,
+    confined: bool | None = None,
     committed_only: bool = False,
     first_parent: bool = True,
 ) -> Prepared:
@@ -147,7 +153,7 @@ def prepare(
         revisions=revisions,
         workload=workload,
         cases=cases(workload, choices),
-        place=workbench(settings, assignments),
+        place=workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
         samples=samples,
     )
 

@@ -13,8 +13,10 @@ from runner.cli.common import (
     options,
     refuse_dirty,
     samples_option,
+    sandbox_option,
     set_option,
     terminal,
+    wants_sandbox,
     workbench,
 )
 from runner.contract.report import Report
@@ -35,6 +37,7 @@ from runner.workload import Workload, cases
     set_option,
     env_option,
     samples_option,
+    sandbox_option,
     click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
@@ -48,6 +51,7 @@ def command(
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
+    confined: bool | None,
     committed_only: bool,
     output: Path | None,
     as_json: bool,
@@ -61,7 +65,7 @@ def command(
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     if revision == "HEAD":
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
-    place = workbench(settings, variables)
+    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     reports = _measure(workload, choices, repository, revision, place, samples)
     if output:
         _write_suite(reports, output)
@@ -85,6 +89,7 @@ def _measure(
 ) -> list[Report]:
     from runner.measure import failed_build, measure
     from runner.sampling import Sampling
+    from runner.scaling import with_efficiency
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
@@ -105,21 +110,20 @@ def _measure(
                 )
                 for case in chosen
             ]
-        reports = []
+        reports: list[Report] = []
         for number, case in enumerate(chosen, 1):
             status.update(f"measuring {case.name.replace('[', chr(92) + '[')} ({number} of {len(chosen)})")
-            reports.append(
-                measure(
-                    workload,
-                    case,
-                    tree,
-                    bench=place.bench,
-                    subject=repository.name,
-                    revision=revision,
-                    build=build,
-                    sampling=Sampling.of(workload, samples),
-                )
+            report = measure(
+                workload,
+                case,
+                tree,
+                bench=place.bench,
+                subject=repository.name,
+                revision=revision,
+                build=build,
+                sampling=Sampling.of(workload, samples),
             )
+            reports.append(with_efficiency(report, reports, workload))
     return reports
 
 

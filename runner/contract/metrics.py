@@ -3,53 +3,12 @@
 Both sides read it: the runner to know what to collect, the service to know what to judge and what to tell.
 """
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Literal
+from dataclasses import replace
 
+from runner.contract.memory_metrics import MEMORY_METRICS
+from runner.contract.metric import Kind, Metric
 
-class Kind(StrEnum):
-    """What sort of number a metric is; the kind decides which rule judges it."""
-
-    COUNT = "count"
-    """Whole events. Exact in a fixed environment, so one more is a fact."""
-    TIME = "time"
-    RATE = "rate"
-    RATIO = "ratio"
-    SIZE = "size"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One kind of number that a run reports.
-
-    Attributes
-    ----------
-    name
-        Identifier in reports, the API and workload files. Events keep perf's own name.
-    unit
-        Unit of one value, as shown to people.
-    better
-        Which direction is an improvement.
-    judged
-        Whether a change of level is flagged by itself. The others are recorded and shown beside a drift.
-    definition
-        One sentence that says what is counted and where the number comes from.
-    """
-
-    name: str
-    title: str
-    unit: str
-    kind: Kind
-    better: Literal["lower", "higher"]
-    judged: bool
-    definition: str
-
-    @property
-    def exact(self) -> bool:
-        """Whether the value of a program that does the same thing is the same, so that one more is a fact."""
-        return self.kind is Kind.COUNT and self.judged
-
+__all__ = ["CATALOGUE", "Kind", "Metric", "metric"]
 
 _METRICS = (
     Metric(
@@ -209,6 +168,7 @@ _METRICS = (
         False,
         "CPU cycles, user and kernel. Needs a hardware counter.",
     ),
+    *MEMORY_METRICS,
 )
 
 CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}

@@ -51,6 +51,8 @@ class Sample(Strict):
     """One execution of the case: what was read from it, and perf's own output."""
 
     readings: dict[str, Reading]
+    processes: tuple[dict[str, Reading], ...] = Field(default=(), max_length=1024)
+    """Each process's own readings, where several ran at once; the sample's own are what those come to together."""
     perf_output: Text = ""
     place: int | None = Field(default=None, ge=0)
     """Place in the order in which a session measured its samples; sessions of one revision do not need it."""
@@ -202,6 +204,22 @@ class Report(Strict):
     def values(self, name: str) -> tuple[int | float, ...]:
         """Return the values of one metric over the samples, in order, leaving out samples that have none."""
         return tuple(reading.value for reading in self.readings(name) if reading.value is not None)
+
+
+class ReportList(Strict):
+    """Many reports to store at once."""
+
+    reports: tuple[Report, ...] = Field(max_length=10_000)
+
+
+class Receipts(Strict):
+    """What became of many reports that were sent at once."""
+
+    created: int
+    known: int
+    """The service already had these very reports."""
+    conflicting: tuple[UUID, ...]
+    """Ids under which other reports are stored; a run never changes, so these were not taken."""
 
 
 def hash_of(document: Any) -> str:

@@ -15,9 +15,10 @@ from runner.perf.launcher import launcher
 from runner.perf.parse import PerfOutputError
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
-from runner.sandbox import Sandbox
+from runner.sandbox import TREE_BYTES, Sandbox
 from runner.state.memory_group import MemoryGroup
 from runner.state.start import BASE_VARIABLES, padded
+from runner.tree_guard import TreeGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Counted:
         self._perf: AttachedPerf | None = None
         self.launch = stack.enter_context(Launch(start, self._prepare))
         self._region = None
+        self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
             region_events = known_events(REGION_EVENTS)[0]
             self._region = stack.enter_context(Region(scratch, region_events, self._processes))
@@ -58,7 +60,7 @@ class Counted:
         words = self.launch.words(str(binary), order.path, order.command, environment, confinement)
         if order.sandbox:
             words = [*order.sandbox.enter(order.directory, binary), *words]
-        companions: list[Companion] = [self.launch, *([self._region] if self._region else [])]
+        companions: list[Companion] = [one for one in (self.launch, self._region, self._guard) if one]
         return Program(words, BASE_VARIABLES, companions)
 
     def readings(self) -> tuple[dict[str, Reading], str]:
@@ -94,6 +96,8 @@ class Counted:
             Where it could not even be started.
         """
         self.launch.finish()
+        if self._guard and self._guard.trouble:
+            return self._guard.trouble
         if self.launch.program is None and done.status is not None:
             said = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.trouble
             raise FaultwatchError(f"the program cannot be started: {said}", "run `faultwatch doctor`")
@@ -105,6 +109,8 @@ class Counted:
         return Finished(ending.status, "", "", done.seconds, done.deadline).trouble
 
     def _prepare(self, pid: int) -> None:
+        if self._order.sandbox:
+            self._order.sandbox.seal(pid, launcher())
         try:
             self._group.admit(pid)
         except OSError as error:

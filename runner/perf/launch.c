@@ -3,6 +3,8 @@
  *
  *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT NAME=VALUE... PATH ARGUMENT...
  *
+ *     launch seal PROCESS
+ *
  * The COUNT variables are the program's environment. They are no environment of this launcher: what is to be confined
  * must not choose a library for what confines it.
  *
@@ -13,6 +15,7 @@
  *
  * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
  * kernel takes the switch for the address layout away. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
+ * The second form lets nobody in the user namespace of a process make another.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,18 +48,37 @@ static void limit(int resource, rlim_t most)
         refuse("a limit");
 }
 
+static void put(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0 || write(file, text, strlen(text)) < 0)
+        refuse(path);
+    close(file);
+}
+
+/* Become a user without privileges, in a user namespace that has no other: processes are counted apart in it. */
+static void become_user(long user, long group)
+{
+    char map[100];
+    if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0)
+        refuse("becoming an unprivileged user");
+    /* To map itself it must own its files in /proc, which another user's former process does not. */
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 || unshare(CLONE_NEWUSER) != 0)
+        refuse("a user namespace");
+    put("/proc/self/setgroups", "deny");
+    snprintf(map, sizeof map, "%ld %ld 1", group, group);
+    put("/proc/self/gid_map", map);
+    snprintf(map, sizeof map, "%ld %ld 1", user, user);
+    put("/proc/self/uid_map", map);
+}
+
 /* Give up what can be given up. */
 static void confine(long user, long group, rlim_t processes, rlim_t file_bytes, rlim_t data_bytes)
 {
-    if (user >= 0) {
-        if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0)
-            refuse("becoming an unprivileged user");
-    }
+    if (user >= 0)
+        become_user(user, group);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         refuse("giving up new privileges");
-    /* A namespace without a user in it: nobody in there can make another, and processes are counted apart. */
-    if (unshare(CLONE_NEWUSER) != 0)
-        refuse("a user namespace");
     limit(RLIMIT_NPROC, processes);
     limit(RLIMIT_FSIZE, file_bytes);
     limit(RLIMIT_DATA, data_bytes);
@@ -75,8 +97,23 @@ static void become(const char *path, char **arguments, char **variables)
     refuse("executing the program");
 }
 
+/* Let nobody in the user namespace of a process make another. Only from outside: in the sandbox /proc/sys is closed. */
+static int seal(const char *process)
+{
+    char path[100];
+    snprintf(path, sizeof path, "/proc/%s/ns/user", process);
+    int namespace = open(path, O_RDONLY | O_CLOEXEC);
+    channel = STDERR_FILENO;
+    if (namespace < 0 || setns(namespace, CLONE_NEWUSER) != 0)
+        refuse(path);
+    put("/proc/sys/user/max_user_namespaces", "0");
+    return 0;
+}
+
 int main(int count, char **words)
 {
+    if (count == 3 && strcmp(words[1], "seal") == 0)
+        return seal(words[2]);
     if (count < 9)
         return 2;
     int variables = atoi(words[8]);

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.confined import execute_confined
 from runner.contract.report import Build, hash_of
 from runner.errors import FaultwatchError
 from runner.execute import execute
+from runner.sandbox import Sandbox
 from runner.state.start import BASE_VARIABLES
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
+_UNBUILT = shutil.ignore_patterns("__pycache__", "*.o")
 LOG_LIMIT = 60_000
 """Characters kept of a build log: the end, where the errors are."""
 
@@ -37,10 +40,14 @@ class Builder:
         Folder that holds one folder a build.
     tools
         What compiles, by name and version. Another compiler makes another build.
+    sandbox
+        What confines the build, if anything. Builds of either sort are kept apart: the code in a sandbox can write its
+        own tree, and what it leaves there must not be executed outside of one.
     """
 
     cache: Path
     tools: Mapping[str, str]
+    sandbox: Sandbox | None = None
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
         """Return the folder in which a built revision lies, building it unless the cache has it.
@@ -66,7 +73,7 @@ class Builder:
         return place / "tree", build
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
-        recipe = [repository.name, workload.definition, dict(self.tools)]
+        recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
         return f"{commit[:16]}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
@@ -76,23 +83,37 @@ class Builder:
         partial.mkdir(parents=True)
         tree = partial / "tree"
         self._fill(repository, commit, workload, tree)
-        failure, build = _run_build(workload, tree)
+        failure, build = _run_build(workload, tree, self.sandbox)
         record = {"build": build.model_dump(mode="json"), "failure": failure}
         (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
         if failure:
             shutil.rmtree(tree)
         else:
             _settle(tree)
+            if self.sandbox:
+                self.sandbox.give(tree)
         partial.rename(place)
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
-            shutil.copytree(workload.path.parent, tree, ignore=shutil.ignore_patterns("__pycache__", "*.o"))
+            _refuse_foreign_links(workload)
+            shutil.copytree(workload.path.parent, tree, ignore=_UNBUILT)
             return
         worktree = tree.with_name("worktree")
         with repository.checkout(commit, worktree):
             # The worktree's administration stays behind: a build that asks git gets no answer, instead of ours.
             shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
+
+
+def _refuse_foreign_links(workload: Workload) -> None:
+    """Refuse links from a workload to outside of the folder that its own lies in: what they name would be copied.
+
+    A stranger's workload must not get at files of the runner in this way.
+    """
+    around = workload.path.parents[1]
+    for file in workload.path.parent.rglob("*"):
+        if file.is_symlink() and not file.resolve().is_relative_to(around):
+            raise FaultwatchError(f"{file} leads out of {around}", "copy what it names into the workload's folder")
 
 
 def _settle(tree: Path) -> None:
@@ -111,14 +132,18 @@ def _git_link(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name == ".git" and Path(folder, name).is_file()]
 
 
-def _run_build(workload: Workload, tree: Path) -> tuple[str, Build]:
+def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
     """Run the build command; return why it failed (empty where it did not) and what it said."""
     command = workload.build.command
     if command is None:
         return "", Build()
     environment = {**BASE_VARIABLES, "HOME": str(tree), **workload.build.environment}
     try:
-        done = execute(command, directory=tree, environment=environment, timeout=workload.build.timeout, merge=True)
+        timeout = workload.build.timeout
+        if sandbox:
+            done = execute_confined(command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout)
+        else:
+            done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
     except FileNotFoundError:
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed and not in the checkout",

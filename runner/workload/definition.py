@@ -78,6 +78,10 @@ class RunRecipe(Table):
     """Where it says so, relative to the build's directory; standard output without it."""
     pattern: str | None = None
     """For ``regex``: an expression with the groups ``operations`` and ``seconds``."""
+    processes: int | str = 1
+    """How many processes run the command at once, each counted by itself; a number or a placeholder."""
+    memory_limit: str = "none"
+    """Bytes that they may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
     """The program opens and closes a region of interest, which is counted beside the whole process."""
     huge_pages: Literal["host", "never"] = "host"
@@ -210,8 +214,12 @@ def _check_placeholders(workload: Workload, file: Path) -> None:
     """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
     point = {name: values[0] for name, values in workload.matrix.items()}
     run = workload.run
-    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files):
+    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files, *_pressure(run)):
         fill(text, point, where=str(file))
+
+
+def _pressure(run: RunRecipe) -> tuple[str, str]:
+    return str(run.processes), run.memory_limit
 
 
 def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
