@@ -41,6 +41,11 @@ class Settings:
         return self.home / "builds"
 
     @property
+    def programs(self) -> Path:
+        """The runner's own small programs."""
+        return self.home / "programs"
+
+    @property
     def clones(self) -> Path:
         """Clones of subjects that were named by an address."""
         return self.home / "clones"

@@ -27,13 +27,13 @@ class Standing:
         yield from self.remarks
 
 
-def standing(home: Path) -> Standing:
+def standing(programs: Path) -> Standing:
     """Find it out.
 
     Parameters
     ----------
-    home
-        The runner's own folder.
+    programs
+        Where the canary is kept once it is built.
     """
-    song, declared = sing(home), declaration()
+    song, declared = sing(programs), declaration()
     return Standing(song.canary, declared, tuple(filter(None, (song.silence, declared.trouble))))

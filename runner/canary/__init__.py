@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.canary.program import NoProgram, build
+from runner.compiled import NotCompiled, compiled
 from runner.contract.trust import Canary, CanaryCount
 from runner.perf.session import ExecutionFailure, count
 from runner.state.process import ProcessState
 
+_SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 KINDS = ("anonymous", "file", "copy-on-write", "huge")
 _RETRIES = 2
 _PATIENCE = 20.0
@@ -38,7 +39,7 @@ class Silent(Exception):
     """The canary could not be counted; says why."""
 
 
-def sing(home: Path) -> Song:
+def sing(programs: Path) -> Song:
     """Count the canary.
 
     A wrong count is tried twice more, and both have to be right: a host that is wrong now and then is still found,
@@ -46,13 +47,13 @@ def sing(home: Path) -> Song:
 
     Parameters
     ----------
-    home
+    programs
         Where the program is kept once it is built.
     """
     try:
-        folder = build(home / "canary")
-        return Song(listen(lambda kinds: _count(folder, kinds)))
-    except (NoProgram, Silent, ExecutionFailure) as error:
+        program = compiled(_SOURCE, programs, headers=[_HEADER])
+        return Song(listen(lambda kinds: _count(program, kinds)))
+    except (NotCompiled, Silent, ExecutionFailure) as error:
         return Song(silence=f"it is not known whether this host counts right: {error}")
 
 
@@ -75,8 +76,9 @@ def _try_again(first: Faults, faults_of: Callable[[Sequence[str]], Faults]) -> C
     return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
 
 
-def _count(folder: Path, kinds: Sequence[str]) -> Faults:
-    done = count(["./canary", *kinds], directory=folder, state=ProcessState(), timeout=_PATIENCE, region=True)
+def _count(program: Path, kinds: Sequence[str]) -> Faults:
+    command = [f"./{program.name}", *kinds]
+    done = count(command, directory=program.parent, state=ProcessState(), timeout=_PATIENCE, region=True)
     reading = done.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
         raise Silent(f"the faults of a part of a program are not counted here: {reading.reason}")

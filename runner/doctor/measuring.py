@@ -51,7 +51,7 @@ def canary(host: Host) -> Verdict:
     """Memory that must fault a known number of times is counted right."""
     if try_counting(host).scope is None:
         return unknown("cannot be tried while perf does not count")
-    song = host.sing(host.home)
+    song = host.sing(host.home / "programs")
     if song.canary is None:
         return unknown(song.silence, "install a C compiler (cc), and perf of version 5.10 or later")
     if song.canary.holds:

@@ -18,7 +18,7 @@ class MemoryGroup:
     """A new group within the runner's own, or within the nearest around it that may hold one.
 
     The runner itself stays outside: at the limit the kernel ends the largest process of the group, and that must not
-    be the runner. What is to be limited is started with :attr:`enter` before its command.
+    be the runner. What is to be limited is admitted before it executes its command.
 
     Attributes
     ----------
@@ -38,14 +38,6 @@ class MemoryGroup:
     def wanted(self) -> str:
         """The limit in bytes, in whole pages as the kernel keeps it, or ``none``."""
         return "none" if self._limit is None else str(self._limit)
-
-    @property
-    def enter(self) -> tuple[str, ...]:
-        """What stands before a command that is to run in the group; nothing where there is none."""
-        if self.folder is None:
-            return ()
-        # PWD is the shell's own addition: the program is to find the same variables as without a limit.
-        return ("/bin/sh", "-c", 'echo 0 >"$0" && unset PWD && exec "$@"', str(self.folder / "cgroup.procs"))
 
     def admit(self, pid: int) -> None:
         """Put a process into the group, where there is one; what it has in memory already stays with its old group.

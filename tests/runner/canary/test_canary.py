@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from runner import canary
-from runner.canary import KINDS, Faults, listen, program, sing
-from runner.canary.program import NoProgram, build
-from runner.environment import compilers
+from runner.canary import KINDS, Faults, listen, sing
+from runner.compiled import compiled
 from runner.perf.session import Execution, ExecutionFailure
+from runner.state.start import BASE_VARIABLES
 
 EXPECTED = dict(zip(KINDS, (1009, 211, 503, 3), strict=True))
 TOGETHER = sum(EXPECTED.values())
@@ -63,9 +63,9 @@ def test_kinds_that_a_host_cannot_have_are_left_out_and_named() -> None:
 
 @pytest.mark.perf
 def test_this_machine_counts_every_kind_exactly(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+    program = compiled(canary._SOURCE, tmp_path, headers=[canary._HEADER])
     for kind in KINDS:
-        faults = canary._count(folder, [kind])
+        faults = canary._count(program, [kind])
         if faults.left_out:
             assert kind in {"file", "huge"}, faults
             continue
@@ -97,34 +97,13 @@ def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not found.holds
 
 
-def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = build(tmp_path)
-    assert [entry.name for entry in folder.iterdir()] == ["canary"]
-    monkeypatch.setattr(program, "execute", None)
-    assert build(tmp_path) == folder
-    monkeypatch.setattr(compilers, "version", lambda command: "another compiler")
-    with pytest.raises(TypeError):
-        build(tmp_path)
-
-
 def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilers, "version", lambda command: None)
+    monkeypatch.setitem(BASE_VARIABLES, "PATH", str(tmp_path))  # type: ignore[arg-type]
     song = sing(tmp_path)
     assert song.canary is None
     assert song.silence == (
-        "it is not known whether this host counts right: there is no C compiler to build the canary with (cc)"
+        "it is not known whether this host counts right: there is no C compiler (cc) to build canary.c with"
     )
-
-
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = tmp_path / "sources"
-    broken.mkdir()
-    (broken / "canary.c").write_text("int main(void) { return }\n")
-    (broken / "faultwatch_region.h").touch()
-    monkeypatch.setattr(program, "_SOURCES", broken)
-    with pytest.raises(NoProgram, match=r"cc ended with exit code 1: .*error|canary.c"):
-        build(tmp_path / "cache")
-    assert list((tmp_path / "cache").glob("*/*")) == []
 
 
 def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,5 +115,6 @@ def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_header_is_the_one_that_workloads_use() -> None:
-    here = Path(program.__file__).parent / "faultwatch_region.h"
-    assert here.read_text() == (Path(__file__).parents[3] / "workloads/region/faultwatch_region.h").read_text()
+    assert (
+        canary._HEADER.read_text() == (Path(__file__).parents[3] / "workloads/region/faultwatch_region.h").read_text()
+    )
