@@ -1,6 +1,7 @@
 """The ``faultwatch`` command: one module a subcommand, each imported only when it is called."""
 
 import importlib
+import keyword
 import os
 import sys
 
@@ -15,11 +16,13 @@ COMMANDS = {
     "doctor": "Say what on this host can forbid or spoil a measurement.",
     "env": "Show every knob of this host that can move a fault count.",
     "history": "Measure a range of a repository's history.",
+    "import": "Store what others measured: pyperf suites, perf stat's output, CSV.",
     "measure": "Measure a workload at one revision.",
     "spool": "Show the reports that the service does not have yet, or send them.",
     "workloads": "List the workloads that come along, and their cases.",
 }
-"""Name and short help. The modules are ``runner.cli.NAME``, and each has its click command as ``command``."""
+"""Name and short help. The modules are ``runner.cli.NAME`` (``NAME_`` where Python takes the name for itself), and each
+has its click command as ``command``."""
 
 
 class LazyGroup(click.Group):
@@ -33,7 +36,8 @@ class LazyGroup(click.Group):
         """Import one subcommand."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"runner.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -7,6 +7,7 @@ hold everything.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from runner.contract.metrics import metric
@@ -41,6 +42,9 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             "faultwatch_subject": report.subject,
             "faultwatch_revision": report.revision.commit,
             "faultwatch_case": report.case.name,
+            "faultwatch_workload": report.case.workload,
+            "faultwatch_definition": report.case.definition,
+            "faultwatch_parameters": json.dumps(report.case.parameters, sort_keys=True),
             "faultwatch_environment": report.environment.hash,
             "faultwatch_unit": unit,
         }

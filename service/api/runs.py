@@ -9,7 +9,7 @@ from uuid import UUID
 from apiflask import APIBlueprint
 from flask import Response
 
-from runner.contract import Outcome, Report, to_suite
+from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
@@ -53,6 +53,27 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
         ) from error
     judging.refresh(database())
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
+
+
+@bp.post("/runs")
+@bp.input(ReportList)
+@bp.output(Receipts)
+def post(json_data: ReportList) -> Receipts:
+    """Store many reports at once, all or none where the service fails meanwhile.
+
+    The same list may be sent again. A report with the id of another one is left out, and told.
+    """
+    created = 0
+    conflicting = []
+    with database().writing() as session:
+        for report in json_data.reports:
+            try:
+                created += runs.ingest(session, report)
+            except runs.RunExistsError:
+                conflicting.append(report.run_id)
+    judging.refresh(database())
+    known = len(json_data.reports) - created - len(conflicting)
+    return Receipts(created=created, known=known, conflicting=tuple(conflicting))
 
 
 @bp.get("/runs/<uuid:run_id>")

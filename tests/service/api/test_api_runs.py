@@ -100,3 +100,27 @@ def test_many_reports_sent_at_once_are_all_stored_and_judged(app: APIFlask) -> N
     api = Api(app.test_client())
     assert [drift["revision"] for drift in api.drifts()] == [reports.commit(9)]
     assert [point["position"] for point in api.series()["points"]] == list(range(16))
+
+
+def test_many_reports_are_stored_at_once_and_once(api: Api) -> None:
+    sent = [reports.report(number, 100 if number < 9 else 150) for number in range(1, 17)]
+    other = reports.report(1, 7, run_id=sent[0].run_id)
+
+    def post(*listed: Report) -> dict[str, object]:
+        answer = api.client.post("/api/v1/runs", json={"reports": [one.model_dump(mode="json") for one in listed]})
+        assert answer.status_code == 200, answer.text
+        told: dict[str, object] = answer.json
+        return told
+
+    assert post(*sent[:10]) == {"created": 10, "known": 0, "conflicting": []}
+    assert post(*sent, other) == {"created": 6, "known": 10, "conflicting": [str(other.run_id)]}
+    assert api.get("/runs")["total"] == 16
+    assert [drift["revision"] for drift in api.drifts()] == [reports.commit(9)]
+
+
+def test_of_many_reports_none_is_stored_where_one_is_wrong(api: Api) -> None:
+    good = reports.report(1, 100).model_dump(mode="json")
+    answer = api.client.post("/api/v1/runs", json={"reports": [good, good | {"samples": "none"}]})
+    assert answer.status_code == 422
+    assert answer.json["errors"][0]["field"].startswith("reports.1.samples")
+    assert api.get("/runs")["total"] == 0

@@ -1,0 +1,64 @@
+"""What ``perf stat`` printed, in any of its formats: one run with one sample."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner.contract.report import Sample
+from runner.errors import FaultwatchError
+from runner.importing.record import Defaults, Record, require
+from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
+
+_SEPARATORS = ";,|\t@"
+_STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
+
+
+def read(text: str, file: Path, defaults: Defaults) -> list[Record]:
+    """Read the output of one ``perf stat``, with ``-j``, with ``-x`` and any usual separator, or for people.
+
+    It names no revision and no case. When it was made stands in its first line where perf wrote it to a file, in local
+    time; without one the file's own time counts.
+    """
+    form, result = _parse(text, file.name)
+    elapsed = result.readings.get("elapsed")
+    return [
+        Record(
+            place=file.name,
+            revision=require(defaults.revision, "revision", file.name),
+            case=defaults.case,
+            started_at=defaults.started_at or _started(text) or datetime.fromtimestamp(int(file.stat().st_mtime), UTC),
+            samples=(Sample(readings=result.readings, perf_output=text[:100_000]),),
+            knobs={
+                "import.format": f"perf stat {form}",
+                "counting.scope": "user" if result.user_only else "user+kernel",
+            },
+            seconds=float(elapsed.value) if elapsed and elapsed.value else 0.0,
+        )
+    ]
+
+
+def _parse(text: str, name: str) -> tuple[str, PerfResult]:
+    events = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    try:
+        if "Performance counter stats for" in text:
+            return "text", parse_text(text)
+        if events and events[0].lstrip().startswith("{"):
+            return "-j", parse_json(text)
+        return "-x", parse_csv(text, _separator(events))
+    except PerfOutputError as error:
+        raise FaultwatchError(
+            f"{name} is neither a pyperf suite nor the output of one perf stat: {error}",
+            "a CSV file of many runs needs --columns",
+        ) from None
+
+
+def _separator(events: list[str]) -> str:
+    """Return what stands between the fields: behind the count comes an empty or short unit, then the event."""
+    first = events[0] if events else ""
+    found = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first)
+    return found[1] if found else ","
+
+
+def _started(text: str) -> datetime | None:
+    found = _STARTED.search(text)
+    return datetime.strptime(found[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if found else None

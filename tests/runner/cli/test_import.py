@@ -1,0 +1,53 @@
+"""``faultwatch import`` against a real service: stored once, seen on the API, wrong files told in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from runner.cli import import_
+from runner.embedded import connect
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+
+MAP = "revision=what,case=program,started_at=when,minor-faults=faults"
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    file = tmp_path / "history.csv"
+    rows = [f"2025-01-{day:02},r{day},lu,{100 if day < 10 else 150}" for day in range(1, 20)]
+    file.write_text("when,what,program,faults\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(import_.command, [str(argument) for argument in arguments])
+
+
+def test_a_file_is_stored_once_and_judged_like_any_history(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_, "BATCH", 7)
+    with connect(load_settings()) as service:
+        monkeypatch.setenv("FAULTWATCH_URL", service.url)
+        arguments = (history, "--subject", "s", "--columns", MAP, "--json")
+        first = json.loads(run(*arguments).stdout)
+        again = json.loads(run(*arguments).stdout)
+        assert (first["created"], first["known"], first["conflicting"]) == (19, 0, 0)
+        assert (again["created"], again["known"], again["conflicting"]) == (0, 19, 0)
+        (drift,) = service.drifts(subject="s")
+    assert (drift["before"], drift["after"]) == (100, 150)
+    assert drift["title"].startswith("r10 (imported")
+
+
+def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Path) -> None:
+    for arguments, said in [
+        ((history.with_name("no"), "--subject", "s"), "cannot be read"),
+        ((history, "--columns", MAP), "nothing says the subject"),
+        ((history, "--subject", "s"), "a CSV file of many runs needs --columns"),
+    ]:
+        done = run(*arguments)
+        assert isinstance(done.exception, FaultwatchError)
+        assert said in str(done.exception)
+    assert not load_settings().home.exists()
