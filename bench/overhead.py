@@ -1,7 +1,8 @@
 """What the measuring engine promises, on this machine as it is: exact counts, little overhead, no false alarm, no miss.
 
-``python -m bench.overhead [--quick] [PART …]``, run as ``make bench-overhead``; the parts stand at the end. Everything is executed for real, base and head in turns as ``faultwatch compare``
-does it, and decided by the service's own function. In full it takes about an hour, ``--quick`` a tenth of everything.
+``python -m bench.overhead [--quick] [PART …]``, run as ``make bench-overhead``; the parts stand at the end. Everything
+is executed for real, base and head in turns as ``faultwatch compare`` does it, and the service's own function decides.
+In full it takes an hour and a half, with ``--quick`` a tenth of everything.
 """
 
 import os

@@ -16,6 +16,7 @@ Two rules, and each says so where it decides:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Literal
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
@@ -176,7 +177,7 @@ def _verdict(
         base=left,
         head=right,
         change=change,
-        percent=100 * change / abs(left.level) if change is not None and left.level else None,
+        percent=_percent(change, left.level),
         direction=None if verdict is not Verdict.CHANGED else "improvement" if good else "regression",
         bounds=between,
         threshold=threshold,
@@ -184,12 +185,14 @@ def _verdict(
     )
 
 
+def _percent(change: Number | None, level: Number | None) -> float | None:
+    if change is None or not level:
+        return None
+    percent = 100 * change / abs(level)
+    return percent if isfinite(percent) else None
+
+
 def _side(values: Sequence[Number]) -> Side:
     level = median(values)
-    return Side(
-        level=level,
-        low=min(values, default=None),
-        high=max(values, default=None),
-        n=len(values),
-        agree=0 if level is None else list(values).count(level),
-    )
+    agree = 0 if level is None else list(values).count(level)
+    return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

@@ -51,7 +51,7 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
     A. Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
     Bernoulli 28(3), 2022). For k of n samples on one side the gain is Σ_{j≤k} C(n+1, j) ∕ ((n+1) C(n, k)).
     """
-    most = _most_on_one_side(len(values), error)
+    most = _most_on_one_side(len(values), error) if values else None
     if most is None:
         return None
     ordered = sorted(values)
