@@ -1,0 +1,177 @@
+"""Mends what can be mended safely, and puts back exactly what was there before.
+
+pyperf knows how to quieten processors and interrupts (``python -m pyperf system tune``); the memory settings are ours.
+What every setting was is written down before the first one changes: pyperf's own ``reset`` only knows usual values.
+Everything here lasts until the next start of the host, or until it is undone.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.doctor import machine, memory
+from runner.doctor.check import Status
+from runner.doctor.host import Host
+from runner.errors import FaultwatchError
+
+_CPU = "sys/devices/system/cpu"
+_RATE = "proc/sys/kernel/perf_event_max_sample_rate"
+
+OURS = {
+    "same-page merging": (memory.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
+    "NUMA balancing": (memory.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
+    "huge pages": (memory.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    "watchdog": (machine.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
+}
+"""Check → the check itself, and the file and value that mend it. Not the permission to count: that lowers a guard."""
+PYPERFS = {"governor": machine.governor, "turbo": machine.turbo}
+
+_TUNABLES = (
+    *(file for _, file, _ in OURS.values()),
+    *("proc/sys/kernel/randomize_va_space", _RATE),
+    *(f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"),
+    *(f"{_CPU}/cpufreq/policy*/scaling_governor", f"{_CPU}/cpufreq/policy*/scaling_min_freq"),
+    *("proc/irq/default_smp_affinity", "proc/irq/*/smp_affinity"),
+)
+"""Every file that either may change."""
+
+
+@dataclass(slots=True)
+class Mending:
+    """What was done.
+
+    Attributes
+    ----------
+    changed
+        File → what it held and what it holds.
+    failed
+        What did not work, in a line each.
+    needs_root
+        Checks that could be mended by root.
+    """
+
+    changed: dict[str, tuple[str, str]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    needs_root: list[str] = field(default_factory=list)
+
+
+def record(host: Host) -> Path:
+    """Return the file that holds what was there before."""
+    return host.home / "doctor-undo.json"
+
+
+def fix(host: Host) -> Mending:
+    """Apply what is safe and can be undone; an ordinary user is only told what root could do."""
+    wrong = [name for name, (check, _, _) in OURS.items() if check(host).status is Status.WARNING]
+    if not host.is_root:
+        return Mending(needs_root=[*wrong, *(name for name, check in PYPERFS.items() if _is_wrong(check(host).status))])
+    before = _held(host)
+    _write_down(host, before)
+    mending = Mending()
+    answer = host.run([sys.executable, "-m", "pyperf", "system", "tune"])
+    _note_reset(host, needed=_did_more_than_files(answer.text))
+    # One event in a second would leave nothing of a profile.
+    _put(host, {_RATE: before[_RATE]} if _RATE in before else {}, mending)
+    _put(host, {OURS[name][1]: OURS[name][2] for name in wrong}, mending)
+    mending.changed = _difference(before, _held(host))
+    return mending
+
+
+def undo(host: Host) -> Mending:
+    """Put everything back as it was before the first fix.
+
+    Raises
+    ------
+    FaultwatchError
+        Where nothing was fixed, or the caller may not change it back.
+    """
+    try:
+        noted = json.loads(record(host).read_text(encoding="utf-8"))
+        settings: dict[str, str] = dict(noted["settings"])
+    except FileNotFoundError:
+        raise FaultwatchError(f"nothing is to be undone: there is no {record(host)}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FaultwatchError(f"{record(host)} cannot be read: {error}") from None
+    if not host.is_root:
+        raise FaultwatchError("only root can undo what root did", "run it with sudo")
+    mending = Mending()
+    before = _held(host)
+    if noted.get("reset"):
+        host.run([sys.executable, "-m", "pyperf", "system", "reset"])
+    _put(host, settings, mending)
+    mending.changed = _difference(before, _held(host))
+    if not mending.failed:
+        record(host).unlink()
+    return mending
+
+
+def _is_wrong(status: Status) -> bool:
+    return status is Status.WARNING
+
+
+def _held(host: Host) -> dict[str, str]:
+    """Return what every tunable file holds now."""
+    return {name: value for name in _files(host) if (value := host.tree.chosen(name)) is not None}
+
+
+def _files(host: Host) -> Iterator[str]:
+    root = host.tree.root
+    for pattern in _TUNABLES:
+        if "*" not in pattern:
+            yield pattern
+            continue
+        with suppress(OSError):
+            yield from sorted(str(path.relative_to(root)) for path in root.glob(pattern))
+
+
+def _put(host: Host, wanted: Mapping[str, str], mending: Mending) -> None:
+    for name, value in wanted.items():
+        if host.tree.chosen(name) == value:
+            continue
+        try:
+            host.tree.path(name).write_text(value, encoding="ascii")
+        except OSError as error:
+            mending.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
+
+
+def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
+
+
+def _write_down(host: Host, held: Mapping[str, str]) -> None:
+    """Keep what was there before the first fix; a second one must not take the mended state for it."""
+    file = record(host)
+    if file.exists():
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _replace(file, {"settings": dict(held), "reset": False})
+    except OSError as error:
+        raise FaultwatchError(
+            f"nothing is changed, because it could not be undone: {file} cannot be written: {error.strerror}",
+            "set FAULTWATCH_HOME",
+        ) from None
+
+
+def _note_reset(host: Host, *, needed: bool) -> None:
+    if needed:
+        _replace(record(host), json.loads(record(host).read_text(encoding="utf-8")) | {"reset": True})
+
+
+def _did_more_than_files(said: str) -> bool:
+    """Tell whether pyperf says that it changed a service or a register of the processor: only it can put those back."""
+    actions = said.partition("Actions\n")[2].partition("System state\n")[0]
+    return any(what in actions for what in ("irqbalance", "MSR"))
+
+
+def _replace(file: Path, document: Mapping[str, object]) -> None:
+    partial = file.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8") as stream:
+        json.dump(document, stream, indent=2)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(file)

@@ -1,0 +1,174 @@
+"""Mending and undoing, on made-up machines; pyperf's part is played."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from runner.cli import doctor
+from runner.doctor import Host
+from runner.doctor.fix import OURS, Mending, fix, record, undo
+from runner.doctor.host import Answer
+from runner.environment.tree import Tree
+from runner.errors import FaultwatchError
+
+RATE = "proc/sys/kernel/perf_event_max_sample_rate"
+GOVERNOR = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
+HELD = {
+    "sys/kernel/mm/ksm/run": "1",
+    "proc/sys/kernel/numa_balancing": "1",
+    "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never",
+    "proc/sys/kernel/nmi_watchdog": "1",
+    "proc/irq/7/smp_affinity": "3",
+    RATE: "100000",
+    GOVERNOR: "powersave",
+}
+
+
+class Machine:
+    """A machine whose pyperf sets the governor and the rate, and says so."""
+
+    def __init__(
+        self, folder: Path, said: str = "Actions\n=======\n\nCPU scaling governor set\n\nSystem state\n"
+    ) -> None:
+        self.root = folder / "root"
+        self.home = folder / "home"
+        self.commands: list[str] = []
+        self.said = said
+        for name, text in HELD.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def read(self) -> dict[str, str]:
+        return {name: (self.root / name).read_text() for name in HELD}
+
+    def run(self, command: Sequence[str]) -> Answer:
+        assert command[:4] == [sys.executable, "-m", "pyperf", "system"]
+        self.commands.append(command[4])
+        if command[4] == "tune":
+            assert record(self.host()).exists(), "nothing changes before it can be undone"
+            self.write(GOVERNOR, "performance")
+            self.write(RATE, "1")
+        else:
+            self.write(GOVERNOR, "ondemand")
+        return Answer(0, self.said)
+
+    def host(self, *, is_root: bool = True) -> Host:
+        return Host(tree=Tree(self.root), home=self.home, is_root=is_root, run=self.run)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_everything_is_mended_and_told(machine: Machine) -> None:
+    mending = fix(machine.host())
+    assert mending.changed == {
+        "sys/kernel/mm/ksm/run": ("1", "2"),
+        "proc/sys/kernel/numa_balancing": ("1", "0"),
+        "sys/kernel/mm/transparent_hugepage/enabled": ("always", "madvise"),
+        "proc/sys/kernel/nmi_watchdog": ("1", "0"),
+        GOVERNOR: ("powersave", "performance"),
+    }
+    assert (mending.failed, mending.needs_root) == ([], [])
+    assert machine.read()[RATE] == "100000", "profiles need it"
+    assert all(OURS[name][0](machine.host()).status.value == "ok" for name in OURS)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_undo_puts_back_exactly_what_was_there_however_often_it_was_mended(times: int, machine: Machine) -> None:
+    for _ in range(times):
+        fix(machine.host())
+    mending = undo(machine.host())
+    assert machine.read() == HELD | {"sys/kernel/mm/transparent_hugepage/enabled": "always"}
+    assert mending.changed[GOVERNOR] == ("performance", "powersave")
+    assert machine.commands == ["tune"] * times, "files are put back without pyperf's idea of usual values"
+    with pytest.raises(FaultwatchError, match="nothing is to be undone"):
+        undo(machine.host())
+
+
+def test_what_only_pyperf_can_put_back_it_puts_back_first(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "Actions\n=======\n\nStop irqbalance service\n\nSystem state\n")
+    fix(machine.host())
+    undo(machine.host())
+    assert machine.commands == ["tune", "reset"]
+    assert machine.read()[GOVERNOR] == "powersave"
+
+
+def test_a_warning_is_no_action(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "System state\n\nWarnings\n========\n\nTurbo Boost (MSR): Failed to read MSR 0x1a0\n")
+    fix(machine.host())
+    undo(machine.host())
+    assert machine.commands == ["tune"]
+
+
+def test_a_machine_in_order_is_left_alone(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    for name, good in (("sys/kernel/mm/ksm/run", "0"), ("proc/sys/kernel/numa_balancing", "0")):
+        machine.write(name, good)
+    changed = fix(machine.host()).changed
+    assert "sys/kernel/mm/ksm/run" not in changed
+    assert "proc/sys/kernel/numa_balancing" not in changed
+
+
+def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
+    mending = fix(machine.host(is_root=False))
+    assert set(mending.needs_root) == {*OURS, "governor"}
+    assert machine.read() == HELD
+    assert not machine.commands
+    assert not machine.home.exists()
+    fix(machine.host())
+    with pytest.raises(FaultwatchError, match="only root"):
+        undo(machine.host(is_root=False))
+
+
+def test_what_cannot_be_written_down_is_not_changed(machine: Machine) -> None:
+    machine.home.write_text("a file stands in the way")
+    with pytest.raises(FaultwatchError, match="nothing is changed"):
+        fix(machine.host())
+    assert machine.read() == HELD
+
+
+def test_a_setting_that_the_kernel_refuses_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Path.write_text
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> int:
+        if path.name == "numa_balancing":
+            raise PermissionError(1, "Operation not permitted")
+        return write(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    mending = fix(machine.host())
+    assert mending.failed == ["/proc/sys/kernel/numa_balancing stays 1: Operation not permitted"]
+    assert "proc/sys/kernel/nmi_watchdog" in mending.changed
+
+
+@pytest.mark.parametrize(
+    ("mending", "code", "said"),
+    [
+        (Mending(changed={"a/b": ("1", "0")}), 0, "/a/b: 1 → 0"),
+        (Mending(), 0, "nothing"),
+        (Mending(failed=["/a/b stays 1"]), 1, "failed: /a/b stays 1"),
+        (Mending(needs_root=["huge pages"]), 1, "root can mend: huge pages"),
+    ],
+)
+def test_the_command_says_what_was_done(
+    mending: Mending, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play: Callable[[Host], Mending] = lambda _: mending  # noqa: E731
+    monkeypatch.setattr("runner.doctor.fix.fix", play)
+    monkeypatch.setattr("runner.doctor.examine", lambda _: iter(()))
+    done = CliRunner().invoke(doctor.command, ["--fix"])
+    assert done.exit_code == code
+    assert said in done.stdout
+    assert ("--undo" in done.stdout) == bool(mending.changed)
+    document = json.loads(CliRunner().invoke(doctor.command, ["--fix", "--json"]).stdout)
+    assert document["fix"]["needs_root"] == mending.needs_root
