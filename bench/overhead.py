@@ -30,6 +30,7 @@ from runner.perf.command import perf_stat
 from runner.perf.session import count
 from runner.state.process import ProcessState
 from runner.state.scheduling import RoundRobin
+from runner.state.start import padded
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 from service import gate
@@ -79,7 +80,7 @@ def bare(command: Sequence[str], folder: Path) -> int:
         subprocess.run(
             perf_stat(command, output),
             cwd=folder,
-            env=STATE.environment,
+            env=padded(STATE.environment, command),
             check=True,
             stdout=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
