@@ -116,7 +116,7 @@ class Sandbox:
 def _parents(path: Path) -> Iterator[str]:
     """Make the folders above a path, so that another user can pass; a new one has nothing else in it."""
     for folder in reversed(path.parents[:-1]):
-        if folder.parts[1] not in {"usr", "tmp", "dev"}:
+        if folder.parts[1] != "usr":
             yield from ("--perms", "0755", "--dir", str(folder))
 
 
