@@ -5,7 +5,10 @@ from pathlib import Path
 from runner.contract.report import Status
 from runner.state.memory_stat import COUNTERS, memory_readings
 
-V2 = "anon 0\nfile 4096\npgfault 12\npgmajfault 0\nthp_fault_alloc 2\nworkingset_refault_anon 0\nworkingset_refault_file 7\n"
+V2 = (
+    "anon 0\nfile 4096\npgfault 12\npgmajfault 0\nthp_fault_alloc 2\n"
+    "workingset_refault_anon 0\nworkingset_refault_file 7\n"
+)
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
 
