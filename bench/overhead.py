@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -74,19 +74,30 @@ class Ledger:
 
 
 def bare(command: Sequence[str], folder: Path) -> int:
-    """Count the minor faults of a command by perf stat alone, in the state in which Faultwatch starts it."""
+    """Count the minor faults of a command by perf stat alone, with the same bytes on its stack as by the runner."""
     output = folder / "bare.csv"
+    environment = padded({**STATE.environment, **added_by_perf()}, command)
+    environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
     with STATE.applied():
         subprocess.run(
             perf_stat(command, output),
             cwd=folder,
-            env=padded(STATE.environment, command),
+            env=environment,
             check=True,
             stdout=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
         )
     rows = [line.split(";") for line in output.read_text().splitlines() if line.count(";") > 3]
     return next(int(row[0]) for row in rows if row[2].startswith("minor-faults"))
+
+
+@cache
+def added_by_perf() -> dict[str, str]:
+    """Return the variables that perf adds to the environment of what it starts, and the runner does not."""
+    command = perf_stat(["env"], Path(os.devnull))
+    done = subprocess.run(command, env=STATE.environment, check=True, capture_output=True, text=True)
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    return {name: value for name, value in found.items() if name not in STATE.environment}
 
 
 def counted(command: Sequence[str], folder: Path) -> int:
