@@ -212,7 +212,8 @@ def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change]
     if was.metric in {"task-clock", "cpu-clock"} and reading.value and abs(now.value - was.value) <= 0.02 * was.value:
         # A CPU clock and the time for which it ran are nearly the same number: no one can tell them apart.
         return ""
-    if {"count", "event"} <= set(same) and (reading.value is None or reading.value == was.value):
+    whole = _readings(changes[-1].output, ()).get(was.metric)
+    if {"count", "event"} <= set(same) and whole and reading.value in {None, was.value, whole.value}:
         return ""
     return f"{_essence(reading)} from a line of which only {same} is as it was"
 
