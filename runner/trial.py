@@ -20,6 +20,7 @@ from runner.contract.report import (
     Stage,
 )
 from runner.derive import result_file, sample_of
+from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.page_cache import make_cold
 from runner.perf.session import count_together
@@ -151,6 +152,7 @@ class Trial:
 
     def failed(self, stage: Stage, message: str, log: str) -> Report:
         """Return the report that the subject is to blame that there are no samples."""
+        message, log = (without_secrets(text, self._state.variables) for text in (message, log))
         return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
 
     def _fill(self, text: str) -> str:

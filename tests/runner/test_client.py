@@ -28,7 +28,7 @@ def test_a_service_that_asks_for_a_day_is_not_waited_for(answering: Wire) -> Non
     answering.next = [Answer(429, headers={"Retry-After": "86400"})]
     start = time.monotonic()
     Service(answering.url).send_report(report())
-    assert time.monotonic() - start < LONGEST_WAIT + 2
+    assert LONGEST_WAIT - 0.1 < time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "-3", "\xff"])

@@ -1,6 +1,7 @@
 """A history whose service goes away, and secrets on their way: what is kept, what is said, what is nowhere."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -155,6 +156,26 @@ def test_secrets_are_in_no_report_no_spool_no_database_and_no_log(
     kept = [file.read_bytes().decode(errors="replace") for file in home.rglob("*") if file.is_file()]
     assert len(kept) > 1
     assert not [text for text in told + kept if SECRET in text]
+
+
+@pytest.mark.perf
+def test_a_program_that_fails_and_prints_its_variables_tells_no_secret(asked: list[str], tmp_path: Path) -> None:
+    (tmp_path / "workload" / "workload.toml").write_text(WORKLOAD.replace('["true"]', '["sh", "-c", "env; exit 3"]'))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "runner", "measure", asked[3], "--repo", asked[1]),
+            *("--json", "--env", f"DEPLOY_TOKEN={SECRET}"),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"FAULTWATCH_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    log = json.loads(done.stdout)[0]["failure"]["log"]
+    assert "DEPLOY_TOKEN=(hidden)" in log
+    assert SECRET not in done.stdout + done.stderr
 
 
 def test_a_repository_address_keeps_its_token_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from runner.environment import capture
-from runner.environment.secrets import HIDDEN, without_secret
+from runner.environment.secrets import HIDDEN, without_secret, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,13 @@ def test_passwords_in_addresses_go() -> None:
 
 def test_an_empty_secret_is_shown_as_empty() -> None:
     assert without_secret("TOKEN", "") == ""
+
+
+def test_a_program_that_prints_its_variables_tells_no_secret() -> None:
+    variables = {"API_TOKEN": "abcdef", "OTHER_SECRET": "abcdef-longer", "PLAIN": "visible", "SHORT_KEY": "abc"}
+    log = "\n".join(f"{name}={value}" for name, value in variables.items()) + "\nGET https://me:pw@host/x"
+    hidden = without_secrets(log, variables)
+    assert "abcdef" not in hidden
+    assert "longer" not in hidden
+    assert "pw@" not in hidden
+    assert "PLAIN=visible" in hidden
