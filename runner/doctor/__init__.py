@@ -34,6 +34,7 @@ CHECKS: Mapping[str, Callable[[Host], Verdict]] = {
     "git": tools.git,
     "compilers": tools.compilers,
     "allocators": tools.allocators,
+    "sandbox": tools.sandbox,
     "disk": tools.disk,
     "memory": memory.memory,
     "limits": memory.limits,

@@ -49,6 +49,21 @@ def git(host: Host) -> Verdict:
     return ok(told)
 
 
+def sandbox(host: Host) -> Verdict:
+    """Code of strangers can be confined."""
+    told = host.version("bwrap")
+    if told is None:
+        return warning(
+            "bubblewrap is not installed: code of strangers cannot be measured", "sudo apt install bubblewrap"
+        )
+    if host.tree.text("proc/sys/user/max_user_namespaces") == "0":
+        return warning(
+            f"{told}, but this host allows no user namespaces: code of strangers cannot be measured",
+            "sudo sysctl -w user.max_user_namespaces=10000",
+        )
+    return ok(told)
+
+
 def disk(host: Host) -> Verdict:
     """There is room for builds and results, and they may be written."""
     free = host.free_bytes(host.home)

@@ -140,12 +140,21 @@ def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
 def test_missing_programs(tmp_path: Path) -> None:
     host = made_up(tmp_path, version=lambda command: None)
     assert found(host, "git")[0] == "problem"
+    assert found(host, "sandbox")[2] == "sudo apt install bubblewrap"
     assert found(host, "compilers")[2] == "sudo apt install gcc g++ gfortran"
     assert "libjemalloc2 libtcmalloc-minimal4" in found(host, "allocators")[2]
 
 
 def test_old_git(tmp_path: Path) -> None:
     assert found(made_up(tmp_path, version=lambda command: "git version 1.8.3.1"), "git")[0] == "problem"
+
+
+def test_a_host_without_user_namespaces(machine: Make) -> None:
+    laptop = machine("debian-laptop")
+    host = made_up(laptop.root, version=lambda command: "bubblewrap 0.8.0")
+    assert found(host, "sandbox")[0] == "ok"
+    laptop.change("proc/sys/user/max_user_namespaces", "0")
+    assert "no user namespaces" in found(host, "sandbox")[1]
 
 
 def test_disk_as_it_is(tmp_path: Path) -> None:

@@ -117,3 +117,38 @@ def test_a_missing_perf_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("runner.perf.events.perf_stat", lambda *_: ["perf-is-not-here"])
     with pytest.raises(FaultwatchError, match="perf is not installed"):
         count(["sh"], directory=programs, state=ProcessState(), timeout=5, events=["another-event"])
+
+
+def test_the_largest_resident_set_is_the_programs_own(programs: Path) -> None:
+    # perf itself takes more than 10 MiB: none of that is in the value.
+    small, large = (run(programs, "./touch-pages", pages).sample.readings["max-rss"].value for pages in ("1", "20000"))
+    assert small is not None
+    assert large is not None
+    assert small < 4 << 20
+    assert abs(large - small - 20_000 * 4096) < 2 << 20
+
+
+def test_the_count_is_that_of_perf_alone_with_the_same_variables(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    state = ProcessState(huge_pages="never")
+    command = ["./touch-pages", "5000"]
+
+    def alone(*command: str) -> tuple[str, str]:
+        output = tmp_path / "alone.csv"
+        with state.applied():
+            done = subprocess.run(
+                ["perf", "stat", "-x", ";", "-o", output, "-e", "minor-faults", "--", *command],
+                cwd=programs,
+                env=state.environment,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+        return done.stdout, output.read_text().strip().rpartition("\n")[2].partition(";")[0]
+
+    # perf adds variables to the environment of what it starts.
+    variables = dict(line.split("=", 1) for line in alone("env")[0].splitlines())
+    monkeypatch.setattr("runner.perf.counted.padded", lambda *_: variables)
+    run(programs, *command)
+    assert {alone(*command)[1] for _ in range(3)} == {str(faults(run(programs, *command))) for _ in range(3)}
