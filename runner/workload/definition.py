@@ -125,7 +125,13 @@ class Workload(Table):
         sources are, where the workload brings its own program.
         """
         often = {"description", "samples", "max_samples"}
-        left_out: dict[str, Any] = {"matrix": True, "include": True, "exclude": True, "workload": often, "metrics": {"precision"}}
+        left_out: dict[str, Any] = {
+            "matrix": True,
+            "include": True,
+            "exclude": True,
+            "workload": often,
+            "metrics": {"precision"},
+        }
         document = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         if self.build.directory == "workload":
             document["sources"] = _hashes(self.path.parent)
