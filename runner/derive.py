@@ -35,6 +35,9 @@ def result_file(tree: Path, name: str) -> Path:
     file = tree / name
     if not file.resolve().is_relative_to(tree.resolve()):
         raise ExecutionFailure(f"the result file {name} does not lie in the build's directory")
+    if file.exists() and not file.is_file():
+        # Opening a pipe, for one, would wait for ever.
+        raise ExecutionFailure(f"the result file {name} is no ordinary file")
     return file
 
 
