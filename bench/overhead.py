@@ -177,6 +177,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
     factor = statistics.median((long - short) / (many - few) / one for short, long, one in rounds)
     once = statistics.median(long - FACTOR * many * one for _, long, one in rounds)
     ledger.note("one perf stat of copy_service, in seconds", round(each, 4))
+    ledger.note("milliseconds that a sample takes beyond that", round(1000 * (factor - 1) * each, 1))
     ledger.claim("time of a further sample over that of perf stat", factor <= FACTOR, round(factor, 3))
     ledger.claim("seconds once, the warm-up among them", once <= ONCE, round(once, 3))
 
