@@ -16,7 +16,9 @@ WORKLOAD = Workload.model_validate(
 
 def reports(*elapsed: float) -> list[Report]:
     return [
-        report(1, 5).model_copy(update={"case": case, "samples": (Sample(readings={"elapsed": Reading(value=seconds)}),)})
+        report(1, 5).model_copy(
+            update={"case": case, "samples": (Sample(readings={"elapsed": Reading(value=seconds)}),)}
+        )
         for case, seconds in zip(cases(WORKLOAD), elapsed, strict=True)
     ]
 
