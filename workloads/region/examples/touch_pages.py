@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from faultwatch_region import region  # noqa: E402
+from faultwatch_region import region
 
 
 def touch(memory: mmap.mmap, pages: int) -> None:
