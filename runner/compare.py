@@ -39,7 +39,7 @@ class Pairs:
             return cls(fixed, fixed)
         noisy = bool(workload.metrics.precision)
         first = max(workload.workload.samples, 16 if noisy else 2)
-        return cls(first, max(first, workload.workload.max_samples or (100 if noisy else 30)))
+        return cls(first, max(first, workload.workload.max_samples or (200 if noisy else 30)))
 
 
 @dataclass(frozen=True, slots=True)
