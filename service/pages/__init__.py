@@ -53,7 +53,8 @@ def _problem(error: HTTPException) -> tuple[str, int]:
 
 def _nowhere(error: HTTPException) -> ResponseReturnValue:
     """Answer an address that nothing lies at: with a page to people, with a problem document to programs."""
-    return http_problem(error) if request.path.startswith("/api/") else _problem(error)
+    for_people = request.accept_mimetypes.accept_html and not request.path.startswith("/api/")
+    return _problem(error) if for_people else http_problem(error)
 
 
 def _crash(error: Exception) -> tuple[str, int]:

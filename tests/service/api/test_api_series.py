@@ -91,6 +91,6 @@ def test_a_series_never_spans_two_definitions_nor_two_kinds_of_parameter(api: Ap
 
 
 def test_a_metric_of_a_workloads_own_is_an_event(api: Api) -> None:
-    api.send(reports.report(1, 100, others={"dTLB-load-misses": 5}))
-    detail = api.series("dTLB-load-misses")
+    api.send(reports.report(1, 100, others={"branch-loads": 5}))
+    detail = api.series("branch-loads")
     assert (detail["unit"], detail["judged"]) == ("events", False)

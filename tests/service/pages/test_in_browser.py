@@ -182,7 +182,8 @@ def test_axes_are_chosen_and_kept_in_the_address(measured: Watched) -> None:
 
 
 def test_zero_forbids_a_logarithmic_axis(measured: Watched) -> None:
-    page = measured.open("/series/2?y=log")
+    found = measured.page.request.get(f"{measured.address}/api/v1/series?metric=major-faults").json()["items"]
+    page = measured.open(f"/series/{found[0]['id']}?y=log")
     assert page.get_by_role("button", name="Log").is_disabled()
     assert drawn(page)["y"] == "linear"
 

@@ -69,7 +69,7 @@ def test_a_cause_is_a_word_and_a_shape(client: FlaskClient) -> None:
 def test_an_address_that_nothing_lies_at_is_a_page_for_people_and_a_problem_for_programs(
     client: FlaskClient,
 ) -> None:
-    page = client.get("/nowhere")
+    page = client.get("/nowhere", headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status_code, page.mimetype) == (404, "text/html")
     assert 'href="/"' in page.text
     problem = client.get("/api/v1/nowhere")
