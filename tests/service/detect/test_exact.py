@@ -33,3 +33,14 @@ def test_integers_beyond_two_to_the_53_stay_exact():
 def test_non_finite_numbers_are_refused_by_name(bad):
     with pytest.raises(ValueError, match=r"values\[1\]"):
         find_drifts([1.0, bad])
+
+
+def test_stray_samples_do_not_hide_a_step():
+    """Most points have one sample, since it repeated the one before; a disturbed one has three, of which two agree."""
+    values = [4185] * 7 + [53337] * 2 + [53338] * 3 + [53894] * 4 + [4742] * 4
+    samples = [[value] for value in values]
+    for index in (0, 7, 9, 12, 16):
+        samples[index] *= 2
+    for index, stray in ((3, 1), (10, -1), (18, 16)):
+        samples[index] = [values[index], values[index] + stray, values[index]]
+    assert [drift.index for drift in find_drifts(values, samples=samples)] == [7, 9, 12, 16]
