@@ -53,8 +53,8 @@ def _problem(error: HTTPException) -> tuple[str, int]:
 
 def _nowhere(error: HTTPException) -> ResponseReturnValue:
     """Answer an address that nothing lies at: with a page to people, with a problem document to programs."""
-    for_people = request.accept_mimetypes.accept_html and not request.path.startswith("/api/")
-    return _problem(error) if for_people else http_problem(error)
+    in_page = request.blueprint is not None or request.accept_mimetypes.accept_html
+    return _problem(error) if in_page and not request.path.startswith("/api/") else http_problem(error)
 
 
 def _crash(error: Exception) -> tuple[str, int]:

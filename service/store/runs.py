@@ -173,7 +173,9 @@ def _series(session: Session, run: Run, metrics: Sequence[str]) -> dict[str, int
     """Return the series of a run's metrics, which all go up a version by the points they get."""
     place = {"subject_id": run.subject_id, "host_id": run.host_id, "case_id": run.case_id}
     rows = list(session.scalars(select(Series).filter_by(**place).where(Series.metric.in_(metrics))))
-    new = [Series(**place, metric=metric, version=0) for metric in set(metrics) - {row.metric for row in rows}]
+    there = {row.metric for row in rows}
+    # In the order of the report, so that the same history gives the same numbers on every database.
+    new = [Series(**place, metric=metric, version=0) for metric in dict.fromkeys(metrics) if metric not in there]
     session.add_all(new)
     for row in rows + new:
         row.version += 1
