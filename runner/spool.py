@@ -38,6 +38,7 @@ class Spool:
                 stream.write(report.model_dump_json())
                 stream.flush()
                 os.fsync(stream.fileno())
+            _stamp(partial)
             partial.rename(file)
             _sync_folder(self.folder)
         except OSError as error:
@@ -71,7 +72,7 @@ class Spool:
                 trouble = error
                 stumbles += 1
                 with suppress(OSError):
-                    os.utime(file)
+                    _stamp(file)
                 if stumbles == STUMBLES:
                     break
                 continue
@@ -112,6 +113,12 @@ class Spool:
             with suppress(FileNotFoundError):
                 found.append((file.stat().st_mtime_ns, file.name, file))
         return [file for _, _, file in sorted(found)]
+
+
+def _stamp(file: Path) -> None:
+    """Put a report at the end of the queue: the kernel's own time stamps are too coarse to tell neighbours apart."""
+    now = time.time_ns()
+    os.utime(file, ns=(now, now))
 
 
 def _set_aside(file: Path, reason: str) -> None:
