@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -22,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish
-from runner.compare import Compared, Pairs, compare
+from runner.compare import Compared, Pairs, compare, undisturbed
 from runner.contract.comparison import Verdict
 from runner.contract.level import majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.perf.command import perf_stat
 from runner.perf.session import count
 from runner.state.process import ProcessState
-from runner.state.scheduling import RoundRobin
 from runner.state.start import padded
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
@@ -305,21 +303,6 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.monotonic()
     work()
     return time.monotonic() - started
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Go before the host's other processes, where that is allowed: times are compared here, not the host's load."""
-    scheduling = RoundRobin()
-    applied = False
-    with suppress(OSError):
-        scheduling.apply()
-        applied = True
-    try:
-        yield
-    finally:
-        if applied:
-            scheduling.undo()
 
 
 PARTS = {

@@ -74,7 +74,7 @@ def compare(
     session = uuid.uuid4()
     taken: dict[Trial, list[Sample]] = {base: [], head: []}
     trial = base
-    with _undisturbed():
+    with undisturbed():
         try:
             for trial in (base, head):
                 trial.execute()
@@ -108,7 +108,7 @@ def undecided(base: Trial, head: Trial, culprit: Trial, report: Report) -> Compa
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Go before the host's other processes for a while, where that is allowed."""
     scheduling = RoundRobin()
     applied = False
