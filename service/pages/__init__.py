@@ -18,6 +18,7 @@ from service import vendor
 from service.api.problems import http_problem
 from service.pages import drift, numbers, overview, run, series
 from service.pages.source import EXTENSION, StoreSource
+from service.pages.twins import negotiated, twin_addresses
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +42,17 @@ def register(app: Flask) -> None:
         "breakable": _breakable,
         "metric": metric,
     }
+    app.jinja_env.globals["twin_addresses"] = twin_addresses
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
     app.register_error_handler(404, _nowhere)
 
 
-def _problem(error: HTTPException) -> tuple[str, int]:
+def _problem(error: HTTPException) -> ResponseReturnValue:
+    """Answer people with a page, and who asked for a twin with a problem document."""
+    if (request.endpoint or "").endswith(("_json", "_csv")) or negotiated() != "html":
+        return http_problem(error)
     return render_template("problem.html", name=error.name, description=error.description), error.code or 500
 
 

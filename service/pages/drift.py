@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort, render_template
+from flask import Blueprint, abort
 
 from service.pages import commands
 from service.pages.order import rank
 from service.pages.source import source
 from service.pages.sparkline import Sparkline, sparkline
+from service.pages.tables import drift_table
+from service.pages.twins import Page, page
 from service.views import Direction, Drift
 
 bp = Blueprint("drift", __name__, url_prefix="/drifts")
@@ -16,19 +18,23 @@ _FIRST = {"sys-percent", "throughput"}
 """What faults cost, before everything else that was measured."""
 
 
-@bp.get("/<drift_id>")
-def show(drift_id: str) -> str:
+@page(bp, "/<drift_id>")
+def show(drift_id: str) -> Page:
     """Show one drift."""
     drift = source().drift(drift_id)
     if drift is None:
         abort(404, "There is no such drift. Runs that came later may have shown another level.")
     sides = [source().run(run_id) for run_id in (drift.run_before, drift.run_after)]
-    return render_template(
+    return Page(
         "drift.html",
-        drift=drift,
-        line=_line(drift),
-        companions=sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
-        commands=[commands.measure(report) for report in sides if report],
+        {
+            "drift": drift,
+            "line": _line(drift),
+            "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
+            "commands": [commands.measure(report) for report in sides if report],
+        },
+        document=lambda: drift,
+        table=lambda: drift_table([drift]),
     )
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from flask import Blueprint, render_template
+from flask import Blueprint
 
 from service.pages.events import events
 from service.pages.order import rank
 from service.pages.source import Glance, source
 from service.pages.sparkline import Sparkline, sparkline
+from service.pages.tables import drift_table
+from service.pages.twins import Page, page
 from service.views import RunSummary
 
 bp = Blueprint("overview", __name__)
@@ -36,20 +38,25 @@ class CaseTable:
     others: tuple[Row, ...]
 
 
-@bp.get("/")
-def show() -> str:
+@page(bp, "/", twins="/overview")
+def show() -> Page:
     """Show the overview."""
     glances = source().glances()
     lines = {glance.series.id: sparkline(glance.values, glance.flagged) for glance in glances}
     drifts = source().drifts()
-    return render_template(
+    failures, quarantined = source().failures(), source().quarantined()
+    return Page(
         "overview.html",
-        drifts=drifts,
-        events=events(drifts.items),
-        lines=lines,
-        cases=_cases(glances, lines),
-        failures=_by_revision(source().failures()),
-        quarantined=source().quarantined(),
+        {
+            "drifts": drifts,
+            "events": events(drifts.items),
+            "lines": lines,
+            "cases": _cases(glances, lines),
+            "failures": _by_revision(failures),
+            "quarantined": quarantined,
+        },
+        document=lambda: {"drifts": drifts.items, "not_measured": failures, "quarantined": quarantined},
+        table=lambda: drift_table(drifts.items),
     )
 
 

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from flask import Blueprint, abort, render_template
+from flask import Blueprint, abort
 
 from runner.contract import Metric, Reading, Report, Status, metric
 from service.levels import Level, level
 from service.pages import commands
 from service.pages.order import rank
 from service.pages.source import source
+from service.pages.tables import sample_table
+from service.pages.twins import Page, page
 
 bp = Blueprint("run", __name__, url_prefix="/runs")
 
@@ -31,19 +33,23 @@ class Figure:
     """What is not plain about it, in words."""
 
 
-@bp.get("/<uuid:run_id>")
-def show(run_id: UUID) -> str:
+@page(bp, "/<uuid:run_id>")
+def show(run_id: UUID) -> Page:
     """Show one run."""
     report = source().run(run_id)
     if report is None:
         abort(404, "There is no such run. It may belong to another Faultwatch service, or wait in a runner's spool.")
-    return render_template(
+    return Page(
         "run.html",
-        report=report,
-        figures=[_figure(report, name) for name in sorted(report.metrics, key=rank)],
-        series=source().series_of(report),
-        samples=report.samples[:_SAMPLES],
-        command=commands.measure(report),
+        {
+            "report": report,
+            "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
+            "series": source().series_of(report),
+            "samples": report.samples[:_SAMPLES],
+            "command": commands.measure(report),
+        },
+        document=lambda: report,
+        table=lambda: sample_table(report),
     )
 
 
