@@ -27,13 +27,14 @@ from runner.perf.session import count_together
 from runner.sampling import mark_outliers
 from runner.sandbox import Sandbox
 from runner.standing import Standing
+from runner.state.huge_pages import HugePages
 from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
 from runner.together import together
 from runner.workload import Workload
 from runner.workload.allocators import allocator_variables, missing_library
-from runner.workload.definition import fill
-from runner.workload.pressure import memory_limit, process_count
+from runner.workload.definition import PAGE_CACHE_STATES, fill
+from runner.workload.pressure import huge_pages, memory_limit, process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ class Bench:
         limit = memory_limit(workload, case)
         if limit is None and self.sandbox:
             limit = self.sandbox.memory
-        return ProcessState(variables=variables, huge_pages=run.huge_pages, cpus=self.cpus, memory_limit=limit)
+        return ProcessState(
+            variables=variables, huge_pages=huge_pages(workload, case), cpus=self.cpus, memory_limit=limit
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,10 @@ class Trial:
         limit = memory_limit(self.workload, self.subject.case)
         if limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
+        held = self._environment.knobs.get(HugePages.knob)
+        match huge_pages(self.workload, self.subject.case):
+            case "madvise" | "always" as policy if held != policy:
+                return f"huge pages are {held} here, not {policy}: {HugePages(policy).remedy}"
         library = missing_library(self._fill(self.workload.run.allocator))
         return f"this host does not have the allocator's library, {library}" if library else ""
 
@@ -192,7 +199,7 @@ class Trial:
 def _cold_files(workload: Workload, case: Case, tree: Path) -> tuple[Path, ...]:
     """Return the files that must not be in memory when the case starts."""
     state = fill(workload.run.page_cache, case.parameters)
-    if state not in {"host", "cold"}:
+    if state not in PAGE_CACHE_STATES:
         raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
     if state == "host":
         return ()

@@ -12,7 +12,7 @@ from runner.environment import compilers
 from runner.environment.tree import Tree
 from runner.execute import execute
 from runner.state.attribute import can_apply
-from runner.state.huge_pages import NoHugePages
+from runner.state.huge_pages import HugePages
 from runner.state.layout import Layout
 from runner.state.start import BASE_VARIABLES
 
@@ -61,6 +61,6 @@ class Host:
     run: Callable[[Sequence[str]], Answer] = run
     version: Callable[[str], str | None] = compilers.version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
-    can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(NoHugePages())
+    can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
     free_bytes: Callable[[Path], int | None] = free_bytes
     sing: Callable[[Path], Song] = sing

@@ -1,35 +1,88 @@
-"""Whether a process gets transparent huge pages."""
+"""Which memory of a process gets transparent huge pages."""
 
-import re
+from typing import Literal, get_args
 
 from runner.environment.tree import Tree
 from runner.state import kernel
+from runner.state.host_setting import HostSetting
+
+HugePagePolicy = Literal["never", "madvise", "always"]
+HugePageChoice = Literal["host", "never", "madvise", "always"]
+"""A policy, or the host's own, whichever that is."""
+CHOICES: tuple[HugePageChoice, ...] = get_args(HugePageChoice)
+_FOLDER = "sys/kernel/mm/transparent_hugepage"
+_HOST = f"{_FOLDER}/enabled"
 
 
-class NoHugePages:
-    """None for this process: how many it would get depends on how fragmented the host's free memory is."""
+class HugePages:
+    """None, those that the process asks for (madvise), or all that can be had.
+
+    ``never``, and ``madvise`` since Linux 6.18, can be set for a process; else the host's policy has to be the one, and
+    is changed meanwhile where the runner may.
+    """
 
     knob = "process.huge_pages"
-    wanted = "never"
-    remedy = "a kernel of version 3.15 or later, with CONFIG_TRANSPARENT_HUGEPAGE, can"
 
-    def __init__(self, tree: Tree | None = None) -> None:
+    def __init__(self, policy: HugePagePolicy, tree: Tree | None = None) -> None:
+        self._policy = policy
         self._tree = tree or Tree()
-        self._before = False
+        self._host: HostSetting | None = None
+        self._before = kernel.REFUSE_NONE
+
+    @property
+    def wanted(self) -> str:
+        """The policy."""
+        return self._policy
+
+    @property
+    def remedy(self) -> str:
+        """What lets it be applied: for a process alone a newer kernel, for the host root."""
+        if self._policy == "never":
+            return "a kernel of version 3.15 or later, with CONFIG_TRANSPARENT_HUGEPAGE, can"
+        file = self._decisive()
+        return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
 
     def show(self) -> str:
-        """Return ``never``, or ``host`` where they are as the host is set."""
-        status = self._tree.text("proc/self/status") or ""
-        # Not in older kernels, and zero too where the whole host has none.
-        told = re.search(r"^THP_enabled:\s+(\d)", status, re.MULTILINE)
-        return "never" if (told[1] == "0" if told else kernel.refuses_huge_pages()) else "host"
+        """Return the policy that holds: the host's, unless the process has less."""
+        host = self._tree.chosen(self._decisive()) or "never"
+        mode = kernel.huge_page_refusal()
+        if mode == kernel.REFUSE_ALL or host == "never":
+            return "never"
+        return "madvise" if mode == kernel.REFUSE_UNADVISED else host
 
     def apply(self) -> None:
-        """Refuse them."""
-        before = kernel.refuses_huge_pages()
-        kernel.refuse_huge_pages(True)
+        """Refuse huge pages, take those that are advised, or take all."""
+        before = kernel.huge_page_refusal()
+        if self._policy == "never":
+            kernel.refuse_huge_pages(kernel.REFUSE_ALL)
+        elif self._policy == "always" or not self._takes_advised_only():
+            host = HostSetting(self._decisive(), self._tree)
+            host.hold(self._policy)
+            self._host = host
+            kernel.refuse_huge_pages(kernel.REFUSE_NONE)
         self._before = before
 
     def undo(self) -> None:
-        """Take them again."""
-        kernel.refuse_huge_pages(self._before)
+        """Take what the process took before, and put the host back."""
+        host, self._host = self._host, None
+        try:
+            kernel.refuse_huge_pages(self._before)
+        finally:
+            if host:
+                host.restore()
+
+    def _takes_advised_only(self) -> bool:
+        """Refuse all but what is advised; tell whether that is enough, or the host has to change."""
+        if self._tree.chosen(self._decisive()) not in {"madvise", "always"}:
+            return False
+        try:
+            kernel.refuse_huge_pages(kernel.REFUSE_UNADVISED)
+        except OSError:
+            return False
+        return True
+
+    def _decisive(self) -> str:
+        """Return the file that decides: since Linux 6.8 each size has one, which mostly inherits the host's."""
+        size = (self._tree.integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
+        own = f"{_FOLDER}/hugepages-{size}kB/enabled"
+        return _HOST if self._tree.chosen(own) in {None, "inherit"} else own

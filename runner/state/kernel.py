@@ -7,6 +7,8 @@ from functools import lru_cache
 ADDR_NO_RANDOMIZE = 0x0040000
 """personality(2): no address-space layout randomisation."""
 _ASK = 0xFFFFFFFF
+REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
+"""Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) tells it."""
 _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 
 
@@ -20,14 +22,20 @@ def set_personality(flags: int) -> None:
     _checked(_libc().personality(flags))
 
 
-def refuses_huge_pages() -> bool:
-    """Whether this process gets no transparent huge pages."""
-    return bool(_checked(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0)))
+def huge_page_refusal() -> int:
+    """Return which transparent huge pages this process refuses."""
+    return _checked(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
-def refuse_huge_pages(refuse: bool) -> None:
-    """Take transparent huge pages away from this process and from what it starts, or give them back."""
-    _checked(_libc().prctl(_PR_SET_THP_DISABLE, int(refuse), 0, 0, 0))
+def refuse_huge_pages(which: int) -> None:
+    """Make this process, and what it starts, refuse transparent huge pages.
+
+    Raises
+    ------
+    OSError
+        Where this kernel cannot; before 6.18 none can refuse only those that are not advised.
+    """
+    _checked(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
 
 
 def _checked(result: int) -> int:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal
 
 from runner.state.attribute import Attribute
 from runner.state.file_mask import FileMask
-from runner.state.huge_pages import NoHugePages
+from runner.state.huge_pages import HugePageChoice, HugePages
 from runner.state.layout import Layout
 from runner.state.memory_group import MemoryGroup
 from runner.state.priority import Niceness
@@ -31,7 +30,7 @@ class ProcessState:
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
-    huge_pages: Literal["host", "never"] = "host"
+    huge_pages: HugePageChoice = "host"
     cpus: frozenset[int] = frozenset()
     memory_limit: int | None = None
 
@@ -44,7 +43,7 @@ class ProcessState:
         """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
         with self._held() as attributes:
             held = {attribute.knob: attribute.show() for attribute in attributes}
-        return {NoHugePages.knob: "host", "process.start_size": str(START_SIZE), **held}
+        return {HugePages.knob: "host", "process.start_size": str(START_SIZE), **held}
 
     def remarks(self) -> tuple[str, ...]:
         """Return what of this state this host does not allow, and what would let it."""
@@ -81,8 +80,8 @@ class ProcessState:
 
     def _attributes(self) -> list[Attribute]:
         chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryGroup(self.memory_limit)]
-        if self.huge_pages == "never":
-            chosen.append(NoHugePages())
+        if self.huge_pages != "host":
+            chosen.append(HugePages(self.huge_pages))
         if self.cpus:
             chosen.append(Affinity(self.cpus))
         return chosen

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from runner.contract.base import Name, Parameter
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
+from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 
 
 def _split(value: object) -> object:
@@ -26,6 +27,19 @@ def _not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError("the command is empty")
     return command
 
+
+def _one_of(*choices: str) -> AfterValidator:
+    """Accept some words, and a text with a placeholder: what that comes to is known for each case only."""
+
+    def check(text: str) -> str:
+        if "{" not in text and text not in choices:
+            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+        return text
+
+    return AfterValidator(check)
+
+
+PAGE_CACHE_STATES = ("host", "cold")
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
@@ -68,7 +82,7 @@ class RunRecipe(Table):
     environment: dict[str, str] = Field(default_factory=dict)
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
-    page_cache: str = "host"
+    page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"
     """``cold``: the files are put out of memory before each execution. ``host``: they stay as they are."""
     files: tuple[str, ...] = ()
     """Files whose page-cache state is made, relative to the build's directory."""
@@ -84,8 +98,8 @@ class RunRecipe(Table):
     """Bytes that they may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
     """The program opens and closes a region of interest, which is counted beside the whole process."""
-    huge_pages: Literal["host", "never"] = "host"
-    """``never`` takes transparent huge pages away from the process, so that counts do not depend on free memory."""
+    huge_pages: Annotated[str, _one_of(*HUGE_PAGE_CHOICES)] = "host"
+    """Which memory gets transparent huge pages; ``never``: none, so that counts do not depend on free memory."""
 
 
 class Metrics(Table):
@@ -220,12 +234,12 @@ def _check_placeholders(workload: Workload, file: Path) -> None:
     """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
     point = {name: values[0] for name, values in workload.matrix.items()}
     run = workload.run
-    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files, *_pressure(run)):
+    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files, *_asked(run)):
         fill(text, point, where=str(file))
 
 
-def _pressure(run: RunRecipe) -> tuple[str, str]:
-    return str(run.processes), run.memory_limit
+def _asked(run: RunRecipe) -> tuple[str, ...]:
+    return str(run.processes), run.memory_limit, run.huge_pages
 
 
 def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:

@@ -1,9 +1,10 @@
-"""How many processes of a case run at once, and how much memory they may use."""
+"""How many processes of a case run at once, how much memory they may use, and which of it in huge pages."""
 
 import re
 
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
+from runner.state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.definition import Workload, fill
 
 MOST_PROCESSES = 1024
@@ -41,3 +42,18 @@ def memory_limit(workload: Workload, case: Case) -> int | None:
             f"{workload.path}: [run] memory_limit: {text!r} is not a size", 'write "none", or bytes such as "256M"'
         )
     return int(size[1]) * _UNITS[size[2]]
+
+
+def huge_pages(workload: Workload, case: Case) -> HugePageChoice:
+    """Return which memory of the case's processes gets huge pages: a policy, or ``host`` for the host's own.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is no such policy.
+    """
+    text = fill(workload.run.huge_pages, case.parameters)
+    for choice in CHOICES:
+        if text == choice:
+            return choice
+    raise FaultwatchError(f"{workload.path}: [run] huge_pages: {text!r} is none of {', '.join(CHOICES)}")

@@ -114,3 +114,15 @@ def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
     assert report.values("expected-faults") == (9, 9)
     assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
     assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)
+
+
+def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets_it(tmp_path: Path) -> None:
+    workload = Workload.model_validate(
+        {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
+    )
+    forbidding = Bench(Host(name="host"), lambda state: Environment(knobs={"process.huge_pages": "madvise"}))
+    report = measure(workload, cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION)
+    assert report.outcome is Outcome.SKIPPED
+    assert report.failure
+    assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
+    assert "| sudo tee /sys/kernel/mm/transparent_hugepage/" in report.failure.message

@@ -12,7 +12,7 @@ from runner.errors import FaultwatchError
 from runner.state.attribute import Attribute
 from runner.state.cpus import parse_cpus
 from runner.state.file_mask import FileMask
-from runner.state.huge_pages import NoHugePages
+from runner.state.huge_pages import HugePages
 from runner.state.layout import Layout
 from runner.state.priority import Niceness
 from runner.state.processors import Affinity
@@ -31,7 +31,7 @@ def some_cpu() -> Affinity:
     return Affinity(frozenset({max(os.sched_getaffinity(0))}))
 
 
-STATUS = "Name:\tpython\nUmask:\t0077\nCpus_allowed_list:\t2-3,8\nTHP_enabled:\t{}\n"
+STATUS = "Name:\tpython\nUmask:\t0077\nCpus_allowed_list:\t2-3,8\n"
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax stack size            {}              unlimited            bytes\n"
 STAT = "4711 (odd) name) (x) S 1 1 1 0 -1 4194560 5 0 0 0 1 2 0 0 20 {} 1 0 100\n"
 
@@ -42,10 +42,8 @@ STAT = "4711 (odd) name) (x) S 1 1 1 0 -1 4194560 5 0 0 0 1 2 0 0 20 {} 1 0 100\
         ({"sys__kernel__randomize_va_space": "0\n"}, Layout, "off"),
         ({"self__limits": LIMITS.format(16384)}, lambda tree: StackLimit(tree=tree), "16384"),
         ({"self__limits": LIMITS.format("unlimited")}, lambda tree: StackLimit(tree=tree), "unlimited"),
-        ({"self__status": STATUS.format(0)}, NoHugePages, "never"),
-        ({"self__status": STATUS.format(1)}, NoHugePages, "host"),
-        ({"self__status": STATUS.format(1)}, FileMask, "0077"),
-        ({"thread_self__status": STATUS.format(1)}, lambda tree: Affinity(frozenset({1}), tree), "2-3,8"),
+        ({"self__status": STATUS}, FileMask, "0077"),
+        ({"thread_self__status": STATUS}, lambda tree: Affinity(frozenset({1}), tree), "2-3,8"),
         ({"thread_self__stat": STAT.format(19)}, lambda tree: Niceness(tree=tree), "19"),
         ({"thread_self__stat": STAT.format(-5)}, lambda tree: Niceness(tree=tree), "-5"),
     ],
@@ -57,7 +55,7 @@ def test_shows_what_a_machine_says(
 
 
 @pytest.mark.parametrize(
-    "make", [StackLimit, NoHugePages, FileMask, Niceness, Layout, lambda: Affinity(frozenset({0}))]
+    "make", [StackLimit, lambda: HugePages("never"), FileMask, Niceness, Layout, lambda: Affinity(frozenset({0}))]
 )
 def test_shows_something_where_the_machine_says_nothing(make: Callable[[], Attribute], tmp_path: Path) -> None:
     attribute = make()
@@ -65,7 +63,7 @@ def test_shows_something_where_the_machine_says_nothing(make: Callable[[], Attri
     assert attribute.show()
 
 
-@pytest.mark.parametrize("make", [Layout, lambda: StackLimit(6 << 20), NoHugePages, FileMask, some_cpu])
+@pytest.mark.parametrize("make", [Layout, lambda: StackLimit(6 << 20), lambda: HugePages("never"), FileMask, some_cpu])
 def test_apply_and_undo_on_this_machine(make: Callable[[], Attribute]) -> None:
     attribute = make()
     before = attribute.show()

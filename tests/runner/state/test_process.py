@@ -48,7 +48,7 @@ def own_state() -> tuple[object, ...]:
     os.umask(mask)
     return (
         kernel.personality(),
-        kernel.refuses_huge_pages(),
+        kernel.huge_page_refusal(),
         resource.getrlimit(resource.RLIMIT_STACK),
         os.getpriority(os.PRIO_PROCESS, 0),
         os.sched_getaffinity(0),

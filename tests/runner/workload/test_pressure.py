@@ -1,15 +1,19 @@
-"""Processes and memory limits as workload files say them."""
+"""Processes, memory limits and huge pages as workload files say them."""
 
 import pytest
 
 from runner.errors import FaultwatchError
 from runner.workload import Workload, cases
-from runner.workload.pressure import memory_limit, process_count
+from runner.workload.pressure import huge_pages, memory_limit, process_count
 
 
 def workload(**run: object) -> Workload:
     return Workload.model_validate(
-        {"workload": {"name": "w"}, "run": {"command": "./w", **run}, "matrix": {"n": [2], "limit": ["64M"]}}
+        {
+            "workload": {"name": "w"},
+            "run": {"command": "./w", **run},
+            "matrix": {"n": [2], "limit": ["64M"], "thp": ["always"]},
+        }
     )
 
 
@@ -39,3 +43,15 @@ def test_what_is_no_size_is_refused(said: str) -> None:
     made = workload(memory_limit=said)
     with pytest.raises(FaultwatchError, match="memory_limit"):
         memory_limit(made, cases(made)[0])
+
+
+@pytest.mark.parametrize(("said", "policy"), [("host", "host"), ("madvise", "madvise"), ("{thp}", "always")])
+def test_huge_pages(said: str, policy: str) -> None:
+    made = workload(huge_pages=said)
+    assert huge_pages(made, cases(made)[0]) == policy
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    made = workload(huge_pages="{limit}")
+    with pytest.raises(FaultwatchError, match="huge_pages: '64M' is none of host, never, madvise, always"):
+        huge_pages(made, cases(made)[0])

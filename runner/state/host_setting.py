@@ -1,0 +1,99 @@
+"""A setting of the whole host, changed for a while and put back whatever happens to the runner."""
+
+import fcntl
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from runner.environment.tree import Tree
+from runner.errors import FaultwatchError
+
+PATIENCE = 300.0
+"""Seconds to wait for another session that holds the setting at another value: it does so for one execution."""
+_GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
+
+
+class HostSetting:
+    """A file of /sys that lists its choices, held at one of them.
+
+    The file is locked meanwhile: shared where it has the value already, so that sessions that agree do not wait for
+    each other, else exclusively. A guard, a process of its own, waits for the end of the runner, by :meth:`restore` or
+    by being killed, and writes back what was there.
+    """
+
+    def __init__(self, name: str, tree: Tree) -> None:
+        self._name = name
+        self._tree = tree
+        self._lock: int | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._before = ""
+
+    def show(self) -> str:
+        """Return the choice that holds; empty where the host has no such setting."""
+        return self._tree.chosen(self._name) or ""
+
+    def hold(self, value: str) -> None:
+        """Make it a value, unless it is.
+
+        Raises
+        ------
+        OSError
+            Where this host forbids it; then nothing has changed.
+        FaultwatchError
+            Where another session holds it at another value for too long.
+        """
+        file = self._tree.path(self._name)
+        self._lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._wait(fcntl.LOCK_SH)
+            if self.show() == value:
+                return
+            if not os.access(file, os.W_OK):
+                raise PermissionError(f"{file} may not be written")
+            self._wait(fcntl.LOCK_EX)
+            self._before = self.show()
+            with file.open("w", encoding="ascii") as writer:
+                self._guard = _guard(self._before, file, self._lock)
+                writer.write(value)
+        except BaseException:
+            self.restore()
+            raise
+
+    def restore(self) -> None:
+        """Have the guard put it back, and let others change it."""
+        guard, self._guard = self._guard, None
+        lock, self._lock = self._lock, None
+        try:
+            if guard and guard.stdin:
+                guard.stdin.close()
+                if guard.wait() != 0:
+                    raise FaultwatchError(
+                        f"/{self._name} could not be put back", f"do it by hand: echo {self._before} >/{self._name}"
+                    )
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+    def _wait(self, kind: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with suppress(BlockingIOError):
+                fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
+                return
+            time.sleep(0.02)
+        raise FaultwatchError(f"another session holds /{self._name} at another value", "let it end first")
+
+
+def _guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Start the process that writes the value back when its standard input ends; it keeps the lock until then."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, "guard", before, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+        pass_fds=[lock],
+    )
