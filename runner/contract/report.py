@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text
 from runner.contract.trust import Canary, Mismatch
@@ -27,11 +27,16 @@ class Status(StrEnum):
     """This machine has no such counter."""
 
 
+# A whole number stays one. The first kind that fits is taken: trying all of them takes as long as all the rest.
+_Whole = Annotated[StrictInt, Field(ge=-(2**64), le=2**64)]
+_Fraction = Annotated[float, Field(allow_inf_nan=False, ge=-(2**64), le=2**64)]
+
+
 class Reading(Strict):
     """One metric of one sample: a value with its status, or the reason why there is none."""
 
     status: Status = Status.COUNTED
-    value: int | float | None = Field(default=None, allow_inf_nan=False, ge=-(2**64), le=2**64)
+    value: _Whole | _Fraction | None = Field(default=None, union_mode="left_to_right")
     """Any 64-bit count fits; beyond it nothing is counted, and sums of values stay finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
     """Share of the run during which the counter ran, where that is less than all of it."""
@@ -41,7 +46,7 @@ class Reading(Strict):
 
     @model_validator(mode="after")
     def _value_fits_status(self) -> Self:
-        has_value = self.status in {Status.COUNTED, Status.MULTIPLEXED}
+        has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
         return self
