@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Literal
-
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
-from runner.contract.comparison import differing
+from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
 
 ERROR = 0.001
@@ -75,13 +73,13 @@ def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float]
     counted = all(reading.status is Status.COUNTED for reading in readings)
     pairs = list(_pairs(base, head, name))
     if pairs and counted and metric(name).exact:
-        found = _exact(name, base.values(name), head.values(name))
+        found = judge_exact(name, base.values(name), head.values(name))
         if found is not None:
             return found
     if not pairs:
         sentence = "There is no pair of samples in which both sides have a value."
         sides = base.values(name), head.values(name)
-        return _verdict(name, Verdict.NEEDS_MORE_RUNS, "absent", *sides, counts=name in precision, sentence=sentence)
+        return verdict_of(name, Verdict.NEEDS_MORE_RUNS, "absent", *sides, counts=name in precision, sentence=sentence)
     counts = metric(name).exact or name in precision
     return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
 
@@ -94,7 +92,7 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def _exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> MetricVerdict | None:
+def judge_exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> MetricVerdict | None:
     """Judge a count by its levels; None where it does not repeat, so that it is noise like any other."""
     left, right = majority(base), majority(head)
     if left is None or right is None or min(left[1], right[1]) < 2:
@@ -113,7 +111,7 @@ def _exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> MetricV
         else:
             verdict = Verdict.NEEDS_MORE_RUNS
             sentence = f"The counts differ, {shown}; {CONFIRM} of each have to agree, and all but one in ten."
-    return _verdict(name, verdict, "exact", base, head, counts=True, sentence=sentence, threshold=1)
+    return verdict_of(name, verdict, "exact", base, head, counts=True, sentence=sentence, threshold=1)
 
 
 def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts: bool) -> MetricVerdict:
@@ -132,7 +130,7 @@ def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts:
             verdict, sentence = Verdict.SAME, f"{within}: less than the {precision:g} % that matter."
         else:
             sentence = f"{within}, and {precision:g} % would matter."
-    return _verdict(
+    return verdict_of(
         name,
         verdict,
         "paired",
@@ -151,10 +149,10 @@ def _relative(base: Number, head: Number) -> float:
     return 100 * ((head - base) / size) if size else 0.0
 
 
-def _verdict(
+def verdict_of(
     name: str,
     verdict: Verdict,
-    rule: Literal["exact", "paired", "absent"],
+    rule: Rule,
     base: Sequence[Number],
     head: Sequence[Number],
     *,
@@ -163,6 +161,7 @@ def _verdict(
     threshold: float | None = None,
     between: tuple[float, float] | None = None,
 ) -> MetricVerdict:
+    """Put a verdict together with what follows from both sides' values."""
     left, right = _side(base), _side(head)
     change = None if left.level is None or right.level is None else right.level - left.level
     up = change is not None and change > 0

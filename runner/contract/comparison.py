@@ -9,6 +9,9 @@ from runner.contract.base import Strict
 from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
+Rule = Literal["exact", "paired", "absent", "trend", "apart"]
+"""How it was decided: by counts that repeat, or by pairs that were measured in turns. Runs that were measured at different
+times can also be told apart by the drifts of their trend, or by the bounds of each side alone."""
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
@@ -56,7 +59,7 @@ class MetricVerdict(Strict):
     verdict: Verdict
     counts: bool
     """Whether it decides about the whole comparison: exact counts do, and the metrics that have a precision."""
-    rule: Literal["exact", "paired", "absent"]
+    rule: Rule
     base: Side
     head: Side
     change: Number | None
