@@ -1,6 +1,7 @@
 """Run a program to its end: with a deadline, with its output bounded, and with nothing of it left behind."""
 
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -187,8 +188,20 @@ def _collect(running: Sequence[_Running], deadline: float) -> None:
                 if not key.data():
                     selector.unregister(key.fileobj)
     for one in running:
-        with suppress(subprocess.TimeoutExpired):
-            one.process.wait(max(0.0, deadline - time.monotonic()))
+        ended_within(one.process, deadline - time.monotonic())
+
+
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait until a child ends; tell whether it did. ``Popen.wait`` with a timeout looks only every few milliseconds."""
+    if process.poll() is None:
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            waiting = select.poll()
+            waiting.register(descriptor, select.POLLIN)
+            waiting.poll(max(0.0, 1000 * seconds))
+        finally:
+            os.close(descriptor)
+    return process.poll() is not None
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:

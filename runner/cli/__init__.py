@@ -25,6 +25,10 @@ COMMANDS = {
 has its click command as ``command``."""
 
 
+# We have none, and looking for some reads the metadata of everything that is installed.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is called: ``faultwatch --help`` must not wait for all of them."""
 

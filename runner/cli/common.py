@@ -1,7 +1,9 @@
 """What several subcommands share: options, the workload, and the place where measurements are made."""
 
 import re
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -161,6 +163,18 @@ def terminal() -> Any:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+@contextmanager
+def activity(text: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is being done for a while; yields what changes the text. Elsewhere it says nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.markup import escape
+
+    with terminal().status(escape(text)) as status:
+        yield lambda text: status.update(escape(text))
 
 
 def refuse_dirty(repository: Repository, *, allow: bool) -> None:

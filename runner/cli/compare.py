@@ -10,6 +10,7 @@ import click
 
 from runner.cli.common import (
     Workbench,
+    activity,
     env_option,
     find_workload,
     json_option,
@@ -17,7 +18,6 @@ from runner.cli.common import (
     samples_option,
     sandbox_option,
     set_option,
-    terminal,
     wants_sandbox,
     workbench,
 )
@@ -61,8 +61,6 @@ def command(
 
     With --samples, so many pairs. Exit code 1 where a metric that counts changed for the worse, or a case failed.
     """
-    from rich.markup import escape
-
     from runner.embedded import connect
 
     settings = load_settings()
@@ -70,12 +68,12 @@ def command(
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
-    with terminal().status("building"):
+    with activity("building"):
         sides = [_Side.build_of(repository, name, workload, place) for name in (base, head)]
     results = []
-    with connect(settings) as service, terminal().status("comparing") as status:
+    with connect(settings) as service, activity("comparing") as say:
         for number, case in enumerate(chosen, 1):
-            status.update(f"comparing {escape(case.name)} ({number} of {len(chosen)})")
+            say(f"comparing {case.name} ({number} of {len(chosen)})")
             results.append(_compare(sides, case, service, Pairs.of(workload, samples)))
     if as_json:
         click.echo(json.dumps([_document(result) for result in results], indent=2))

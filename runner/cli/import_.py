@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import json_option, options, terminal
+from runner.cli.common import activity, json_option, options
 from runner.client import Service
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
@@ -102,9 +102,9 @@ def _send(service: Service, made: list[Report], records: int) -> dict[str, float
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
     created = known = conflicting = 0
-    with terminal().status("storing") as status:
+    with activity("storing") as say:
         for first in range(0, len(made), BATCH):
-            status.update(f"storing runs: {first:,} of {len(made):,}")
+            say(f"storing runs: {first:,} of {len(made):,}")
             receipts = service.send_reports(made[first : first + BATCH])
             created += receipts.created
             known += receipts.known

@@ -7,6 +7,7 @@ import click
 
 from runner.cli.common import (
     Workbench,
+    activity,
     env_option,
     find_workload,
     json_option,
@@ -15,11 +16,10 @@ from runner.cli.common import (
     samples_option,
     sandbox_option,
     set_option,
-    terminal,
     wants_sandbox,
     workbench,
 )
-from runner.contract.report import Report
+from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
@@ -58,7 +58,8 @@ def command(
 ) -> None:
     """Build a revision, run every case of a WORKLOAD under perf stat, and show what was counted.
 
-    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed.
+    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed,
+    or where none could be measured.
     """
     workload = find_workload(workload_name)
     settings = load_settings()
@@ -72,10 +73,10 @@ def command(
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
     else:
-        from runner.cli.tables import show_reports
+        from runner.cli.case_tables import show_reports
 
         show_reports(reports)
-    if any(report.failure for report in reports):
+    if any(report.outcome is Outcome.FAILED for report in reports) or not any(report.samples for report in reports):
         raise click.exceptions.Exit(1)
 
 
@@ -94,7 +95,7 @@ def _measure(
 
     revision = repository.revision(name)
     chosen = cases(workload, choices)
-    with terminal().status(f"building {revision.commit[:10]}") as status:
+    with activity(f"building {revision.commit[:10]}") as say:
         try:
             tree, build = place.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
@@ -112,7 +113,7 @@ def _measure(
             ]
         reports: list[Report] = []
         for number, case in enumerate(chosen, 1):
-            status.update(f"measuring {case.name.replace('[', chr(92) + '[')} ({number} of {len(chosen)})")
+            say(f"measuring {case.name} ({number} of {len(chosen)})")
             report = measure(
                 workload,
                 case,

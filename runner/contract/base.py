@@ -18,4 +18,5 @@ Parameter = str | int | FiniteFloat | bool
 class Strict(BaseModel):
     """Base of every model in the contract: immutable, and an unknown field is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built when first used: the command imports models that it does not need, and it has to start fast.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

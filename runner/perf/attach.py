@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.contract.report import Reading
+from runner.execute import ended_within
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.state.start import BASE_VARIABLES
@@ -81,8 +82,7 @@ class AttachedPerf:
         """Let perf write what it counted. It would notice by itself, but only within a second."""
         for nudge in (signal.SIGINT, signal.SIGKILL):
             self._perf.send_signal(nudge)
-            with suppress(subprocess.TimeoutExpired):
-                self._perf.wait(5)
+            if ended_within(self._perf, 5):
                 return
 
     def text(self) -> str:

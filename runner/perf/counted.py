@@ -109,14 +109,15 @@ class Counted:
         return Finished(ending.status, "", "", done.seconds, done.deadline).trouble
 
     def _prepare(self, pid: int) -> None:
+        # perf takes some milliseconds until it is attached, and so does the kernel to move a process to another group.
+        self._perf = AttachedPerf([pid], self._order.events, self._output)
+        self._stack.callback(self._perf.close)
         if self._order.sandbox:
             self._order.sandbox.seal(pid, launcher())
         try:
             self._group.admit(pid)
         except OSError as error:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
-        self._perf = AttachedPerf([pid], self._order.events, self._output)
-        self._stack.callback(self._perf.close)
         try:
             self._perf.tell("enable")
         except AttachError as error:

@@ -3,7 +3,6 @@
 import re
 import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import FaultwatchError
@@ -11,9 +10,11 @@ from runner.execute import execute
 from runner.perf.command import perf_stat
 from runner.state.start import BASE_VARIABLES
 
+_known: dict[str, bool] = {}
+"""What was found out of each event so far: perf is asked once in the life of the runner."""
 
-@lru_cache
-def known_events(events: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+
+def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split events into those that this perf can name and those it cannot.
 
     Raises
@@ -21,13 +22,17 @@ def known_events(events: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, .
     FaultwatchError
         Where there is no perf.
     """
-    if _accepted(events):
-        return events, ()
-    known = tuple(event for event in events if _accepted((event,)))
-    if not known:
-        # perf itself does not work: let the execution say why.
-        return events, ()
-    return known, tuple(event for event in events if event not in known)
+    asked = [event for event in events if event not in _known]
+    if asked and _accepted(asked):
+        _known.update(dict.fromkeys(asked, True))
+    elif asked:
+        found = {event: _accepted([event]) for event in asked}
+        if not any((*found.values(), *_known.values())):
+            # perf itself does not work: let the execution say why.
+            return tuple(events), ()
+        _known.update(found)
+    known = tuple(event for event in events if _known[event])
+    return known, tuple(event for event in events if not _known[event])
 
 
 def _accepted(events: Sequence[str]) -> bool:
