@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from runner.contract import Outcome, Stage, Status
+from service.triage.life import Action, State
 from service.views import Cause, Number
 
 
@@ -88,6 +89,10 @@ class Subject(Base):
     __tablename__ = "subject"
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(100), unique=True)
+    drifts_version: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Goes up when a drift is found, is gone, or is told differently."""
+    events_version: Mapped[int] = mapped_column(default=0, server_default="0")
+    """The version that the events were made of."""
 
 
 class Revision(Base):
@@ -216,3 +221,154 @@ class Drift(Base):
     position: Mapped[int]
     document: Mapped[dict[str, Any]]
     """The drift as the API tells it."""
+    event_id: Mapped[str | None] = mapped_column(String(16), index=True)
+    """The event that it is part of; None until that is known."""
+
+
+class Event(Base):
+    """Drifts with one cause at one place. It stays when none of them is found any more: it was decided about."""
+
+    __tablename__ = "event"
+    __table_args__ = (Index(None, "subject_id", "committed_at"),)
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    number: Mapped[int] = mapped_column(index=True)
+    """Counts the events of a subject, in the order in which they became known."""
+    cause: Mapped[Cause]
+    state: Mapped[State] = mapped_column(index=True)
+    """What its decisions come down to."""
+    found: Mapped[bool]
+    confirmed: Mapped[bool]
+    merged_into: Mapped[str | None] = mapped_column(ForeignKey("event.id"))
+    committed_at: Mapped[datetime]
+    position: Mapped[int]
+    first_seen_at: Mapped[datetime]
+    changed_at: Mapped[datetime]
+    document: Mapped[dict[str, Any]]
+    """What the API tells of it that neither decisions nor silences change."""
+
+
+class EventDrift(Base):
+    """A drift that is, or was, found of an event, and its place. What is gone stays: it may be found again."""
+
+    __tablename__ = "event_drift"
+    drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    event_id: Mapped[str] = mapped_column(ForeignKey("event.id"), index=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"), index=True)
+    series_id: Mapped[int | None] = mapped_column(ForeignKey("series.id"), index=True)
+    """None at a shift of a whole suite."""
+    cause: Mapped[Cause]
+    detail: Mapped[str] = mapped_column(String(200))
+    first_revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    last_revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    since: Mapped[datetime]
+    until: Mapped[datetime]
+    before: Mapped[Number]
+    after: Mapped[Number]
+    spread: Mapped[Number]
+    worse: Mapped[bool]
+    revision: Mapped[str] = mapped_column(String(64))
+    rule: Mapped[str] = mapped_column(String(40))
+    run_after: Mapped[UUID | None]
+    unsure: Mapped[bool]
+    returned: Mapped[bool]
+    found: Mapped[bool]
+
+
+class Decision(Base):
+    """An entry in the log of an event. Entries are added, never changed."""
+
+    __tablename__ = "decision"
+    __table_args__ = (UniqueConstraint("event_id", "original_id"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    event_id: Mapped[str] = mapped_column(ForeignKey("event.id"), index=True)
+    action: Mapped[Action]
+    author: Mapped[str] = mapped_column(String(100))
+    by_service: Mapped[bool]
+    at: Mapped[datetime]
+    reason: Mapped[str] = mapped_column(Text)
+    commit: Mapped[str | None] = mapped_column(String(64))
+    original_id: Mapped[int | None] = mapped_column(ForeignKey("decision.id"))
+    """The entry of another event that this one repeats, because that one became this event or was split."""
+
+
+class Silence(Base):
+    """Keeps drifts from being told until a time. One that somebody ends stays, with who did."""
+
+    __tablename__ = "silence"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(Text)
+    host: Mapped[str] = mapped_column(Text)
+    case: Mapped[str] = mapped_column(Text)
+    metric: Mapped[str] = mapped_column(Text)
+    author: Mapped[str] = mapped_column(String(100))
+    reason: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    until: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+    ended_by: Mapped[str | None] = mapped_column(String(100))
+
+
+class SuiteLook(Base):
+    """That one metric of a whole suite was looked at, once a revision, and the shift that was seen in it."""
+
+    __tablename__ = "suite_look"
+    __table_args__ = (UniqueConstraint("subject_id", "host_id", "metric", "revision_id"),)
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
+    metric: Mapped[str] = mapped_column(Text)
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    document: Mapped[dict[str, Any] | None]
+    """The shift, as a drift without a series; None where nothing shifted."""
+
+
+class Crossing(Base):
+    """Two revisions and two environments that changed at once, to be measured crosswise."""
+
+    __tablename__ = "crossing"
+    __table_args__ = (
+        UniqueConstraint(
+            "series_id",
+            "revision_before_id",
+            "revision_after_id",
+            "environment_before_id",
+            "environment_after_id",
+            name="uq_crossing_place",
+        ),
+    )
+    id: Mapped[int] = mapped_column(primary_key=True)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"))
+    revision_before_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    revision_after_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    environment_before_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    environment_after_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+
+
+class Channel(Base):
+    """A way of telling events, known since its first round."""
+
+    __tablename__ = "channel"
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    since: Mapped[datetime]
+    digest_at: Mapped[datetime | None]
+    """When its last digest was due."""
+
+
+class Delivery(Base):
+    """One telling of one event through one channel: at most one row, and one message, for each occasion."""
+
+    __tablename__ = "delivery"
+    __table_args__ = (UniqueConstraint("channel", "event_id", "occasion"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    channel: Mapped[str] = mapped_column(ForeignKey("channel.name"))
+    event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
+    occasion: Mapped[str] = mapped_column(String(40))
+    """``new``, or ``reopened`` with the number of the decision."""
+    message_id: Mapped[str | None] = mapped_column(String(40), index=True)
+    """The message that tells it; a message that is tried again has the same one."""
+    attempts: Mapped[int]
+    next_at: Mapped[datetime]
+    """Not before this time: a message that failed, or that another process is sending."""
+    sent_at: Mapped[datetime | None]
+    error: Mapped[str | None] = mapped_column(Text)
