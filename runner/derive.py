@@ -56,6 +56,8 @@ def _per_work(readings: Mapping[str, Reading], work: Work) -> dict[str, Reading]
         derived["refault-ratio"] = Reading(value=in_loop / work.stated["pages"])
     if "faults" in work.stated:
         derived["expected-faults"] = Reading(value=work.stated["faults"])
+        if in_loop is not None:
+            derived["unexplained-faults"] = Reading(value=in_loop - work.stated["faults"])
     return derived
 
 

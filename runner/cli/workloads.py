@@ -34,6 +34,6 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
 
     console = Console()
     for workload in found:
-        console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}")
+        console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}", soft_wrap=True)
         for case in cases(workload):
-            console.print(f"  {escape(case.name)}", highlight=False)
+            console.print(f"  {escape(case.name)}", highlight=False, soft_wrap=True)

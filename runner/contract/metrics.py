@@ -148,7 +148,18 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Minor faults of the region as the program itself works them out from the pages that it touches.",
+        "Faults of the region, or of the whole process where it opens none, as the program itself works them out from "
+        "the pages that it touches.",
+    ),
+    Metric(
+        "unexplained-faults",
+        "Faults beyond theory",
+        "faults",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Faults that were counted, less the faults in theory: 0 where the program's account of its memory is right, "
+        "negative where fewer were counted.",
     ),
     Metric(
         "instructions",

@@ -112,6 +112,7 @@ def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
     report = report_of("""echo '{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 8, "faults": 9}'""", tmp_path)
     faults = report.values("page-faults")
     assert report.values("expected-faults") == (9, 9)
+    assert report.values("unexplained-faults") == tuple(value - 9 for value in faults)
     assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
     assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)
 
