@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,11 +25,15 @@ def make_cold(files: Iterable[Path]) -> None:
     Raises
     ------
     StaysWarm
-        Where pages stay, so that a measurement would not be a cold one; names the file and how much of it stays.
+        Where pages stay, so that a measurement would not be a cold one; names the file and how much of it stays. Also
+        where it is a folder, a pipe or a device.
     """
     for file in files:
-        descriptor = os.open(file, os.O_RDONLY)
+        # Not blocking: the tree is a stranger's, and opening a pipe would wait for its other end for ever.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise StaysWarm(f"{file} is no file that can be put out of memory", "name files in [run] files")
             os.fsync(descriptor)  # A page that was not written yet cannot be dropped.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             resident, pages = _residency(descriptor)

@@ -41,6 +41,7 @@ CHECKS: Mapping[str, Callable[[Host], Verdict]] = {
     "huge pages": memory.huge_pages,
     "same-page merging": memory.same_page_merging,
     "NUMA balancing": memory.numa_balancing,
+    "idle memory": memory.idle_memory,
     "governor": machine.governor,
     "turbo": machine.turbo,
     "clock": machine.clock,

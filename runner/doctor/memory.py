@@ -1,13 +1,16 @@
 """Checks of what the kernel does with memory behind a program's back."""
 
 import re
+from collections.abc import Iterator
 
 from runner.doctor.check import Verdict, ok, unknown, warning
 from runner.doctor.host import Host
 from runner.environment import cgroup
+from runner.environment.tree import Tree
 
 _THP = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20
+_DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 
 def huge_pages(host: Host) -> Verdict:
@@ -51,6 +54,40 @@ def numa_balancing(host: Host) -> Verdict:
         "on: the kernel provokes faults, at times of its own, to see which node uses a page",
         "sudo sysctl -w kernel.numa_balancing=0",
     )
+
+
+def idle_memory(host: Host) -> Verdict:
+    """The kernel does not take away memory because it looks idle."""
+    actions = _damon_actions(host.tree)
+    if actions in {None, "none"}:
+        return ok("is left alone")
+    return warning(
+        f"DAMON applies to it: {actions}; pages that it takes away or splits fault once more when they are used",
+        "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
+        "echo N | sudo tee /sys/module/damon_*/parameters/enabled",
+    )
+
+
+def _damon_actions(tree: Tree) -> str | None:
+    """Return what the kernel does by itself to memory that seems idle, such as ``pageout``; None where it cannot be read.
+
+    Only root can: so it is no knob of the environment, which is the same for everybody.
+    """
+    found = []
+    for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
+        enabled = tree.text(f"sys/module/{module}/parameters/enabled")
+        found += [] if enabled is None else [action if enabled == "Y" else "none"]
+    for daemon in _below(tree, _DAMON):
+        found.append("none")
+        if tree.text(f"{daemon}/state") == "on":
+            contexts = _below(tree, f"{daemon}/contexts")
+            schemes = (scheme for context in contexts for scheme in _below(tree, f"{context}/schemes"))
+            found += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
+    return " ".join(sorted({*found} - {"none", "stat"})) or "none" if found else None
+
+
+def _below(tree: Tree, folder: str) -> Iterator[str]:
+    yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
 
 
 def memory(host: Host) -> Verdict:

@@ -61,6 +61,7 @@ class MemoryGroup:
         """Make the group and set its limit."""
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._parents():
+            _sweep(parent)
             folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
             try:
                 folder.mkdir()
@@ -120,6 +121,14 @@ def _members(folder: Path) -> list[int]:
         return [int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split() if pid != "0"]
     except OSError:
         return []
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what runners left that were killed: groups of processes that are gone, once nothing runs in them."""
+    for folder in parent.glob("faultwatch-*-*"):
+        owner = folder.name.split("-")[1]
+        if owner.isdecimal() and not Path("/proc", owner).exists():
+            _remove(folder)
 
 
 def _remove(folder: Path) -> None:

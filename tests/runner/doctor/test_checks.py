@@ -57,7 +57,10 @@ def found(host: Host, name: str) -> tuple[str, str, str]:
         ),
         (
             "numa-server",
-            {"limits", "allocators", "huge pages", "same-page merging", "NUMA balancing", "governor", "turbo", "clock"},
+            {
+                *("limits", "allocators", "huge pages", "same-page merging", "NUMA balancing", "idle memory"),
+                *("governor", "turbo", "clock"),
+            },
         ),
         ("container-without-sys", {"memory", "allocators", "clock"}),
     ],

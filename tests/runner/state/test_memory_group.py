@@ -43,6 +43,19 @@ def test_version_1_beside_version_2(tmp_path: Path) -> None:
     assert (group.folder / "memory.limit_in_bytes").read_text() == str(64 * MIB)
 
 
+def test_what_a_killed_runner_left_is_removed(tmp_path: Path) -> None:
+    made = tree(tmp_path, "0::/job\n", "job")
+    folder = tmp_path / "sys/fs/cgroup/job"
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for name in (f"faultwatch-{gone.pid}-1", "faultwatch-1-1", "faultwatch-of-others", "other"):
+        (folder / name).mkdir()
+    MemoryGroup(MIB, made).apply()
+    left = {path.name for path in folder.iterdir() if path.is_dir()}
+    assert left >= {"faultwatch-1-1", "faultwatch-of-others", "other"}
+    assert f"faultwatch-{gone.pid}-1" not in left
+
+
 def test_a_container_shows_only_the_groups_that_are_mounted_there(tmp_path: Path) -> None:
     group = MemoryGroup(MIB, tree(tmp_path, "0::/outside/of/this\n", "."))
     group.apply()
