@@ -69,7 +69,7 @@ def idle_memory(host: Host) -> Verdict:
 
 
 def _damon_actions(tree: Tree) -> str | None:
-    """Return what the kernel does by itself to memory that seems idle, such as ``pageout``; None where it cannot be read.
+    """Return what the kernel does by itself to memory that seems idle, as ``pageout``; None if it cannot be read.
 
     Only root can: so it is no knob of the environment, which is the same for everybody.
     """
