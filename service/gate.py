@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
 from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
