@@ -9,7 +9,6 @@ from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execute import Companion, Finished, Program
 from runner.perf.attach import AttachedPerf, AttachError
-from runner.perf.events import known_events
 from runner.perf.launch import Launch, Start
 from runner.perf.launcher import launcher
 from runner.perf.parse import PerfOutputError
@@ -48,8 +47,7 @@ class Counted:
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
-            region_events = known_events(REGION_EVENTS)[0]
-            self._region = stack.enter_context(Region(scratch, region_events, self._processes))
+            self._region = stack.enter_context(Region(scratch, REGION_EVENTS, self._processes))
 
     def program(self) -> Program:
         """Return what is to be started."""

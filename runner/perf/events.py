@@ -23,14 +23,9 @@ def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
         Where there is no perf.
     """
     asked = [event for event in events if event not in _known]
-    if asked and _accepted(asked):
-        _known.update(dict.fromkeys(asked, True))
-    elif asked:
-        found = {event: _accepted([event]) for event in asked}
-        if not any((*found.values(), *_known.values())):
-            # perf itself does not work: let the execution say why.
-            return tuple(events), ()
-        _known.update(found)
+    if asked:
+        together = _accepted(asked)
+        _known.update({event: together or _accepted([event]) for event in asked})
     known = tuple(event for event in events if _known[event])
     return known, tuple(event for event in events if not _known[event])
 

@@ -103,8 +103,9 @@ def count_together(
     path, missing = resolve(command[0], directory, state.environment["PATH"])
     if missing:
         raise ExecutionFailure(missing)
-    known, unknown = known_events((*ATTACHED_EVENTS, *events))
-    order = Order(command, path, directory, state.environment, known, region, sandbox)
+    # Every perf since 5.10 can name the standing ones, also where the machine cannot count them.
+    known, unknown = known_events(events)
+    order = Order(command, path, directory, state.environment, (*ATTACHED_EVENTS, *known), region, sandbox)
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch, ExitStack() as stack:
         counted: list[Counted] = []
 
