@@ -16,15 +16,18 @@ from werkzeug.exceptions import HTTPException
 from runner.contract import metric
 from service import vendor
 from service.api.problems import http_problem
-from service.pages import drift, numbers, overview, run, series
+from service.pages import compare, drift, environments, hosts, numbers, overview, run, search, series, workloads
 from service.pages.source import EXTENSION, StoreSource
-from service.pages.twins import negotiated, twin_addresses
+from service.pages.twins import address_with, negotiated, twin_addresses
 
 log = logging.getLogger(__name__)
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
-_PAGES = (overview.bp, series.bp, drift.bp, run.bp)
+_PAGES = (
+    *(overview.bp, series.bp, compare.bp, drift.bp, run.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp),
+)
 
 
 def register(app: Flask) -> None:
@@ -42,7 +45,7 @@ def register(app: Flask) -> None:
         "breakable": _breakable,
         "metric": metric,
     }
-    app.jinja_env.globals["twin_addresses"] = twin_addresses
+    app.jinja_env.globals |= {"twin_addresses": twin_addresses, "address_with": address_with}
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)

@@ -6,18 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from flask import Blueprint, abort
+from flask import Blueprint, abort, request
 
-from runner.contract import Metric, Reading, Report, Status, metric
+from runner.contract import Metric, Outcome, Reading, Report, Status, metric
+from service.current import database
 from service.levels import Level, level
 from service.pages import commands
 from service.pages.order import rank
 from service.pages.source import source
-from service.pages.tables import sample_table
+from service.pages.tables import run_table, sample_table
 from service.pages.twins import Page, page
+from service.store import runs
+from service.store.runs import RunFilter
 
-bp = Blueprint("run", __name__, url_prefix="/runs")
+bp = Blueprint("run", __name__)
 
+_LISTED = 100
 _SAMPLES = 25
 """How many samples the page shows one by one. The pyperf file holds all."""
 _WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
@@ -33,7 +37,28 @@ class Figure:
     """What is not plain about it, in words."""
 
 
-@page(bp, "/<uuid:run_id>")
+@page(bp, "/runs")
+def listed() -> Page:
+    """List runs, the newest first: all, or those of a commit, case, host or outcome."""
+    asked = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
+    outcome = request.args.get("outcome", "")
+    wanted = RunFilter(
+        **{name: value or None for name, value in asked.items()},
+        outcome=Outcome(outcome) if outcome in set(Outcome) else None,
+        quarantined=True if "quarantined" in request.args else None,
+    )
+    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    with database().reading() as session:
+        found = runs.page(session, wanted, _LISTED, offset)
+    return Page(
+        "runs.html",
+        {"runs": found, "asked": {**asked, "outcome": wanted.outcome or ""}, "outcomes": list(Outcome)},
+        document=lambda: found,
+        table=lambda: run_table(found.items),
+    )
+
+
+@page(bp, "/runs/<uuid:run_id>")
 def show(run_id: UUID) -> Page:
     """Show one run."""
     report = source().run(run_id)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import BaseModel, TypeAdapter
@@ -89,6 +90,12 @@ def twin_addresses() -> dict[str, str]:
     path = request.path if request.path != "/" else "/overview"
     query = request.query_string.decode("ascii", "replace")
     return {form: f"{path}.{form}" + (f"?{query}" if query else "") for form in ("json", "csv")}
+
+
+def address_with(**changes: object) -> str:
+    """Return the address of the page that is shown, with another value of some of its query's names."""
+    query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
+    return f"{request.path}?{urlencode(query)}"
 
 
 def comma_separated(table: Table) -> str:

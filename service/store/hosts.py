@@ -1,0 +1,43 @@
+"""Hosts, each by its newest run."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.directory import HostEntry
+from service.store import runs
+from service.store.models import Environment, Host, Run
+
+
+def listed(session: Session, name: str | None = None) -> list[HostEntry]:
+    """Return all hosts that ever reported, by name; or only the one of this name."""
+    wanted = select(Host).order_by(Host.name)
+    rows = session.scalars(wanted if name is None else wanted.where(Host.name == name))
+    return [entry for row in rows if (entry := _entry(session, row)) is not None]
+
+
+def _entry(session: Session, host: Host) -> HostEntry | None:
+    newest = session.execute(
+        select(Run.id, Run.finished_at, Run.outcome, Run.quarantine, Environment.hash)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(Run.host_id == host.id)
+        .order_by(Run.started_at.desc())
+        .limit(1)
+    ).first()
+    report = None if newest is None else runs.report(session, newest.id)
+    if newest is None or report is None:
+        return None
+    return HostEntry(
+        name=host.name,
+        labels=list(report.host.labels),
+        runs=session.scalar(select(func.count()).select_from(Run).where(Run.host_id == host.id)) or 0,
+        last_seen=newest.finished_at,
+        last_run=newest.id,
+        outcome=newest.outcome,
+        environment=newest.hash,
+        quarantine=newest.quarantine,
+        canary=report.canary.finding if report.canary else None,
+        canary_holds=report.canary.holds if report.canary else None,
+        mismatches=list(report.mismatches),
+    )

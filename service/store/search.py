@@ -1,0 +1,70 @@
+"""Finds commits, runs, cases, hosts, environments and knobs by what somebody remembers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, cast, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.types import Text
+
+from service.store import compare
+from service.store.models import Case, Environment, Host, Revision, Subject
+
+LIMIT = 20
+"""How many of a kind are found at most."""
+
+Found = tuple[str, str, str, str]
+"""Kind, key, title and more about it."""
+
+
+def find(session: Session, text: str) -> Iterator[Found]:
+    """Find what holds every word of a text, kind by kind."""
+    words = text.split()
+    if not words:
+        return
+    if len(words) == 1:
+        yield from (("run", side.key, side.title, side.subject or "") for side in compare.find(session, f"run:{text}"))
+    for name in session.scalars(select(Host.name).where(*_all_in(Host.name, words)).order_by(Host.name).limit(LIMIT)):
+        yield "host", name, name, ""
+    cases = select(Case).where(*_all_in(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)
+    for case in session.scalars(cases):
+        yield "case", case.key, case.name, f"definition {case.definition[:8]}"
+    yield from _environments(session, words)
+    yield from _revisions(session, words)
+
+
+def _revisions(session: Session, words: list[str]) -> Iterator[Found]:
+    hash_or_title = [
+        Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
+        for word in words
+    ]
+    rows = session.execute(
+        select(Revision.commit, Revision.title, Subject.name)
+        .join(Subject, Revision.subject_id == Subject.id)
+        .where(*hash_or_title)
+        .order_by(Revision.position.desc())
+        .limit(LIMIT)
+    )
+    for commit, title, subject in rows:
+        yield "revision", commit, title, subject
+
+
+def _environments(session: Session, words: list[str]) -> Iterator[Found]:
+    """Find environments by their hash, or knobs by name or value."""
+    knobs = cast(Environment.knobs, Text)
+    here = [
+        Environment.hash.startswith(word.lower(), autoescape=True) | knobs.icontains(word, autoescape=True)
+        for word in words
+    ]
+    for row in session.scalars(select(Environment).where(*here).order_by(Environment.id.desc()).limit(LIMIT)):
+        held = [
+            f"{name} = {value}"
+            for name, value in sorted(row.knobs.items())
+            if any(word.lower() in f"{name} {value}".lower() for word in words)
+        ]
+        yield "environment", row.hash, row.hash, "; ".join(held[:3])
+
+
+def _all_in(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
+    return [column.icontains(word, autoescape=True) for word in words]
