@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,10 @@ from typing import Any
 
 from runner.errors import FaultwatchError
 from runner.page_cache import StaysWarm, make_cold
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count_together
+from runner.state.attribute import can_apply
+from runner.state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
+from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
 from runner.workload.allocators import ALLOCATORS, missing_library
 
@@ -33,11 +35,12 @@ PER_THREAD = 2
 
 @dataclass(frozen=True)
 class Run:
-    """One execution: its faults, its CPU seconds, and the object that the program printed."""
+    """One process: its faults, its CPU seconds, and the object that the program printed."""
 
     minor: int
     major: int
     cpu_seconds: float
+    sys_percent: float
     document: Mapping[str, Any]
 
     @property
@@ -82,16 +85,42 @@ def execute(
     json_output: bool = True,
 ) -> Run:
     """Run a program once and return what its region of interest (or all of it) counted."""
-    state = ProcessState(variables=variables or {}, huge_pages="never")
-    done: Execution = count(command, directory=folder, state=state, timeout=300, region=region)
-    prefix = "region:" if region else ""
-    reading = {name: done.sample.readings[prefix + name] for name in ("minor-faults", "major-faults", "task-clock")}
-    for name, one in reading.items():
-        if one.value is None:
-            raise FaultwatchError(f"{name} was not counted: {one.reason}")
-    minor, major, clock = (one.value or 0 for one in reading.values())
-    document = json.loads(done.output.splitlines()[-1]) if json_output else {}
-    return Run(int(minor), int(major), float(clock), document)
+    return burst(folder, command, 1, variables=variables, region=region, json_output=json_output)[0]
+
+
+def burst(
+    folder: Path,
+    command: Sequence[str],
+    processes: int,
+    *,
+    variables: Mapping[str, str] | None = None,
+    huge_pages: HugePageChoice = "never",
+    memory_limit: int | None = None,
+    region: bool = True,
+    json_output: bool = True,
+) -> list[Run]:
+    """Run a program in some processes at once and return what each of them counted."""
+    state = ProcessState(variables=variables or {}, huge_pages=huge_pages, memory_limit=memory_limit)
+    done = count_together(command, directory=folder, state=state, timeout=300, region=region, processes=processes)
+    return [_run(one, "region:" if region else "", json_output) for one in done.executions]
+
+
+def _run(done: Execution, prefix: str, json_output: bool) -> Run:
+    values = {}
+    for name in ("minor-faults", "major-faults", "task-clock"):
+        reading = done.sample.readings[prefix + name]
+        if reading.value is None:
+            raise FaultwatchError(f"{name} was not counted: {reading.reason}")
+        values[name] = reading.value
+    # perf says "not counted" of a time that is zero.
+    system, user = (done.sample.readings[name].value or 0 for name in ("sys-time", "user-time"))
+    return Run(
+        minor=int(values["minor-faults"]),
+        major=int(values["major-faults"]),
+        cpu_seconds=float(values["task-clock"]),
+        sys_percent=100 * system / ((system + user) or 1),
+        document=json.loads(done.output.splitlines()[-1]) if json_output else {},
+    )
 
 
 def undisturbed(folder: Path, command: Sequence[str], variables: Mapping[str, str] | None = None) -> list[Run]:
@@ -224,21 +253,44 @@ def _write_waits(folder: Path, access: str) -> list[float]:
 
 
 def fortran_init(folder: Path, ledger: Ledger) -> None:
-    """Matrices: allocated again or kept, alone or beside others."""
+    """Matrices: allocated again or kept, alone or beside others, in pages or in huge pages."""
+    command = ("./fortran_init", "per_step")
     exact(ledger, "fortran_init[static]", undisturbed(folder, ("./fortran_init", "static")))
     repeats(ledger, "fortran_init[once]", undisturbed(folder, ("./fortran_init", "once")))
-    command = ("./fortran_init", "per_step")
     alone = undisturbed(folder, command)
     repeats(ledger, "fortran_init[per_step]", alone)
+    ledger.note("fortran_init[per_step]: sys %", round(median(alone, "sys_percent")))
+    weak_scaling(folder, command, alone, ledger)
+    for policy in ("madvise", "always"):
+        huge(folder, policy, alone[0].minor, ledger)
+
+
+def weak_scaling(folder: Path, command: Sequence[str], alone: Sequence[Run], ledger: Ledger) -> None:
+    """Run several processes at once: the same count in each, at whatever speed."""
+    seconds = statistics.median(float(run.document["seconds"]) for run in alone)
     for processes in (2, 4):
-        # Processes, not threads: the runner takes the state of a measured process on itself.
-        with ProcessPoolExecutor(processes) as pool:
-            together = list(pool.map(partial(execute, folder), [command] * processes))
-        same = {run.minor for run in together} == {alone[0].minor}
-        ledger.claim(f"{processes} processes at once count what one alone does", same, [run.minor for run in together])
-        slowest = max(float(run.document["seconds"]) for run in together)
-        efficiency = statistics.median(float(run.document["seconds"]) for run in alone) / slowest
-        ledger.note(f"weak-scaling efficiency t(1)/t({processes})", round(efficiency, 2))
+        bursts = [burst(folder, command, processes) for _ in range(SAMPLES)]
+        counted = [run.minor for runs in bursts for run in runs]
+        text = f"each of {processes} processes at once counts what one alone does, {alone[0].minor}"
+        # One may lie off, as in a sample of a process alone: a page of libc that was taken away.
+        ledger.claim(text, counted.count(alone[0].minor) >= len(counted) - 1, counted)
+        slowest = statistics.median(max(float(run.document["seconds"]) for run in runs) for runs in bursts)
+        share = statistics.median(run.sys_percent for runs in bursts for run in runs)
+        ledger.note(f"weak-scaling efficiency t(1)/t({processes})", round(seconds / slowest, 2))
+        ledger.note(f"sys % of {processes} processes at once", round(share))
+
+
+def huge(folder: Path, policy: HugePagePolicy, without: int, ledger: Ledger) -> None:
+    """Set matrices up under a policy of huge pages, against the count without them."""
+    case = f"fortran_init[per_step,huge_pages={policy}]"
+    if not can_apply(HugePages(policy)):
+        ledger.skip(case, HugePages(policy).remedy)
+        return
+    counted = [burst(folder, ("./fortran_init", "per_step"), 1, huge_pages=policy)[0].minor for _ in range(SAMPLES)]
+    if policy == "madvise":
+        ledger.claim(f"{case}: as without, for nobody asks for them", counted.count(without) >= SAMPLES - 1, counted)
+    else:
+        ledger.claim(f"{case}: fewer than without, {without}", max(counted) < without, counted)
 
 
 def image_filter(folder: Path, ledger: Ledger) -> None:
@@ -302,12 +354,29 @@ def gallery_search(folder: Path, ledger: Ledger) -> None:
                     for key in ("first_p50", "first_p99")
                 }
                 ledger.note(f"{case}: latency of the first burst in ms", latencies)
+    limited(folder, ledger)
     lazy = {kind: first[f"{kind},first_search"] for kind in kinds}
     ledger.claim(
         "MAP_POPULATE takes the first burst's faults away, MAP_SHARED does not",
         max(lazy["private_populate"], lazy["shared_populate"]) <= 16 < min(lazy["private"], lazy["shared"]),
         lazy,
     )
+
+
+def limited(folder: Path, ledger: Ledger) -> None:
+    """Search with just enough memory, and with searches that start one after the other: the same pages fault."""
+    command = ("./gallery_search", "--mib", "64", "--memory", "private", "--fill", "first_search")
+    ramped = undisturbed(folder, (*command, "--ramp-ms", "5"))
+    exact(ledger, "gallery_search[private,fill=first_search,ramp_ms=5]", ramped, tolerance=PER_THREAD * 8)
+    latencies = [round(1e3 * float(run.document["first_p99"]), 1) for run in ramped]
+    ledger.note("gallery_search[private,fill=first_search,ramp_ms=5]: p99 of the first burst in ms", latencies)
+    case = "gallery_search[private,fill=first_search,memory_limit=80M]"
+    limit = 80 << 20
+    if not can_apply(MemoryGroup(limit)):
+        ledger.skip(case, MemoryGroup.remedy)
+        return
+    runs = [burst(folder, command, 1, memory_limit=limit)[0] for _ in range(SAMPLES)]
+    exact(ledger, case, runs, tolerance=PER_THREAD * 8)
 
 
 PARTS = {

@@ -163,7 +163,8 @@ void run(const Settings &settings) {
     }
     // In bursts: only what the searches fill themselves, and nobody mapped before them.
     const bool mapped = settings.memory != "vector", populated = settings.memory.find("populate") != std::string::npos;
-    const bool touches = mapped && !populated && count_load == fill_at_startup;
+    // A vector is touched while it is made.
+    const bool touches = mapped ? !populated && count_load == fill_at_startup : count_load;
     const long pages = !touches     ? 0
                        : count_load ? static_cast<long>(bytes) / page
                                     : searches * (static_cast<long>(share) / page);
