@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.contract import Reading, Status
@@ -31,12 +31,12 @@ class Level:
 
 def level(readings: Sequence[Reading]) -> Level:
     """Summarise the readings of one metric over the samples of a run."""
-    samples = tuple(reading.value for reading in readings if reading.value is not None)
-    return Level(_status([reading.status for reading in readings]), median(samples), samples)
+    samples = tuple([reading.value for reading in readings if reading.value is not None])
+    return Level(_status({reading.status: None for reading in readings}), median(samples), samples)
 
 
-def _status(statuses: Sequence[Status]) -> Status:
+def _status(statuses: Mapping[Status, None]) -> Status:
     """Return how the level came about: an estimate in it makes it one; without any value, the first reason why."""
     if Status.MULTIPLEXED in statuses:
         return Status.MULTIPLEXED
-    return Status.COUNTED if Status.COUNTED in statuses else statuses[0]
+    return Status.COUNTED if Status.COUNTED in statuses else next(iter(statuses))

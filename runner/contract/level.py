@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
-from statistics import median_low
 
 Number = int | float
 """An exact count stays an integer, however large."""
@@ -17,7 +16,8 @@ def median(values: Sequence[Number]) -> Number | None:
     """
     if not values:
         return None
-    low, high = median_low(values), -median_low([-value for value in values])
+    ordered = sorted(values)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     if low == high:
         return low
     total = low + high

@@ -29,9 +29,9 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     """
     _check_name(subject)
     with database().writing() as session:
-        row = known.subject(session, subject)
-        revisions.add(session, row, json_data.revisions)
-        count = len(revisions.in_order(session, row))
+        number = known.subjects(session, [subject])[subject]
+        revisions.add(session, number, json_data.revisions)
+        count = revisions.count(session, number)
     judging.refresh(database())
     return Stored(subject=subject, revisions=count)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from io import StringIO
 from uuid import UUID
@@ -13,7 +14,7 @@ from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
-from service.store import judging, runs
+from service.store import ingest, judging, runs
 from service.views import RunPage, RunReceipt
 
 bp = APIBlueprint("runs", __name__)
@@ -44,14 +45,12 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"run_id: {detail}", [FieldError(field="run_id", detail=detail)]
         )
-    try:
-        with database().writing() as session:
-            created = runs.ingest(session, json_data)
-    except runs.RunExistsError as error:
+    taken = _store([json_data])
+    if taken.conflicting:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
-        ) from error
-    judging.refresh(database())
+        )
+    created = run_id in taken.created
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -63,17 +62,9 @@ def post(json_data: ReportList) -> Receipts:
 
     The same list may be sent again. A report with the id of another one is left out, and told.
     """
-    created = 0
-    conflicting = []
-    with database().writing() as session:
-        for report in json_data.reports:
-            try:
-                created += runs.ingest(session, report)
-            except runs.RunExistsError:
-                conflicting.append(report.run_id)
-    judging.refresh(database())
-    known = len(json_data.reports) - created - len(conflicting)
-    return Receipts(created=created, known=known, conflicting=tuple(conflicting))
+    taken = _store(json_data.reports)
+    known = len(json_data.reports) - len(taken.created) - len(taken.conflicting)
+    return Receipts(created=len(taken.created), known=known, conflicting=taken.conflicting)
 
 
 @bp.get("/runs/<uuid:run_id>")
@@ -104,6 +95,14 @@ def pyperf(run_id: UUID) -> Response:
     suite.dump(text)
     headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}
     return Response(text.getvalue(), headers=headers, mimetype="application/json")
+
+
+def _store(reports: Sequence[Report]) -> ingest.Taken:
+    prepared = ingest.prepare(reports)
+    with database().writing() as session:
+        taken = ingest.store(session, prepared)
+    judging.refresh(database())
+    return taken
 
 
 def _report(run_id: UUID) -> Report:

@@ -18,6 +18,10 @@ BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to let go of the database."""
 BUSY_SECONDS_AT_START = 3
 """The same where somebody waits for the service to start."""
+_WRITER = 4604180
+"""Number of the lock that PostgreSQL's writers take."""
+CACHE_KIB = 65536
+"""Memory of each SQLite connection: a batch of runs touches a page of every series."""
 
 
 class Database:
@@ -25,12 +29,15 @@ class Database:
 
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
         try:
-            self.url: URL = make_url(url)
+            self.url: URL = _with_driver(make_url(url))
             self.engine: Engine = create_engine(self.url)
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
+        self._to_read = self.engine
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
+        else:
+            self._to_read = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -45,23 +52,31 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Open a session that sees one state of the database and changes nothing."""
-        with Session(self.engine) as session:
+        with Session(self._to_read) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Open a session that is committed at the end, or leaves nothing behind.
 
-        SQLite's write lock is taken at the start: a transaction that reads first and writes later cannot wait for
-        the lock, it fails.
+        There is one writer at a time. SQLite's write lock is taken at the start: a transaction that reads first and
+        writes later cannot wait for the lock, it fails. PostgreSQL would let several write, but then any two that touch
+        the same rows in another order could each wait for the other; what takes long is done outside of a transaction.
         """
         with Session(self.engine) as session, session.begin():
-            session.connection(execution_options={"faultwatch_write": True})
+            connection = session.connection(execution_options={"faultwatch_write": True})
+            if not self.is_sqlite:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER})")
             yield session
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def _with_driver(url: URL) -> URL:
+    """Name the driver of a PostgreSQL address; `postgres:` is what some tools still write."""
+    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
 def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
@@ -70,6 +85,7 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver's guess
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _use_wal(connection, time.monotonic() + busy_seconds)
         connection.execute("PRAGMA synchronous = FULL")  # a report that was acknowledged survives a power cut
 

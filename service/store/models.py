@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
@@ -59,6 +60,9 @@ class Exact(TypeDecorator[Number]):
         return None if value is None else cast(Number, json.loads(value))
 
 
+_STALE = text("version <> judged_version")
+
+
 class Base(DeclarativeBase):
     """Base of all tables. Constraints have names, so that migrations can change them."""
 
@@ -74,7 +78,6 @@ class Base(DeclarativeBase):
         datetime: Moment,
         dict[str, Any]: JSON,
         list[str]: JSON,
-        list[Number]: JSON,
         Number: Exact,
         # By value and without a constraint, so a new member needs no migration.
         enum.Enum: Enum(
@@ -142,14 +145,19 @@ class Case(Base):
 
 
 class Run(Base):
-    """One report, as it was sent, and what is looked up of it."""
+    """What is looked up of one report."""
 
     __tablename__ = "run"
     __table_args__ = (
         Index(None, "subject_id", "host_id", "case_id", "environment_id"),
         Index(None, "host_id", "started_at"),
+        Index(None, "case_id", "started_at"),
+        Index(None, "outcome", "started_at"),
+        Index(None, "environment_id", "started_at"),
     )
-    id: Mapped[UUID] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """Counts the runs as they arrive. Points refer to it: it takes a tenth of the id's place."""
+    id: Mapped[UUID] = mapped_column(unique=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"), index=True)
     case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"))
@@ -162,10 +170,6 @@ class Run(Base):
     """Why it is kept but never judged, if it is not."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
-    digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the report: tells the same report sent twice from another one with its id."""
-    report: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
-    """The whole report, zlib-compressed JSON."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     revision: Mapped[Revision] = relationship(lazy="raise")
@@ -174,11 +178,25 @@ class Run(Base):
     environment: Mapped[Environment] = relationship(lazy="raise")
 
 
+class StoredReport(Base):
+    """A run's whole report, apart from the run so that lists need not read past it."""
+
+    __tablename__ = "report"
+    run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True, autoincrement=False)
+    document: Mapped[bytes] = mapped_column(LargeBinary)
+    """zlib-compressed JSON."""
+    thinned: Mapped[bool] = mapped_column(default=False)
+    """Whether retention has taken out what was only worth keeping for a time."""
+
+
 class Series(Base):
     """One metric of one case of one subject on one host."""
 
     __tablename__ = "series"
-    __table_args__ = (UniqueConstraint("subject_id", "host_id", "case_id", "metric"),)
+    __table_args__ = (
+        UniqueConstraint("subject_id", "host_id", "case_id", "metric"),
+        Index("ix_series_stale", "id", sqlite_where=_STALE, postgresql_where=_STALE),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
@@ -188,6 +206,12 @@ class Series(Base):
     """Goes up with whatever can move a drift: a point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
     """The version that the stored drifts were found in."""
+    n_points: Mapped[int] = mapped_column(default=0)
+    latest: Mapped[Number | None]
+    """Level at the newest revision that has one."""
+    latest_revision_id: Mapped[int | None] = mapped_column(ForeignKey("revision.id"))
+    latest_at: Mapped[datetime | None]
+    """When that was measured."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
@@ -198,16 +222,27 @@ class Point(Base):
     """One metric of one run."""
 
     __tablename__ = "point"
+    # Kept in the order of the key, so that a series lies together on disk.
+    __table_args__ = ({"sqlite_with_rowid": False},)
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
-    run_id: Mapped[UUID] = mapped_column(ForeignKey("run.id"), primary_key=True, index=True)
+    run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True)
     status: Mapped[Status]
     value: Mapped[Number | None]
-    low: Mapped[Number | None]
-    high: Mapped[Number | None]
     n: Mapped[int]
-    samples: Mapped[list[Number]]
+    """Samples that have a value."""
+    samples: Mapped[str | None] = mapped_column(Text)
+    """The samples as JSON; None where each of them is the value."""
 
     run: Mapped[Run] = relationship(lazy="raise")
+
+
+class Outline(Base):
+    """A long series as it is drawn small: a cache, made anew where the series has another version."""
+
+    __tablename__ = "outline"
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True, autoincrement=False)
+    version: Mapped[int]
+    document: Mapped[dict[str, Any]]
 
 
 class Drift(Base):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -11,7 +13,25 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from service import trend, views
+from service.store import bulk
 from service.store.models import Environment, Point, Revision, Run, Series
+
+_MOST = 500
+"""Runs that are looked up in one query."""
+
+
+def pack(value: views.Number | None, samples: Sequence[views.Number]) -> str | None:
+    """Write the samples of a point out; nothing where each of them is the point's value, as exact counts are."""
+    if all(sample == value and type(sample) is type(value) for sample in samples):
+        return None
+    return json.dumps(samples, separators=(",", ":"))
+
+
+def unpack(value: views.Number | None, n: int, samples: str | None) -> tuple[views.Number, ...]:
+    """Read the samples of a point back."""
+    if samples is not None:
+        return tuple(json.loads(samples))
+    return () if value is None else (value,) * n
 
 
 class PointRow(NamedTuple):
@@ -20,10 +40,8 @@ class PointRow(NamedTuple):
     run_id: UUID
     status: Status
     value: views.Number | None
-    low: views.Number | None
-    high: views.Number | None
     n: int
-    samples: list[views.Number]
+    packed: str | None
     revision: str
     title: str
     author: str
@@ -33,39 +51,48 @@ class PointRow(NamedTuple):
     environment: str
     quarantine: str | None
 
+    @property
+    def samples(self) -> tuple[views.Number, ...]:
+        """All samples that have a value."""
+        return unpack(self.value, self.n, self.packed)
+
     def view(self, on_path: bool) -> views.SeriesPoint:
         """Return the point as the API tells it."""
-        told = {name: value for name, value in self._asdict().items() if name != "samples"}
-        return views.SeriesPoint(**told, on_path=on_path)
+        told = {name: value for name, value in self._asdict().items() if name != "packed"}
+        samples = self.samples
+        low, high = (min(samples), max(samples)) if samples else (None, None)
+        return views.SeriesPoint(**told, low=low, high=high, on_path=on_path)
 
 
-def of_series(session: Session, series_id: int) -> list[PointRow]:
-    """Return all points of a series, in the order of the history."""
-    rows = session.execute(
-        select(
-            Point.run_id,
-            Point.status,
-            Point.value,
-            Point.low,
-            Point.high,
-            Point.n,
-            Point.samples,
-            Revision.commit,
-            Revision.title,
-            Revision.author,
-            Revision.committed_at,
-            Revision.position,
-            Run.started_at,
-            Environment.hash,
-            Run.quarantine,
-        )
-        .join(Run, Point.run_id == Run.id)
-        .join(Revision, Run.revision_id == Revision.id)
-        .join(Environment, Run.environment_id == Environment.id)
-        .where(Point.series_id == series_id)
-        .order_by(Revision.position, Run.started_at, Run.id)
+_ROWS = (
+    select(
+        Run.id,
+        Point.status,
+        Point.value,
+        Point.n,
+        Point.samples,
+        Revision.commit,
+        Revision.title,
+        Revision.author,
+        Revision.committed_at,
+        Revision.position,
+        Run.started_at,
+        Environment.hash,
+        Run.quarantine,
     )
-    return [PointRow._make(row) for row in rows]
+    .join(Run, Point.run_number == Run.number)
+    .join(Revision, Run.revision_id == Revision.id)
+    .join(Environment, Run.environment_id == Environment.id)
+    .order_by(Revision.position, Run.started_at, Run.id)
+)
+
+
+def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
+    """Return the points of a series in the order of the history: all, or those of some runs."""
+    wanted = _ROWS.where(Point.series_id == series_id)
+    if runs is not None:
+        wanted = wanted.where(Run.id.in_(runs))
+    return [PointRow._make(row) for row in session.execute(wanted)]
 
 
 def arrange(rows: list[PointRow]) -> trend.Trend:
@@ -78,22 +105,51 @@ def arrange(rows: list[PointRow]) -> trend.Trend:
             environment=row.environment,
             measured_at=row.measured_at,
             value=row.value,
-            samples=tuple(row.samples),
+            samples=row.samples,
         )
         for row in rows
         if row.value is not None and row.quarantine is None
     )
 
 
-def levels(session: Session, runs: list[UUID]) -> dict[str, list[views.Number]]:
+class RunPoint(NamedTuple):
+    """One metric of a run."""
+
+    run_id: UUID
+    series_id: int
+    metric: str
+    status: Status
+    value: views.Number | None
+    samples: tuple[views.Number, ...]
+
+
+def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
+    """Return the points of some runs: of all metrics where none are named."""
+    # By the series that a run can have points in, because points are kept by series.
+    wanted = (
+        select(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
+        .join(
+            Series,
+            (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id) & (Series.case_id == Run.case_id),
+        )
+        .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
+        .order_by(Run.number, Series.id)
+    )
+    if metrics is not None:
+        wanted = wanted.where(Series.metric.in_(metrics))
+    return [
+        RunPoint(run_id, series_id, metric, status, value, unpack(value, n, samples))
+        for chunk in bulk.chunks(runs, _MOST)
+        for run_id, series_id, metric, status, value, n, samples in session.execute(wanted.where(Run.id.in_(chunk)))
+    ]
+
+
+def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[views.Number]]:
     """Return the levels of every metric over some runs, by the metric's name."""
     found: dict[str, list[views.Number]] = {}
-    rows = session.execute(
-        select(Series.metric, Point.value).join(Series, Point.series_id == Series.id).where(Point.run_id.in_(runs))
-    )
-    for metric, value in rows:
-        if value is not None:
-            found.setdefault(metric, []).append(value)
+    for point in of_runs(session, runs):
+        if point.value is not None:
+            found.setdefault(point.metric, []).append(point.value)
     return found
 
 

@@ -3,46 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.store import known
+from service.store import bulk, known, newest
 from service.store.models import Revision, Series, Subject
 from service.topology import Commit, in_history_order
 
+_MOST = 500
+"""Commits that are looked up in one query."""
 
-def add(session: Session, subject: Subject, revisions: Iterable[contract.Revision]) -> None:
+
+class _Stored(NamedTuple):
+    id: int
+    parents: tuple[str, ...]
+    committed_at: datetime
+    position: int
+
+
+def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and put all commits of the subject in order again."""
-    stored = {row.commit: row for row in in_order(session, subject)}
-    changed = False
-    for revision in revisions:
-        row = stored.get(revision.commit)
-        if row is None:
-            row = stored[revision.commit] = _row(subject, revision)
-            session.add(row)
-            changed = True
-        elif _knows_more(revision, row):
-            row.parents = list(revision.parents)
-            changed = True
-    if changed:
-        _put_in_order(session, subject, list(stored.values()))
+    sent = {revision.commit: revision for revision in reversed(list(revisions))}
+    stored = _stored(session, subject_id, sent)
+    new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
+    more = [
+        {"at": stored[commit].id, "told": list(revision.parents)}
+        for commit, revision in sent.items()
+        if commit in stored and revision.parents and not stored[commit].parents
+    ]
+    if new:
+        session.execute(insert(Revision), new)
+    if more:  # they were stored from a clone that was cut off there
+        telling = update(Revision).where(Revision.id == bindparam("at")).values(parents=bindparam("told"))
+        session.connection().execute(telling, more)
+    if new or more:
+        _put_in_order(session, subject_id)
 
 
-def ensure(session: Session, subject: Subject, revision: contract.Revision) -> Revision:
-    """Return the row of a commit, which is stored first where it is not known yet."""
-    row = _find(session, subject, revision.commit)
-    if row is None or _knows_more(revision, row):
-        add(session, subject, [revision])
-        row = _find(session, subject, revision.commit)
-        assert row is not None
-    return row
+def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
+    """Return the id and the position of commits, which are stored first where they are not known yet, by hash."""
+    sent = list(revisions)
+    add(session, subject_id, sent)
+    stored = _stored(session, subject_id, {one.commit for one in sent})
+    return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
 def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
     """Return the commits of a subject, oldest first."""
     return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
+
+
+def count(session: Session, subject_id: int) -> int:
+    """Return how many commits of a subject are known."""
+    return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
 
 
 def positions(session: Session, subject: str) -> dict[str, int]:
@@ -70,39 +87,51 @@ def listed(session: Session, subject: str) -> contract.RevisionList | None:
     )
 
 
-def _find(session: Session, subject: Subject, commit: str) -> Revision | None:
-    return session.scalar(select(Revision).where(Revision.subject_id == subject.id, Revision.commit == commit))
-
-
-def _knows_more(revision: contract.Revision, row: Revision) -> bool:
-    """Tell whether a commit was stored from a clone that was cut off there."""
-    return bool(revision.parents) and not row.parents
-
-
-def _row(subject: Subject, revision: contract.Revision) -> Revision:
-    return Revision(
-        subject_id=subject.id,
-        commit=revision.commit,
-        parents=list(revision.parents),
-        author=revision.author,
-        committed_at=revision.committed_at,
-        title=revision.title,
-        position=-1,
+def _stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _Stored]:
+    """Return commits by hash: those asked for, or all."""
+    wanted = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
+        Revision.subject_id == subject_id
     )
+    chosen = (
+        [wanted]
+        if commits is None
+        else [wanted.where(Revision.commit.in_(chunk)) for chunk in bulk.chunks(commits, _MOST)]
+    )
+    return {
+        commit: _Stored(number, tuple(parents), committed_at, position)
+        for query in chosen
+        for commit, number, parents, committed_at, position in session.execute(query)
+    }
 
 
-def _put_in_order(session: Session, subject: Subject, rows: Sequence[Revision]) -> None:
+def _row(subject_id: int, revision: contract.Revision) -> dict[str, object]:
+    return {
+        "subject_id": subject_id,
+        "commit": revision.commit,
+        "parents": list(revision.parents),
+        "author": revision.author,
+        "committed_at": revision.committed_at,
+        "title": revision.title,
+        "position": -1,
+    }
+
+
+def _put_in_order(session: Session, subject_id: int) -> None:
     """Give each commit its position. Where one that had a position moves, its series have to be judged again."""
-    order = in_history_order(Commit(row.commit, tuple(row.parents), row.committed_at) for row in rows)
-    positions = {commit: position for position, commit in enumerate(order)}
-    moved = any(row.position not in {-1, positions[row.commit]} for row in rows)
-    for row in rows:
-        row.position = positions[row.commit]
-    session.flush()
-    if moved:
+    stored = _stored(session, subject_id)
+    order = in_history_order(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
+    placed = [(stored[commit], position) for position, commit in enumerate(order)]
+    moves = [{"at": row.id, "to": position} for row, position in placed if row.position != position]
+    if moves:
+        moving = update(Revision).where(Revision.id == bindparam("at")).values(position=bindparam("to"))
+        session.connection().execute(moving, moves)
+    before = [row.position for row, _ in placed if row.position != -1]
+    if before != sorted(before):
+        newest.find_again(session, subject_id)
+    if any(row.position not in {-1, position} for row, position in placed):
         session.execute(
             update(Series)
-            .where(Series.subject_id == subject.id)
+            .where(Series.subject_id == subject_id)
             .values(version=Series.version + 1)
             .execution_options(synchronize_session=False)
         )

@@ -12,7 +12,7 @@ from runner.contract import Outcome, metric
 from service import views
 from service.cause import knob_changes
 from service.store import drifts, points
-from service.store.models import Case, Host, Point, Revision, Run, Series, Subject
+from service.store.models import Case, Host, Revision, Run, Series, Subject
 from service.trend import Points
 
 
@@ -51,12 +51,7 @@ def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset
     total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Series.id).subquery())) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(wanted.order_by(*order).limit(limit).offset(offset)).all()
-    ids = [row.id for row in rows]
-    counts, latest = _counts(session, ids), _latest(session, ids)
-    items = [
-        views.SeriesSummary(**head(row).model_dump(), n_points=counts.get(row.id, 0), latest=latest.get(row.id))
-        for row in rows
-    ]
+    items = [views.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
     return views.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
@@ -130,7 +125,7 @@ def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
         select(Run, Revision)
         .join(Revision, Run.revision_id == Revision.id)
         .where(*here, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
-        .order_by(Revision.position, Run.started_at, Run.id)
+        .order_by(Revision.position, Run.started_at, Run.number)
     )
     newest = {
         revision.commit: views.SeriesFailure(
@@ -145,24 +140,3 @@ def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
         if run.failure_stage is not None
     }
     return list(newest.values())
-
-
-def _counts(session: Session, ids: list[int]) -> dict[int, int]:
-    counted = select(Point.series_id, func.count()).where(Point.series_id.in_(ids)).group_by(Point.series_id)
-    return dict(session.execute(counted).all())
-
-
-def _latest(session: Session, ids: list[int]) -> dict[int, views.Number | None]:
-    """Return the level at the newest revision that has one, by series."""
-    newest_first = func.row_number().over(
-        partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.id)
-    )
-    ranked = (
-        select(Point.series_id, Point.value, newest_first.label("rank"))
-        .join(Run, Point.run_id == Run.id)
-        .join(Revision, Run.revision_id == Revision.id)
-        .where(Point.series_id.in_(ids), Point.value.is_not(None), Run.quarantine.is_(None))
-        .subquery()
-    )
-    latest = select(ranked.c.series_id, ranked.c.value).where(ranked.c.rank == 1)
-    return dict(session.execute(latest).all())

@@ -42,8 +42,6 @@ def upgrade(database: Database) -> None:
 def _migrate(connection: Connection, database: Database) -> None:
     config = AlembicConfig(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    if not database.is_sqlite:
-        connection.execute(text("SELECT pg_advisory_xact_lock(4604179)"))
     _refuse_newer(connection, ScriptDirectory.from_config(config), database)
     command.upgrade(config, "head")
     connection.execute(text("UPDATE alembic_version SET version_num = version_num"))  # fails now, if ever

@@ -1,0 +1,29 @@
+"""The newest level of each series, where it cannot be told from what arrived last."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from service.store.models import Point, Revision, Run, Series
+
+
+def find_again(session: Session, subject_id: int) -> None:
+    """Find the newest level of every series of a subject whose commits have changed places."""
+    newest_first = func.row_number().over(
+        partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.number.desc())
+    )
+    ranked = (
+        select(Point.series_id, Point.value, Run.revision_id, Run.started_at, newest_first.label("place"))
+        .join(Series, Point.series_id == Series.id)
+        .join(Run, Point.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(Series.subject_id == subject_id, Point.value.is_not(None), Run.quarantine.is_(None))
+        .subquery()
+    )
+    session.execute(
+        update(Series)
+        .where(Series.id == ranked.c.series_id, ranked.c.place == 1)
+        .values(latest=ranked.c.value, latest_revision_id=ranked.c.revision_id, latest_at=ranked.c.started_at)
+        .execution_options(synchronize_session=False)
+    )
