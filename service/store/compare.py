@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from service.compare import Measured, Placed, Readings
-from service.store.models import Case, Drift, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store import points
+from service.store.models import Case, Drift, Environment, Host, Revision, Run, Subject
 from service.views import Drift as DriftView
 
 Kind = Literal["revision", "run", "environment", "host"]
@@ -91,16 +92,9 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
 
 def values(session: Session, run_ids: Iterable[UUID], metrics: Sequence[str] | None) -> dict[tuple[UUID, str], Values]:
     """Return the samples of each metric of some runs; of all metrics where none are named."""
-    wanted = (
-        select(Point.run_id, Series.id, Series.metric, Point.status, Point.samples)
-        .join(Series, Point.series_id == Series.id)
-        .where(Point.run_id.in_(list(run_ids)))
-    )
-    if metrics is not None:
-        wanted = wanted.where(Series.metric.in_(metrics))
     return {
-        (run_id, metric): Values(series_id, Readings(tuple(samples), frozenset([status])))
-        for run_id, series_id, metric, status, samples in session.execute(wanted)
+        (point.run_id, point.metric): Values(point.series_id, Readings(point.samples, frozenset([point.status])))
+        for point in points.of_runs(session, run_ids, metrics)
     }
 
 
