@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
-from flask import request
-from pydantic import BaseModel, ConfigDict, Field
-from werkzeug.exceptions import BadRequest
+from apiflask.schema_adapters import registry
+from apiflask.schema_adapters.pydantic import PydanticAdapter
+from flask import Request, request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from service.api.problems import ProblemError
+from service.api.problems import FieldError, ProblemError
 
 MAX_BYTES = 64 * 1024 * 1024
 
 
 def require_json() -> None:
-    """Refuse a body that is not JSON, or does not say so; a page of another origin cannot send one that does."""
-    if request.method not in {"PUT", "POST"}:
-        return
-    if not request.is_json:
+    """Refuse a body that does not say that it is JSON; a page of another origin cannot send one that does."""
+    if request.method in {"PUT", "POST"} and not request.is_json:
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the document as Content-Type: application/json.")
-    try:
-        request.get_json()
-    except RecursionError as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "The body is nested too deeply.") from error
-    except BadRequest as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {_reason(error)}") from error
 
 
-def _reason(error: BadRequest) -> str:
-    """Return what the parser says, which Flask keeps to itself."""
-    return str(getattr(error.__cause__, "description", "") or error.description)
+class _JsonAdapter(PydanticAdapter):
+    """Reads a body and checks it in one go: by far the larger part of the time that a batch of runs takes."""
+
+    def validate_input(self, request: Request, location: str, **kwargs: Any) -> BaseModel:
+        if location != "json":
+            checked: BaseModel = super().validate_input(request, location, **kwargs)
+            return checked
+        try:
+            return self.model_class.model_validate_json(request.get_data(cache=False))
+        except ValidationError as error:
+            raise _problem(error) from error
+
+
+registry.register("pydantic", _JsonAdapter)
+
+
+def _problem(error: ValidationError) -> ProblemError:
+    found = error.errors(include_url=False, include_input=False, include_context=True)
+    if found[0]["type"] == "json_invalid":
+        reason = str(found[0]["ctx"]["error"])
+        if "recursion" in reason:
+            return ProblemError(HTTPStatus.BAD_REQUEST, "The body is nested too deeply.")
+        return ProblemError(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {reason}")
+    errors = [FieldError(field=".".join(map(str, entry["loc"])), detail=entry["msg"]) for entry in found]
+    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
 
 
 class PageQuery(BaseModel):
