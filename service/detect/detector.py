@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.detect.drift import Drift, Kind, Number
+from service.detect.drift import Drift, Kind, Number, shown
 from service.detect.exact import ExactSeries
 from service.detect.judge import Finding
 from service.detect.numbers import centred, clean, clean_samples
@@ -86,25 +86,22 @@ class DriftSeries:
         return [*self._drifts, self._word_tail(tail)] if tail else list(self._drifts)
 
     def _word(self, finding: Finding) -> Drift:
-        before, after = self._level(finding.before), self._level(finding.after)
+        at, low_level, high_level, low, high, rule = finding
+        before, after = self._level(low_level), self._level(high_level)
         sigma = self._noisy.noise.sigma
-        size = abs(finding.after - finding.before) / sigma
-        if finding.rule == "ramp":
-            evidence = (
-                f"{before} → {after}: a steady climb over {finding.low} … {finding.high}, {size:.1f} sigma in all"
-            )
+        size = f"{shown(before)} → {shown(after)}: %s of {abs(high_level - low_level) / sigma:.1f} sigma"
+        if rule == "ramp":
+            evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
         else:
-            evidence = (
-                f"{before} → {after}: a step of {size:.1f} sigma (sigma {sigma:.3g}), at {finding.low} … {finding.high}"
-            )
-        return Drift(finding.at, before, after, finding.low, finding.high, finding.rule, evidence)
+            evidence = f"{size % 'a step'} (sigma {sigma:.3g}), at {low:,} … {high:,}"
+        return Drift(at, before, after, low, high, rule, evidence)
 
     def _word_tail(self, tail: Tail) -> Drift:
         index = len(self._values) - tail.length
         before, after = self._level(tail.before), self._level(tail.after)
         size = abs(tail.after - tail.before) / self._noisy.noise.sigma
         runs = "the newest run" if tail.length == 1 else f"the newest {tail.length} runs"
-        evidence = f"{before} → {after}: {runs} lie {size:.1f} sigma off the level before"
+        evidence = f"{shown(before)} → {shown(after)}: {runs} lie {size:.1f} sigma off the level before"
         if tail.unsure:
             evidence += "; one run more will tell"
         return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.unsure)

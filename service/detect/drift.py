@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 Number = int | float
 Kind = Literal["count", "rate", "time", "ratio"]
+_LONG = 10**40  # whole numbers from here on are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,10 @@ class Drift:
     rule: str
     evidence: str
     wants_rerun: bool = False
+
+
+def shown(value: Number) -> str:
+    """Write a number for people: thousands apart, whole numbers in full, others to nine digits."""
+    if isinstance(value, int):
+        return f"{value:,}" if -_LONG < value < _LONG else f"{Decimal(value):.6e}"
+    return f"{value:,.1f}" if 1e9 <= abs(value) < 1e15 else f"{value:,.9g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.detect.drift import Drift, Number
+from service.detect.drift import Drift, Number, shown
 
 REPEATING = 0.9  # part of the repeatedly sampled points of whose samples more than half must agree
 
@@ -54,5 +54,5 @@ def _drift(index: int, before: Number, after: Number, sure: bool) -> Drift:
         if sure
         else ("the samples before repeat to the fault; this point was not measured twice with the same result")
     )
-    evidence = f"{before} → {after}: {why}"
+    evidence = f"{shown(before)} → {shown(after)}: {why}"
     return Drift(index, before, after, index, index, "exact", evidence, wants_rerun=not sure)

@@ -8,6 +8,7 @@ from service.detect.levels import Row
 
 KEPT = 64  # a group of more changes of one direction in succession is a ramp in any case
 SMALLEST = 2.0  # sigma: smaller steps are the wander of a host, not a change
+BALANCED = 80.0  # squared sigma that the shorter side's points must explain: the penalty, were both sides that short
 
 
 class Finding(NamedTuple):
@@ -80,5 +81,5 @@ def close(group: Group | None, sigma: float) -> list[Finding]:
     return [
         Finding(row.at, row.before, row.after, row.low, row.high, "step")
         for row in group.steps
-        if abs(row.after - row.before) >= SMALLEST * sigma
+        if abs(row.after - row.before) >= max(SMALLEST, (BALANCED / row.shorter) ** 0.5) * sigma
     ]

@@ -13,6 +13,8 @@ NEAR = 32  # points on each side that a level is taken from
 SEARCH = 16  # how far the exact position may lie from the candidate
 
 Ints = NDArray[np.int64]
+_WINDOW = np.arange(NEAR)
+_AROUND = np.arange(-SEARCH, SEARCH + 1)
 
 
 class Row(NamedTuple):
@@ -24,15 +26,16 @@ class Row(NamedTuple):
     low: int
     high: int
     length: int
+    shorter: int
     trend: float
 
 
 def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
-    """Return the median of ``x[start:stop]`` of each row; at most ``NEAR`` points a row, at least one."""
-    at = start[:, None] + np.arange(NEAR)
-    values = np.where(at < stop[:, None], x[at.clip(max=len(x) - 1)], np.inf)
+    """Return the median of ``x[start:stop]`` of each row; at least one point and at most ``NEAR`` a row."""
+    at = start[:, None] + _WINDOW
+    values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
     values.sort(axis=1)
-    count = np.minimum(stop - start, NEAR)
+    count = stop - start
     row = np.arange(len(start))
     median: Floats = (values[row, (count - 1) // 2] + values[row, count // 2]) / 2
     return median
@@ -60,32 +63,37 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) 
         return []
     left, at, right = edges[:-2], edges[1:-1], edges[2:]
     begin_old, end_new = np.maximum(left, at - NEAR), np.minimum(right, at + NEAR)
-    old_level = (sums[at] - sums[begin_old]) / (at - begin_old)
-    new_level = (sums[end_new] - sums[at]) / (end_new - at)
-    low, high = np.maximum(at - SEARCH, (left + at) // 2 + 1), np.minimum(at + SEARCH, (at + right) // 2)
-    low = np.minimum(low, at)
-    high = np.maximum(high, at)
-    position = at[:, None] + np.arange(-SEARCH, SEARCH + 1)
-    tamed = np.diff(sums[position.clip(0, len(sums) - 1)], axis=1)
+    total = sums[at]
+    old_level = (total - sums[begin_old]) / (at - begin_old)
+    new_level = (sums[end_new] - total) / (end_new - at)
+    low = np.minimum(np.maximum(at - SEARCH, (left + at) // 2 + 1), at)
+    high = np.maximum(np.minimum(at + SEARCH, (at + right) // 2), at)
+    position = at[:, None] + _AROUND
+    around = sums[np.minimum(np.maximum(position, 0), len(sums) - 1)]
+    tamed = around[:, 1:] - around[:, :-1]
     # (y - old)² - (y - new)², summed: what the points before a position cost more under the new level
     excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
-    profile = np.zeros((len(at), 2 * SEARCH + 1))
-    np.cumsum(excess, axis=1, out=profile[:, 1:])
+    profile = np.zeros(position.shape)
+    excess.cumsum(axis=1, out=profile[:, 1:])
     profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
     best = profile.argmin(axis=1)
-    weight = np.exp(-(profile - profile.min(axis=1, keepdims=True)) / (2 * inflation))
-    mass = weight.cumsum(axis=1)
-    mass /= mass[:, -1:]
-    index = at + best - SEARCH
-    first = np.minimum((mass < 0.025).sum(axis=1) + at - SEARCH, index)
-    last = np.maximum((mass < 0.975).sum(axis=1) + at - SEARCH, index)
+    least = profile[np.arange(len(at)), best]
+    mass = np.exp((least[:, None] - profile) / (2 * inflation)).cumsum(axis=1)
+    index = at - SEARCH + best
+    first = at - SEARCH + (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)
+    last = at - SEARCH + (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)
     exact = np.concatenate([[begin], index, edges[-1:]])
-    before = _medians(x, np.maximum(exact[:-2], index - NEAR), index)
-    after = _medians(x, index, np.minimum(exact[2:], index + NEAR))
-    half = (right - at) // 2
-    middle = at + half
-    later = (sums[right] - sums[right - np.maximum(half, 1)]) / np.maximum(half, 1)
-    earlier = (sums[middle] - sums[at]) / np.maximum(half, 1)
+    m = len(at)
+    starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])
+    stops = np.concatenate([index, np.minimum(exact[2:], index + NEAR)])
+    medians = _medians(x, starts, stops)
+    length = right - at
+    half = length // 2
+    part = np.maximum(half, 1)
+    later = (sums[right] - sums[right - part]) / part
+    earlier = (sums[at + half] - total) / part
     trend = np.where(half > 0, later - earlier, 0.0)
-    columns = (index, before, after, first, last, right - at, trend)
+    shorter = np.minimum(np.minimum(length, at - left), NEAR)
+    low, high = np.minimum(first, index), np.maximum(last, index)
+    columns = (index, medians[:m], medians[m:], low, high, length, shorter, trend)
     return [Row(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

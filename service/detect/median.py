@@ -15,6 +15,19 @@ _NETWORK = (
 )
 
 
+def _needed() -> list[tuple[int, int, bool, bool]]:
+    """Return the exchanges of the network, and which of their two results lead to the middle."""
+    wanted, steps = {4}, []
+    for a, b in reversed(_NETWORK):
+        steps.append((a, b, a in wanted, b in wanted))
+        if a in wanted or b in wanted:
+            wanted |= {a, b}
+    return steps[::-1]
+
+
+_STEPS = _needed()
+
+
 def median_of_nine(x: Floats) -> Floats:
     """Return the n - 8 medians of nine successive values."""
     n = len(x) - 8
@@ -22,6 +35,10 @@ def median_of_nine(x: Floats) -> Floats:
         short: Floats = np.sort(sliding_window_view(x, 9), axis=1)[:, 4]
         return short
     lane = [x[i : i + n] for i in range(9)]
-    for a, b in _NETWORK:
-        lane[a], lane[b] = np.minimum(lane[a], lane[b]), np.maximum(lane[a], lane[b])
+    for a, b, low, high in _STEPS:
+        first, second = lane[a], lane[b]
+        if low:
+            lane[a] = np.minimum(first, second)
+        if high:
+            lane[b] = np.maximum(first, second)
     return lane[4]

@@ -32,8 +32,6 @@ class Noise:
         Autocorrelation of successive points, 0 … 0.9.
     gap : float
         Distance of the two modes of a bimodal series, unit of the series; 0 where there is one mode.
-    stray : float
-        Distance from the level that 1.5 % of single points exceed, unit of the series.
     points : int
         How many points this was estimated from.
     """
@@ -41,7 +39,6 @@ class Noise:
     sigma: float
     rho: float
     gap: float
-    stray: float
     points: int
 
     @property
@@ -71,18 +68,21 @@ def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) 
     return float(sizes[:keep].sum()) / keep / constant
 
 
-def uneven_scale(differences: Floats) -> float:
+def uneven_scale(differences: Floats, sizes: Floats) -> float:
     """Estimate sigma of a series that may be quiet in one part and noisy in another: then that of the noisy part.
 
     The mean of 90 % of the differences counts for 0.9, as 60 % of few whole numbers may happen to be all alike.
+    ``sizes`` are the sorted absolute differences.
     """
-    sizes = np.sort(np.abs(differences))
     whole = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
     blocks = len(differences) // UNEVEN
     if blocks < 3:
         return whole
-    parts = np.sort(np.abs(differences[-blocks * UNEVEN :]).reshape(blocks, UNEVEN), axis=1)
-    noisy = float(np.sort(parts[:, : round(0.6 * UNEVEN)].mean(axis=1))[int(0.8 * blocks)]) / _TRIM_60
+    parts = np.abs(differences[-blocks * UNEVEN :]).reshape(blocks, UNEVEN)
+    parts.sort(axis=1)
+    means = parts[:, : round(0.6 * UNEVEN)].sum(axis=1)
+    means.sort()
+    noisy = float(means[int(0.8 * blocks)]) / round(0.6 * UNEVEN) / _TRIM_60
     return noisy if noisy > 2 * whole else whole
 
 
@@ -94,60 +94,84 @@ def autocorrelation(x: Floats, bound: float) -> float:
     approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips
     single differences.
     """
-    one, two, three = (float(np.mean(np.minimum(np.abs(x[lag:] - x[:-lag]), bound) ** 2)) for lag in (1, 2, 3))
+    one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
     return min(0.9, max(0.0, rho - SHRINK / math.sqrt(len(x))))
 
 
-def find_gap(x: Floats) -> float:
+def _mean_square(differences: Floats, bound: float) -> float:
+    bounded = np.minimum(np.abs(differences, out=differences), bound, out=differences)
+    bounded /= bound  # the square of a huge number would overflow
+    return float(np.dot(bounded, bounded)) / len(bounded)
+
+
+def find_gap(differences: Floats, sizes: Floats) -> float:
     """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
 
     Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are
     few.
+
+    Parameters
+    ----------
+    differences, sizes : arrays
+        The differences of neighbours, and their absolute values in order of size.
     """
-    d = np.diff(x)
-    if len(d) < 15:
+    n = len(sizes)
+    if n < 15:
         return 0.0
-    size = np.abs(d)
-    small = trimmed_scale(np.sort(size), 0.35, _TRIM_35)
-    big = size > max(8 * small, 1e-12 * float(size.max()))
-    if big.mean() < 0.12:
+    small = trimmed_scale(sizes, 0.35, _TRIM_35)
+    first = int(sizes.searchsorted(max(8 * small, 1e-12 * float(sizes[-1])), "right"))
+    if n - first < 0.12 * n:
         return 0.0
-    jumps = d[big]
-    gap = float(np.median(np.abs(jumps)))
-    alike = np.abs(np.abs(jumps) - gap) <= max(6 * small, 0.15 * gap)
-    alternating = np.sign(jumps[1:]) != np.sign(jumps[:-1])
-    return gap if alike.mean() >= 0.7 and len(alternating) and alternating.mean() >= 0.75 else 0.0
+    big = sizes[first:]
+    gap = float(big[(len(big) - 1) // 2] + big[len(big) // 2]) / 2
+    alike = np.count_nonzero(np.abs(big - gap) <= max(6 * small, 0.15 * gap))
+    up = differences[np.abs(differences) >= big[0]] > 0
+    alternating = np.count_nonzero(up[1:] != up[:-1])
+    return gap if alike >= 0.7 * len(big) and len(up) > 1 and alternating >= 0.75 * (len(up) - 1) else 0.0
 
 
-def estimate(x: Floats, folded: Floats, gap: float) -> Noise:
+def estimate(folded: Floats, gap: float = 0.0, sizes: Floats | None = None) -> Noise:
     """Estimate the noise of a series from its first points.
 
     Parameters
     ----------
-    x : array of n floats
-        The series (only its length and spread are used).
     folded : array of n floats
-        The series with its two modes laid on each other (``x`` itself where ``gap`` is 0).
+        The series, its two modes laid on each other if it has two.
     gap : float
-        Distance of the two modes.
+        Distance of the two modes, 0 where there is one mode.
+    sizes : array of n - 1 floats, optional
+        The absolute differences of neighbours in order of size, where they are known.
     """
-    n = len(x)
+    n = len(folded)
     if n < 3:
-        return Noise(0.0, 0.0, gap, 0.0, n)
-    d = np.diff(folded)
-    if gap == 0.0 and np.count_nonzero(d) <= max(1.0, 0.2 * len(d)):
-        return Noise(0.0, 0.0, gap, 0.0, n)
-    sigma = max(uneven_scale(d), gap / 32)
+        return Noise(0.0, 0.0, gap, n)
+    d = folded[1:] - folded[:-1]
+    if sizes is None:
+        sizes = sorted_sizes(d)
+    if gap == 0.0 and np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
+        return Noise(0.0, 0.0, gap, n)
+    sigma = max(uneven_scale(d, sizes), gap / 32)
     if sigma == 0.0:  # 60 … 80 % of the points repeat
-        sigma = trimmed_scale(np.sort(np.abs(d)), 0.95, _TRIM_95)
-    sigma = max(sigma, SMALLEST * float(np.abs(x).max()), 1e-150)
+        sigma = trimmed_scale(sizes, 0.95, _TRIM_95)
+    span = max(float(folded.max()), -float(folded.min())) + gap
+    sigma = max(sigma, SMALLEST * span, 1e-150)
     rho = autocorrelation(folded, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
-    sigma = sigma / (1 - rho) ** 0.5
-    stray = 0.0
-    if n >= 48:
-        newest = folded[-1024:]
-        rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
-        stray = float(rest[int(0.985 * len(rest))])
-    return Noise(sigma, rho, gap, stray, n)
+    return Noise(sigma / (1 - rho) ** 0.5, rho, gap, n)
+
+
+def sorted_sizes(differences: Floats) -> Floats:
+    """Return the absolute values in order of size."""
+    sizes: Floats = np.abs(differences)
+    sizes.sort()
+    return sizes
+
+
+def stray_distance(folded: Floats) -> float:
+    """Return the distance from the level that 1.5 % of single points exceed, 0.0 where there are too few to tell."""
+    if len(folded) < 48:
+        return 0.0
+    newest = folded[-1024:]
+    rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
+    return float(rest[int(0.985 * len(rest))])

@@ -12,6 +12,7 @@ from service.detect.drift import Number
 from service.detect.median import Floats
 
 _SAFE = 2.0**53  # whole numbers below this are floats without loss
+_FEW = 16  # up to so many are not worth an array
 _FAR = 1e100  # what stands for a difference too large for a float
 
 
@@ -24,7 +25,7 @@ def clean(values: Sequence[Number], first: int, name: str) -> list[Number]:
         If one is no number, NaN or infinite; its place, counted from ``first``, is named.
     """
     types = set(map(type, values))
-    if types <= {int} or (types == {float} and np.isfinite(np.array(values)).all()):
+    if types <= {int} or (types == {float} and all(map(math.isfinite, values))):
         return list(values)
     return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
 
@@ -38,6 +39,8 @@ def clean_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seque
 
 def centred(values: Sequence[Number], origin: Number) -> Floats:
     """Return how far each number is from ``origin``, rounded once."""
+    if len(values) < _FEW:
+        return np.array([difference(value, origin) for value in values], dtype=np.float64)
     try:
         plain = np.array(values, dtype=np.float64)
     except OverflowError:
@@ -45,7 +48,7 @@ def centred(values: Sequence[Number], origin: Number) -> Floats:
     if abs(origin) < _SAFE and (not plain.size or max(plain.max(), -plain.min()) < _SAFE):
         differences: Floats = plain - float(origin)
         return differences
-    return np.array([_difference(value, origin) for value in values], dtype=np.float64)
+    return np.array([difference(value, origin) for value in values], dtype=np.float64)
 
 
 def _number(value: Number, name: str) -> Number:
@@ -60,9 +63,10 @@ def _number(value: Number, name: str) -> Number:
     return value
 
 
-def _difference(value: Number, origin: Number) -> float:
+def difference(value: Number, origin: Number) -> float:
+    """Return how far one number is from ``origin``, rounded once."""
     try:
-        difference = float(value - origin)
+        off = float(value - origin)
     except OverflowError:
         return _FAR if value > origin else -_FAR
-    return max(-_FAR, min(_FAR, difference))
+    return _FAR if off > _FAR else off if off > -_FAR else -_FAR

@@ -103,7 +103,7 @@ def _offset(history: list[Number], value: Number) -> tuple[float, float]:
     """Return how far a value is from the level of its history, and the standard deviation to expect of that."""
     values = centred([*history, value], history[0])
     past = values[:-1]
-    sigma = estimate(past, past, 0.0).sigma
+    sigma = estimate(past).sigma
     return float(values[-1] - np.median(past)), sigma * math.sqrt(1 + math.pi / 2 / len(past))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from service.detect.drift import Drift, Number
+from service.detect.drift import Drift, Number, shown
 
 SURE = -4.0  # log10 of the chance that single blips in succession pass for a change
 YOUNG = 4  # points that a new level must have before two off it are a change
@@ -84,7 +84,9 @@ class RepeatingSeries:
             if not wants_rerun
             else ("the level before repeats; one run more will tell")
         )
-        return Drift(index, before, after, index, index, "repeat", f"{before} → {after}: {why}", wants_rerun)
+        return Drift(
+            index, before, after, index, index, "repeat", f"{shown(before)} → {shown(after)}: {why}", wants_rerun
+        )
 
     def _typical(self) -> Number:
         if self._low == self._high:

@@ -25,17 +25,17 @@ def candidates(sums: Floats, start: int, stop: int, threshold: float) -> list[in
     threshold : float
         Smallest difference of means, in its standard deviations.
     """
-    chosen = np.arange(start, stop) % GRID == 0
+    grid = range(start + -start % GRID or GRID, stop, GRID)
+    found = set(grid)
     for width in WINDOWS:
         low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
         if high - low < 1:
             continue
-        middle, left, right = sums[low:high], sums[low - width : high - width], sums[low + width : high + width]
-        contrast = np.full(stop - start + 2, -1.0)
-        contrast[low - start + 1 : high - start + 1] = np.abs(left + right - 2 * middle) / (2 * width) ** 0.5
+        contrast = np.full(high - low + 2, -1.0)
         inner = contrast[1:-1]
-        chosen |= (inner >= threshold) & (inner >= contrast[:-2]) & (inner > contrast[2:])
-    if start == 0:
-        chosen[:1] = False
-    found: list[int] = (np.flatnonzero(chosen) + start).tolist()
-    return found
+        np.add(sums[low - width : high - width], sums[low + width : high + width], out=inner)
+        inner -= 2 * sums[low:high]
+        np.abs(inner, out=inner)
+        peaks = (inner >= threshold * (2 * width) ** 0.5) & (inner >= contrast[:-2]) & (inner > contrast[2:])
+        found.update((peaks.nonzero()[0] + low).tolist())
+    return sorted(position for position in found if start <= position < stop and position)

@@ -10,7 +10,7 @@ import numpy as np
 from service.detect import judge
 from service.detect.levels import NEAR, SEARCH, Row, measure
 from service.detect.median import Floats
-from service.detect.noise import Noise, epoch, estimate, find_gap
+from service.detect.noise import Noise, epoch, estimate, find_gap, sorted_sizes, stray_distance
 from service.detect.path import Path
 from service.detect.smooth import fold_modes
 from service.detect.tail import LONGEST, REFERENCE, Tail, judge_tail
@@ -44,12 +44,13 @@ class NoisySeries:
 
     def __init__(self) -> None:
         self.n = 0
-        self.noise = Noise(0.0, 0.0, 0.0, 0.0, 0)
+        self.noise = Noise(0.0, 0.0, 0.0, 0)
         self._values: Floats = np.zeros(64)
         self._restart()
 
     def _restart(self) -> None:
         self._done = 0
+        self._stray: float | None = None
         self._tamed = Tamed()
         self._path = Path(self.noise)
         self._rows: list[Row] = []
@@ -72,8 +73,10 @@ class NoisySeries:
 
     def _learn(self, head: Floats) -> None:
         """Estimate the noise anew and judge everything by it."""
-        gap = find_gap(head)
-        self.noise = estimate(head, fold_modes(head, gap, 0, len(head)), gap)
+        differences = head[1:] - head[:-1]
+        sizes = sorted_sizes(differences)
+        gap = find_gap(differences, sizes)
+        self.noise = estimate(fold_modes(head, gap, 0, len(head)), gap) if gap else estimate(head, 0.0, sizes)
         self._restart()
 
     def _look(self, until: int) -> None:
@@ -110,4 +113,11 @@ class NoisySeries:
         """Judge the points after the change found last; ``again`` are further measurements of the newest one."""
         changes = self._path.positions
         begin = max(changes[-1] if changes else 0, self.n - LONGEST - REFERENCE)
-        return judge_tail(self._values[begin : self.n].tolist(), self.noise, again)
+        return judge_tail(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, again)
+
+    def _stray_distance(self) -> float:
+        """Return how far strays of this series lie off, worked out when first asked for."""
+        if self._stray is None:
+            head = self._values[: self.noise.points]
+            self._stray = stray_distance(fold_modes(head, self.noise.gap, 0, len(head)))
+        return self._stray

@@ -61,6 +61,8 @@ def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     middle : array of n + 1 floats
         Running medians, beginning with the one before ``x[0]``.
     """
-    rest = ((x - middle[1:]) / sigma).clip(-CLIP, CLIP)
-    rise = ((middle[1:] - middle[:-1]) / sigma).clip(-JUMP, JUMP)
+    rest, rise = x - middle[1:], middle[1:] - middle[:-1]
+    for part, bound in ((rest, CLIP), (rise, JUMP)):
+        part /= sigma
+        np.minimum(np.maximum(part, -bound, out=part), bound, out=part)
     return rest, rise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from service.detect.noise import Noise
@@ -40,7 +40,9 @@ def _offset(value: float, level: float, gap: float) -> float:
     return min((off, off - gap, off + gap), key=abs) if gap else off
 
 
-def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = ()) -> Tail | None:
+def judge_tail(
+    recent: Sequence[float], noise: Noise, stray: Callable[[], float], again: Sequence[float] = ()
+) -> Tail | None:
     """Judge the newest points against the level before them.
 
     A sum of bounded deviations over the newest k points, for each k: the generalised likelihood ratio of Willsky and
@@ -50,6 +52,8 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     ----------
     recent : sequence of floats
         The points since the last change, at most ``LONGEST + REFERENCE`` of them are read.
+    stray : function
+        Gives the distance from the level that strays of this series reach.
     again : sequence of floats
         Further measurements of the newest point.
     """
@@ -67,7 +71,8 @@ def judge_tail(recent: Sequence[float], noise: Noise, again: Sequence[float] = (
     if length:
         after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
         return Tail(length, level, after, z < SURE)
-    if len(newest) == 1 and newest[0] * direction * unit >= max(ALONE * unit, 1.2 * noise.stray):
+    alone = newest[0] * direction
+    if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
         return Tail(1, level, recent[-1], True)
     return None
 

@@ -61,7 +61,6 @@ def _longer(array: Floats, size: int) -> Floats:
 
 def _continue(sums: Floats, start: int, values: Floats) -> None:
     """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in one go."""
-    part = np.empty(len(values) + 1)
-    part[0] = sums[start]
+    part = sums[start : start + len(values) + 1]
     part[1:] = values
-    np.cumsum(part, out=sums[start : start + len(part)])
+    np.add.accumulate(part, out=part)
