@@ -61,8 +61,11 @@ def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     middle : array of n + 1 floats
         Running medians, beginning with the one before ``x[0]``.
     """
-    rest, rise = x - middle[1:], middle[1:] - middle[:-1]
-    for part, bound in ((rest, CLIP), (rise, JUMP)):
-        part /= sigma
-        np.minimum(np.maximum(part, -bound, out=part), bound, out=part)
+    rest = _clipped((x - middle[1:]) / sigma, CLIP)
+    rise = _clipped((middle[1:] - middle[:-1]) / sigma, JUMP)
     return rest, rise
+
+
+def _clipped(values: Floats, bound: float) -> Floats:
+    """Return ``values.clip(-bound, bound)``, sooner for few values."""
+    return np.minimum(np.maximum(values, -bound), bound)
