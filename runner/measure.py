@@ -7,6 +7,7 @@ from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.page_cache import StaysWarm
 from runner.perf.session import ExecutionFailure
 from runner.sampling import Sampling
+from runner.subject.build import missing_programs
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 
@@ -60,5 +61,8 @@ def measure(
 def failed_build(
     workload: Workload, case: Case, *, bench: Bench, subject: str, revision: Revision, message: str, build: Build
 ) -> Report:
-    """Return the report of a revision that does not build."""
-    return Trial(workload, Subject(subject, revision, case, build), bench).failed(Stage.BUILD, message, build.log)
+    """Return the report of a revision that does not build, or cannot be built on this host."""
+    trial = Trial(workload, Subject(subject, revision, case, build), bench)
+    if lacking := missing_programs(workload):
+        return trial.skipped(lacking)
+    return trial.failed(Stage.BUILD, message, build.log)

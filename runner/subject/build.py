@@ -55,10 +55,13 @@ class Builder:
         Raises
         ------
         BuildFailure
-            Where the build command fails. Remembered too: the next call fails at once with the same log.
+            Where the build command fails. Remembered too: the next call fails at once with the same log. Also where
+            this host lacks what the build needs, which is not remembered.
         FaultwatchError
             Where the checkout fails or the build tool is not installed: nothing that the revision is to blame for.
         """
+        if lacking := missing_programs(workload):
+            raise BuildFailure(lacking, Build())
         place = self.cache / self._key(repository, commit, workload)
         record = place / "build.json"
         if not record.exists():
@@ -126,6 +129,13 @@ def _settle(tree: Path) -> None:
         if file.is_file() and not file.is_symlink() and (os.access(file, os.X_OK) or ".so" in file.suffixes):
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
+
+
+def missing_programs(workload: Workload) -> str:
+    """Say which of the programs that a workload's build needs this host lacks; empty where it has them all."""
+    path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+    missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
+    return f"this host does not have {', '.join(missing)}, which the build needs" if missing else ""
 
 
 def _git_link(folder: str, names: list[str]) -> list[str]:

@@ -69,6 +69,8 @@ class BuildRecipe(Table):
     """``[build]``: how a revision becomes a program. Without it the command runs in the bare checkout."""
 
     command: Command | None = None
+    needs: tuple[str, ...] = ()
+    """Programs without which nothing can be built: where this host lacks one, the cases are skipped."""
     directory: Literal["subject", "workload"] = "subject"
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
@@ -145,6 +147,7 @@ class Workload(Table):
             "exclude": True,
             "workload": often,
             "metrics": {"precision"},
+            "build": {"needs"},
         }
         document = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         if self.build.directory == "workload":

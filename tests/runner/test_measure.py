@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
+from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
-from runner.measure import measure
+from runner.measure import failed_build, measure
 from runner.state.process import ProcessState
 from runner.trial import Bench
 from runner.workload import Workload, cases
@@ -127,3 +127,23 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
     assert report.failure
     assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
     assert "| sudo tee /sys/kernel/mm/transparent_hugepage/" in report.failure.message
+
+
+@pytest.mark.parametrize(
+    ("needs", "outcome"), [(["sh"], Outcome.FAILED), (["sh", "no-such-compiler"], Outcome.SKIPPED)]
+)
+def test_a_compiler_that_is_missing_skips_the_case(needs: list[str], outcome: Outcome) -> None:
+    workload = Workload.model_validate(
+        {"workload": {"name": "w"}, "build": {"command": "false", "needs": needs}, "run": {"command": "true"}}
+    )
+    report = failed_build(
+        *(workload, cases(workload)[0]),
+        bench=bench(),
+        subject="subject",
+        revision=REVISION,
+        message="it does not build",
+        build=Build(),
+    )
+    assert report.outcome is outcome
+    assert report.failure
+    assert ("this host does not have no-such-compiler" in report.failure.message) == (outcome is Outcome.SKIPPED)

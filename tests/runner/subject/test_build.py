@@ -63,6 +63,17 @@ def test_a_build_that_hangs_is_a_failure(builder: Builder, commit: Run, tmp_path
         builder.build(repository, head, workload("sleep 60", timeout=0.3))
 
 
+def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match="this host does not have no-such-compiler, which the build needs"):
+        builder.build(repository, head, workload("true", needs=["sh", "no-such-compiler"]))
+    assert not builder.cache.exists()
+    builder.build(repository, head, workload("true", needs=["sh"]))
+
+
 def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     builder: Builder, commit: Run, tmp_path: Path
 ) -> None:
