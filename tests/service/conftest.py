@@ -2,30 +2,75 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import postgres
 import pytest
 from apiclient import Api
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from service import current
 from service.app import create_app
 from service.config import Config
 from service.store.database import Database
 from service.store.upgrade import upgrade
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty SQLite database of this version's schema, to be copied."""
+    file = tmp_path_factory.mktemp("migrated") / "faultwatch.db"
+    database = Database(f"sqlite:///{file}")
+    upgrade(database)
+    database.close()
+    return file
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[postgres.Server]:
+    """A PostgreSQL server."""
+    with postgres.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(postgresql: postgres.Server) -> str:
+    """Name of an empty PostgreSQL database of this version's schema, to be copied."""
+    name = postgresql.create()
+    database = Database(postgresql.url(name))
+    upgrade(database)
+    database.close()
+    return name
+
+
+@pytest.fixture(params=["sqlite"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of an empty database. Tests of the store ask for every kind there is."""
+    if request.param == "postgresql":
+        server: postgres.Server = request.getfixturevalue("postgresql")
+        return server.url(server.create(request.getfixturevalue("migrated_postgresql")))
+    file = tmp_path / "home" / "faultwatch.db"
+    file.parent.mkdir()
+    shutil.copy(request.getfixturevalue("migrated"), file)
+    return f"sqlite:///{file}"
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
+def config(tmp_path: Path, database_url: str) -> Config:
     """Settings that keep everything in the test's folder."""
-    return Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / "home")})
+    return Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / "home"), "DATABASE_URL": database_url})
 
 
 @pytest.fixture
-def app(config: Config) -> APIFlask:
+def app(config: Config) -> Iterator[APIFlask]:
     """A fresh application."""
-    return create_app(config)
+    app = create_app(config)
+    yield app
+    with app.app_context():
+        current.database().close()
 
 
 @pytest.fixture

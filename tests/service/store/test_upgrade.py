@@ -39,9 +39,9 @@ def refusal(database: Database) -> str:
     return str(raised.value)
 
 
-def test_the_migrations_make_the_tables_that_the_code_uses(empty: Database) -> None:
-    upgrade(empty)
-    with empty.engine.connect() as connection:
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -> None:
+    with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 

@@ -30,7 +30,7 @@ def upgrade() -> None:
     op.drop_table("point_copy")
     op.drop_table("run_copy")
     if op.get_bind().dialect.name == "postgresql":
-        op.execute("SELECT setval('run_number_seq', greatest(1, (SELECT max(number) FROM run)))")
+        op.execute("SELECT setval('run_number_seq', coalesce((SELECT max(number) FROM run), 0) + 1, false)")
     _extend_series()
 
 

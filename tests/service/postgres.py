@@ -1,0 +1,106 @@
+"""Debian's PostgreSQL for a test session: in a folder of its own, at a socket there, as an ordinary user."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+PATIENCE = 60
+_ORDINARY = ("postgres", "nobody")
+_QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=")
+
+
+def binaries() -> Path:
+    """Return the folder of the newest PostgreSQL here."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda file: float(file.parts[-3]))
+    assert found, "PostgreSQL is not installed: setup/system-packages tests installs it"
+    return found[-1].parent
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = count(1)
+
+    def url(self, name: str) -> str:
+        """Return the address of a database."""
+        return f"postgresql://tests@/{name}?host={self._folder}"
+
+    def create(self, template: str = "template1") -> str:
+        """Make a database, as a copy of another; return its name."""
+        name = f"faultwatch_{next(self._numbers)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        return name
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """Run a server that ends with this process, however that ends."""
+    folder = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
+    user = _ordinary_user()
+    if user is not None:
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    try:
+        _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", folder / "data")
+        settings = [argument for setting in _QUICK for argument in ("-c", setting)]
+        command = [*_as(user), "--pdeathsig", "QUIT", binaries() / "postgres", "-D", folder / "data", "-k", folder]
+        with (folder / "log").open("w") as log:
+            process = subprocess.Popen(["setpriv", *map(str, command), *settings], stdout=log, stderr=log)
+        try:
+            server = Server(folder)
+            _wait_for(server, process, folder / "log")
+            yield server
+        finally:
+            process.send_signal(signal.SIGQUIT)  # at once: nothing has to be kept
+            try:
+                process.wait(PATIENCE / 4)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _ordinary_user() -> pwd.struct_passwd | None:
+    """Return the user to become: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return pwd.getpwnam(next(name for name in _ORDINARY if name in names))
+
+
+def _as(user: pwd.struct_passwd | None) -> list[str]:
+    if user is None:
+        return []
+    return [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+
+
+def _call(user: pwd.struct_passwd | None, *command: object) -> None:
+    arguments = ["setpriv", *_as(user), *map(str, command)]
+    subprocess.run(arguments, check=True, capture_output=True, timeout=PATIENCE, cwd="/")
+
+
+def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            psycopg.connect(server.url("postgres")).close()
+            return
+        except psycopg.OperationalError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
