@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import requests
 from pydantic import BaseModel, ValidationError
 from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
 from urllib3 import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
@@ -36,6 +37,17 @@ class _Patience(Retry):
         return None if asked is None else min(asked, LONGEST_WAIT)
 
 
+class _Bearer(AuthBase):
+    """Shows a token. As a header of the session, whatever a .netrc says of the host would take its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
 class Service:
     """A Faultwatch service at an address.
 
@@ -43,10 +55,11 @@ class Service:
     fails for a moment.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
         self._shown = without_password(self.url)
         self._session = requests.Session()
+        self._session.auth = _Bearer(token) if token else None
         retry = _Patience(
             total=4,
             read=1,  # a service that is silent for so long is not silent for a moment
@@ -120,6 +133,8 @@ class Service:
             said = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
             if response.status_code in _REFUSALS:
                 raise Refused(said)
+            if response.status_code in {401, 403}:
+                raise FaultwatchError(said, "set FAULTWATCH_TOKEN: `faultwatch-service token new` makes one")
             raise Stumbled(said) if response.status_code == 500 else FaultwatchError(said)
         try:
             return response.json()

@@ -27,7 +27,7 @@ def connect(settings: Settings) -> Iterator[Service]:
         Where an embedded service does not start, with the line that it said.
     """
     if settings.url:
-        yield Service(settings.url)
+        yield Service(settings.url, settings.token)
         return
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
         port_file = Path(scratch, "port")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from service.access.command import token
 from service.config import Config
 from service.errors import ServiceError
 from service.version import VERSION
@@ -41,6 +42,9 @@ def upgrade() -> None:
     database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
     run(database)
     click.echo(f"The database is up to date: {database.name}")
+
+
+cli.add_command(token)
 
 
 def main() -> None:

@@ -6,6 +6,9 @@ from apiflask import APIFlask
 from flask import Response
 
 from service import api, current, pages
+from service.access import guard
+from service.access import pages as sign_in
+from service.access.session import keep_sessions
 from service.api.body import MAX_BYTES
 from service.config import Config
 from service.store import judging
@@ -36,8 +39,11 @@ def create_app(config: Config | None = None) -> APIFlask:
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
     current.use(app, database)
+    guard.register(app, by_token=config.by_token)
+    keep_sessions(app, config.home)
     api.register(app)
     pages.register(app)
+    app.register_blueprint(sign_in.bp)
     app.after_request(_secure)
     return app
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from service.errors import ServiceError
 
 LOOPBACK = ("localhost", "127.0.0.1")
+
+
+class Access(StrEnum):
+    """Whom the service answers."""
+
+    OPEN = "open"
+    """Everybody who reaches it may do everything."""
+    TOKENS = "tokens"
+    """Callers have to show a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +37,42 @@ class Config:
     trusted_hosts
         Names by which the service may be called. A request for another name is refused, so that a web page somewhere
         cannot reach a service on loopback by pointing its own name there. None trusts every name.
+    access
+        Whom it answers. None leaves that to the names: it takes tokens, unless all of them are loopback's.
     """
 
     home: Path
     database_url: str
     port: int = 8080
     trusted_hosts: tuple[str, ...] | None = field(default=LOOPBACK)
+    access: Access | None = None
+
+    @property
+    def by_token(self) -> bool:
+        """Whether callers have to show tokens."""
+        if self.access is not None:
+            return self.access is Access.TOKENS
+        return self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read FAULTWATCH_HOME, DATABASE_URL and FAULTWATCH_PORT."""
+        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, FAULTWATCH_NAMES and FAULTWATCH_ACCESS."""
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
             home=home,
             database_url=environment.get("DATABASE_URL") or f"sqlite:///{home / 'faultwatch.db'}",
             port=_port(environment.get("FAULTWATCH_PORT") or "8080"),
+            trusted_hosts=(*LOOPBACK, *(environment.get("FAULTWATCH_NAMES") or "").replace(",", " ").split()),
+            access=_access(environment.get("FAULTWATCH_ACCESS")),
         )
+
+
+def _access(text: str | None) -> Access | None:
+    try:
+        return Access(text) if text else None
+    except ValueError:
+        remedy = "Set open or tokens, or leave it out."
+        raise ServiceError("Not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
 
 
 def _port(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from apiflask import APIFlask, HTTPError
@@ -37,10 +38,17 @@ class Problem(BaseModel):
 class ProblemError(Exception):
     """Ends a request with a problem document."""
 
-    def __init__(self, status: HTTPStatus, detail: str, errors: list[FieldError] | None = None) -> None:
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        errors: list[FieldError] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.errors = errors or []
+        self.headers = headers or {}
 
 
 def not_found(what: str) -> ProblemError:
@@ -66,7 +74,9 @@ def _answer(status: int, detail: str, errors: list[FieldError] | None = None) ->
 
 
 def _problem_error(error: ProblemError) -> Response:
-    return _answer(error.status, str(error), error.errors)
+    response = _answer(error.status, str(error), error.errors)
+    response.headers.update(error.headers)
+    return response
 
 
 def _invalid(error: HTTPError) -> Response:

@@ -407,3 +407,21 @@ class Delivery(Base):
     """Not before this time: a message that failed, or that another process is sending."""
     sent_at: Mapped[datetime | None]
     error: Mapped[str | None] = mapped_column(Text)
+
+
+class Token(Base):
+    """What lets a caller in: see service.access. Its secret is known to the caller alone."""
+
+    __tablename__ = "token"
+    id: Mapped[str] = mapped_column(String(12), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the secret."""
+    scopes: Mapped[list[str]]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+
+    def holds(self, now: datetime) -> bool:
+        """Whether it lets its caller in."""
+        return self.revoked_at is None and self.created_at <= now < self.expires_at

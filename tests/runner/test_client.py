@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from made import report
 from wire import Answer, Wire, wire
 
 from runner.client import LONGEST_WAIT, Service
+from runner.embedded import connect
 from runner.errors import FaultwatchError, Refused, Stumbled
+from runner.settings import load_settings
 
 
 @pytest.fixture
@@ -83,3 +86,29 @@ def test_no_message_tells_the_password_in_the_address(url: str, answering: Wire)
         assert "127.0.0.1" in str(caught.value)
         assert "s3cr" not in str(caught.value)
         assert "et@" not in str(caught.value)
+
+
+def test_a_token_is_shown_to_the_service_and_to_nobody_else(
+    answering: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("fw_1_secret\n")
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("FAULTWATCH_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("FAULTWATCH_URL", answering.url)
+    settings = load_settings()
+    with connect(settings) as service:
+        service.send_report(report())
+        assert answering.headers[-1]["Authorization"] == "Bearer fw_1_secret"
+        answering.always = Answer(401, '{"title": "No", "detail": "Send a token"}')
+        with pytest.raises(FaultwatchError) as refused:
+            service.send_report(report())
+    assert "secret" not in f"{settings!r} {refused.value.what} {refused.value.remedy}"
+
+
+def test_what_cannot_be_a_token_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_TOKEN", "fw_1_secret\nHost: elsewhere")
+    with pytest.raises(FaultwatchError, match="FAULTWATCH_TOKEN holds what cannot be a token") as refused:
+        load_settings()
+    assert "secret" not in str(refused.value)

@@ -24,6 +24,7 @@ class Wire:
     always: Answer | None = None
     stored: list[str] = field(default_factory=list)
     requests: int = 0
+    headers: list[dict[str, str]] = field(default_factory=list)
 
     def answer(self, path: str) -> Answer:
         self.requests += 1
@@ -38,6 +39,7 @@ def wire() -> Iterator[Wire]:
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            made.headers.append(dict(self.headers))
             answer = made.answer(self.path)
             self.send_response(answer.status)
             for name, value in {"Content-Length": str(len(answer.body.encode())), **answer.headers}.items():

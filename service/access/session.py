@@ -1,0 +1,47 @@
+"""The cookie that remembers who signed in: signed with a key that the service keeps for itself."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from flask import Flask, request
+from flask.sessions import SecureCookieSessionInterface
+
+_KEY = "session.key"
+_DAYS = 30
+
+
+class _Sessions(SecureCookieSessionInterface):
+    def get_cookie_secure(self, app: Flask) -> bool:
+        """Keep the cookie of a service behind TLS away from plain connections."""
+        return request.is_secure
+
+
+def keep_sessions(app: Flask, home: Path) -> None:
+    """Let an application sign its cookies, with a key that all its processes share and that outlives them."""
+    app.secret_key = _key(home / _KEY)
+    app.session_interface = _Sessions()
+    app.config.update(
+        SESSION_COOKIE_NAME="faultwatch",
+        SESSION_COOKIE_SAMESITE="Strict",
+        PERMANENT_SESSION_LIFETIME=timedelta(days=_DAYS),
+    )
+
+
+def _key(file: Path) -> bytes:
+    """Read the key, or make one: whoever comes first decides it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    made = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(32))
+        with suppress(FileExistsError):
+            os.link(made, file)
+    finally:
+        made.unlink()
+    return file.read_bytes()

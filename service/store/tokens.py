@@ -1,0 +1,33 @@
+"""Tokens, as far as the service keeps them: never their secrets."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.store.models import Token
+
+
+def add(session: Session, token: Token) -> None:
+    """Keep a new token."""
+    session.add(token)
+
+
+def find(session: Session, token_id: str) -> Token | None:
+    """Return the token with an id, whether it still holds or not."""
+    return session.get(Token, token_id)
+
+
+def listed(session: Session) -> list[Token]:
+    """Return all tokens, the newest first."""
+    return list(session.scalars(select(Token).order_by(Token.created_at.desc(), Token.id)))
+
+
+def revoke(session: Session, token_id: str, now: datetime) -> Token | None:
+    """Let a token hold no longer; return it, if there is one."""
+    found = find(session, token_id)
+    if found is not None and found.revoked_at is None:
+        found.revoked_at = now
+    return found
