@@ -2,22 +2,30 @@
 
 Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots too.
+
+A long series is thinned to the extremes of each column of the picture; where one looks closer, that window of it is
+laid out anew.
 """
 
 from __future__ import annotations
 
 import statistics
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import TypedDict
 from uuid import UUID
 
 from service.pages.numbers import Number, difference, percent, quantity
+from service.pages.slots import Slots
+from service.pages.thin import extremes
 from service.views import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 
 Links = Callable[[UUID], str]
+
+COLUMNS = 250
+"""Columns that a long series is thinned to."""
 
 
 class Place(TypedDict):
@@ -73,6 +81,16 @@ class Line(Place):
     knobs: list[str]
 
 
+class Other(TypedDict):
+    """A series that is laid over the one of the page."""
+
+    id: int
+    title: str
+    unit: str
+    logarithmic: bool
+    path: list[Dot]
+
+
 class Chart(TypedDict):
     """Everything that the chart draws."""
 
@@ -81,69 +99,113 @@ class Chart(TypedDict):
     whole: bool
     logarithmic: bool
     ranged: bool
-    slots: list[str]
+    slots: int
+    runs: int
+    thinned: bool
     path: list[Dot]
     beside: list[Dot]
     flags: list[Flag]
     gaps: list[Gap]
     levels: list[Level]
     lines: list[Line]
+    others: list[Other]
 
 
-def chart(series: SeriesDetail, run_url: Links) -> Chart:
-    """Lay out a series; `run_url` gives the address of a run's page."""
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of the horizontal axis: slots, or milliseconds since 1970 where it is by time."""
+
+    start: float
+    end: float
+    by_time: bool = False
+
+
+def chart(
+    series: SeriesDetail, run_url: Links, window: Window | None = None, beside: Iterable[SeriesDetail] = ()
+) -> Chart:
+    """Lay out a series.
+
+    Parameters
+    ----------
+    run_url
+        Gives the address of a run's page.
+    window
+        The part that is looked at; None for all of it.
+    beside
+        Series to lay over this one, each at its own commits.
+    """
     drawn = [point for point in series.points if point.on_path and point.value is not None]
     aside = [point for point in series.points if not point.on_path and point.value is not None]
     valueless = [point for point in series.points if point.value is None]
-    slots = _slots(drawn, [*series.failures, *valueless])
+    slots = Slots(drawn, [*series.failures, *valueless])
     dot = _DotMaker(series.unit, slots, run_url)
     flagged = {drift.run_after: drift for drift in series.drifts}
-    dots = [dot(point) for point in [*drawn, *aside]]
+    path = _thinned(drawn, slots, window)
+    gaps = [*_failures(series.failures, drawn, slots, run_url), *_without_value(valueless, slots, run_url)]
     return {
         "title": series.title,
         "unit": series.unit,
         "whole": series.kind == "count",
         # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
-        "logarithmic": bool(dots) and all(entry["low"] > 0 for entry in dots),
-        "ranged": any(entry["low"] != entry["high"] for entry in dots),
-        "slots": slots.labels,
-        "path": dots[: len(drawn)],
-        "beside": dots[len(drawn) :],
+        "logarithmic": bool(drawn or aside) and all(_low(point) > 0 for point in [*drawn, *aside]),
+        "ranged": any(_low(point) != _high(point) for point in [*drawn, *aside]),
+        "slots": slots.count,
+        "runs": len(drawn),
+        "thinned": window is not None or len(path) < len(drawn),
+        "path": [dot(point) for point in path],
+        "beside": [dot(point) for point in _thinned(aside, slots, window)],
         "flags": [_flag(flagged[point.run_id], dot(point)) for point in [*drawn, *aside] if point.run_id in flagged],
-        "gaps": [*_failures(series.failures, drawn, slots, run_url), *_without_value(valueless, slots, run_url)],
+        "gaps": _one_a_column(gaps, slots.count),
         # A series that is not judged has no levels: a median of all of it would claim one.
         "levels": _levels(drawn, series.drifts, slots) if series.judged else [],
         "lines": _lines(series, drawn, slots),
+        "others": [_other(other, slots, run_url, window) for other in beside],
     }
 
 
-class _Slots:
-    """Which slot each run has."""
-
-    def __init__(self, order: Sequence[SeriesPoint | SeriesFailure]) -> None:
-        self.labels = [entry.revision[:7] for entry in order]
-        self._of_run = {entry.run_id: slot for slot, entry in enumerate(order)}
-        self._by_position = sorted((entry.position, slot) for slot, entry in enumerate(order))
-
-    def of(self, entry: SeriesPoint | SeriesFailure) -> int:
-        """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
-        own = self._of_run.get(entry.run_id)
-        if own is not None:
-            return own
-        place = bisect_left(self._by_position, (entry.position, -1))
-        return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
+def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> Other:
+    points = [point for point in series.points if point.on_path and point.value is not None]
+    dot = _DotMaker(series.unit, slots, run_url)
+    return {
+        "id": series.id,
+        "title": f"{series.title} of {series.case} on {series.host}",
+        "unit": series.unit,
+        "logarithmic": all(_low(point) > 0 for point in points),
+        "path": [dot(point) for point in _thinned(points, slots, window)],
+    }
 
 
-def _slots(path: Sequence[SeriesPoint], valueless: Iterable[SeriesPoint | SeriesFailure]) -> _Slots:
-    order: list[SeriesPoint | SeriesFailure] = list(path)
-    for entry in sorted(valueless, key=lambda entry: entry.position):
-        later = (slot for slot, other in enumerate(order) if other.position > entry.position)
-        order.insert(next(later, len(order)), entry)
-    return _Slots(order)
+def _thinned(points: Sequence[SeriesPoint], slots: Slots, window: Window | None) -> list[SeriesPoint]:
+    """Return the points of a window that the picture needs, and one beyond each end, so that lines go on."""
+    if window is not None:
+        place = [_milliseconds(point.committed_at) if window.by_time else slots.of(point) for point in points]
+        inside = [index for index, at in enumerate(place) if window.start <= at <= window.end]
+        points = points[max(0, inside[0] - 1) : inside[-1] + 2] if inside else []
+    if not points:
+        return []
+    values = [point.value or 0 for point in points]
+    kept = extremes(COLUMNS, values, [_low(point) for point in points], [_high(point) for point in points])
+    return [points[index] for index in kept]
+
+
+def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
+    """Leave out gaps that would cover each other."""
+    width = max(1.0, slots / (2 * COLUMNS))
+    return list({int(gap["x"] / width): gap for gap in gaps}.values())
+
+
+def _low(point: SeriesPoint) -> Number:
+    assert point.value is not None
+    return point.value if point.low is None else point.low
+
+
+def _high(point: SeriesPoint) -> Number:
+    assert point.value is not None
+    return point.value if point.high is None else point.high
 
 
 class _DotMaker:
-    def __init__(self, unit: str, slots: _Slots, run_url: Links) -> None:
+    def __init__(self, unit: str, slots: Slots, run_url: Links) -> None:
         self._unit, self._slots, self._run_url = unit, slots, run_url
 
     def __call__(self, point: SeriesPoint) -> Dot:
@@ -152,8 +214,8 @@ class _DotMaker:
             "x": self._slots.of(point),
             "t": _milliseconds(point.committed_at),
             "y": point.value,
-            "low": point.value if point.low is None else point.low,
-            "high": point.value if point.high is None else point.high,
+            "low": _low(point),
+            "high": _high(point),
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
@@ -170,7 +232,7 @@ def _flag(drift: Drift, dot: Dot) -> Flag:
 
 
 def _failures(
-    failures: Iterable[SeriesFailure], path: Sequence[SeriesPoint], slots: _Slots, run_url: Links
+    failures: Iterable[SeriesFailure], path: Sequence[SeriesPoint], slots: Slots, run_url: Links
 ) -> list[Gap]:
     return [
         {
@@ -185,7 +247,7 @@ def _failures(
     ]
 
 
-def _without_value(points: Iterable[SeriesPoint], slots: _Slots, run_url: Links) -> list[Gap]:
+def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
     return [
         {
             "x": slots.of(point),
@@ -199,7 +261,7 @@ def _without_value(points: Iterable[SeriesPoint], slots: _Slots, run_url: Links)
     ]
 
 
-def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: _Slots) -> list[Level]:
+def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: Slots) -> list[Level]:
     """Return one level for each stretch between two drifts."""
     if not drawn:
         return []
@@ -225,7 +287,7 @@ def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: _Slots
     return levels
 
 
-def _lines(series: SeriesDetail, path: Sequence[SeriesPoint], slots: _Slots) -> list[Line]:
+def _lines(series: SeriesDetail, path: Sequence[SeriesPoint], slots: Slots) -> list[Line]:
     points = {point.run_id: point for point in path}
     lines: list[Line] = []
     for change in series.changes:

@@ -16,12 +16,13 @@ from service.store import drifts, points, runs, series
 from service.store.drifts import DriftFilter
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
-from service.views import Direction, Drift, DriftList, RunSummary, SeriesDetail, SeriesSummary
+from service.views import Direction, Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
 
 EXTENSION = "faultwatch.pages"
 
 _DRIFTS = 100
 _FAILURES = 50
+_SIBLINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class Source(Protocol):
 
     def series_of(self, report: Report) -> dict[str, int]:
         """Return the id of the series that each metric of a run is filed in."""
+
+    def siblings(self, entry: SeriesHead) -> list[SeriesSummary]:
+        """Return the other metrics of a series' case, and the same metric of other cases of its subject."""
 
     def drift(self, drift_id: str) -> Drift | None:
         """Return one drift."""
@@ -102,6 +106,14 @@ class StoreSource:
         with database().reading() as session:
             found = series.page(session, asked).items
         return {entry.metric: entry.id for entry in found if entry.definition == report.case.definition}
+
+    def siblings(self, entry: SeriesHead) -> list[SeriesSummary]:
+        """Return the other metrics of a series' case, and the same metric of other cases of its subject."""
+        with database().reading() as session:
+            of_case = series.page(session, SeriesFilter(subject=entry.subject, case=entry.case), _SIBLINGS).items
+            of_metric = series.page(session, SeriesFilter(subject=entry.subject, metric=entry.metric), _SIBLINGS).items
+        found = {one.id: one for one in (*of_case, *of_metric) if one.id != entry.id}
+        return [one for one in found.values() if one.case != entry.case or one.definition == entry.definition]
 
     def drift(self, drift_id: str) -> Drift | None:
         """Return one drift."""

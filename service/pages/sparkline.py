@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.pages.numbers import Number
+from service.pages.thin import extremes
 
 WIDTH, HEIGHT = 160, 36
 _PAD_X, _PAD_Y = 6.0, 7.0
@@ -50,7 +51,7 @@ def sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()
             round(HEIGHT - _PAD_Y - share_y * (HEIGHT - 2 * _PAD_Y), 1),
         )
 
-    points = [place(index) for index in _thinned(values)]
+    points = [place(index) for index in extremes(_COLUMNS, values)]
     return Sparkline(
         path="M" + " ".join(f"{x:g},{y:g}" for x, y in points),
         last=place(len(values) - 1),
@@ -61,14 +62,3 @@ def sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()
 def _mark(x: float, y: float, worse: bool) -> Mark:
     tip, base = (y - 4.5, y + 3.5) if worse else (y + 4.5, y - 3.5)
     return Mark(f"{x:g},{tip:g} {x + 4.5:g},{base:g} {x - 4.5:g},{base:g}", worse)
-
-
-def _thinned(values: Sequence[Number]) -> list[int]:
-    count = len(values)
-    if count <= 2 * _COLUMNS:
-        return list(range(count))
-    kept: list[int] = []
-    for column in range(_COLUMNS):
-        cells = range(column * count // _COLUMNS, (column + 1) * count // _COLUMNS)
-        kept += sorted({min(cells, key=values.__getitem__), max(cells, key=values.__getitem__)})
-    return kept

@@ -9,7 +9,7 @@ const TIME_STEPS = [
 const PIXELS_A_TICK = 84;
 
 export function horizontal(by, document_, theme) {
-  const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots.length - 0.4 };
+  const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots - 0.4 };
   return {
     type: "linear",
     ...bounds,
@@ -21,13 +21,13 @@ export function horizontal(by, document_, theme) {
       color: theme.quiet,
       maxRotation: 0,
       autoSkip: false,
-      callback: by === "time" ? timeLabel : (slot) => document_.slots[slot] ?? "",
+      callback: by === "time" ? timeLabel : (slot, index, ticks) => ticks[index]?.commit ?? "",
     },
   };
 }
 
-function timeBounds({ path, beside, gaps }) {
-  const times = [...path, ...beside, ...gaps].map((entry) => entry.t);
+function timeBounds({ path, beside, gaps, others }) {
+  const times = [...path, ...beside, ...gaps, ...others.flatMap((other) => other.path)].map((entry) => entry.t);
   const first = times.reduce((a, b) => Math.min(a, b), Infinity);
   const last = times.reduce((a, b) => Math.max(a, b), -Infinity);
   if (!times.length) return {};
@@ -35,12 +35,28 @@ function timeBounds({ path, beside, gaps }) {
   return { min: first - margin, max: last + margin };
 }
 
+// Where there is room for a tick, the nearest run that is drawn gets it.
 function slotTicks(axis) {
-  const first = Math.max(0, Math.ceil(axis.min));
+  const drawn = commits(axis.chart);
+  const slots = [...drawn.keys()].filter((slot) => slot >= axis.min && slot <= axis.max).sort((a, b) => a - b);
   const room = Math.max(1, Math.floor(axis.width / PIXELS_A_TICK));
   const step = Math.max(1, Math.ceil((axis.max - axis.min) / room));
   axis.ticks = [];
-  for (let slot = Math.ceil(first / step) * step; slot <= axis.max; slot += step) axis.ticks.push({ value: slot });
+  let next = Math.ceil(Math.max(0, axis.min) / step) * step;
+  for (const slot of slots) {
+    if (slot < next || slot - (axis.ticks.at(-1)?.value ?? -Infinity) < 0.7 * step) continue;
+    axis.ticks.push({ value: slot, commit: drawn.get(slot) });
+    next = (Math.floor(slot / step) + 1) * step;
+  }
+}
+
+function commits(chart) {
+  const found = new Map();
+  for (const dataset of chart.data.datasets) {
+    if (!["path", "gaps", "beside"].includes(dataset.id)) continue;
+    for (const { x, run } of dataset.data) if (run && !found.has(x)) found.set(x, run.commit.slice(0, 7));
+  }
+  return found;
 }
 
 function timeTicks(axis) {

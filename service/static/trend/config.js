@@ -6,10 +6,23 @@ import { describe, shorten } from "./text.js";
 import { vertical } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
+// What else may be laid over the series: a line of its own colour and dash, and a point of its own shape.
+const OVER = [["rect", []], ["rectRot", [6, 3]], ["cross", [2, 2]], ["star", [8, 3, 2, 3]]];
+
+// The points of each dataset that follow what is looked at, as the server laid them out.
+export function points(document_, by) {
+  const along = by === "time" ? "t" : "x";
+  const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
+  const others = document_.others.map((other, index) => [`over-${index + 1}`, runs(other.path)]);
+  return Object.fromEntries([["path", runs(document_.path)], ["beside", runs(document_.beside)], ...others]);
+}
+
 export function configuration(document_, { by, scale }, theme, actions) {
   const along = by === "time" ? "t" : "x";
   const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
+  const laid = points(document_, by);
   const size = pointSize(document_.path.length);
+  const second = document_.others.find((other) => other.unit !== document_.unit)?.unit;
   const tone = (flag) => (flag.direction === "regression" ? theme.worse : theme.better);
 
   const datasets = [
@@ -39,7 +52,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
     },
     {
       id: "beside",
-      data: runs(document_.beside),
+      data: laid.beside,
       ranged: true,
       showLine: false,
       pointBackgroundColor: theme.card,
@@ -49,7 +62,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
     },
     {
       id: "path",
-      data: runs(document_.path),
+      data: laid.path,
       ranged: true,
       borderColor: theme.plot,
       borderWidth: 1,
@@ -59,6 +72,22 @@ export function configuration(document_, { by, scale }, theme, actions) {
       pointHoverRadius: size + 2,
       pointHoverBackgroundColor: theme.text,
     },
+    ...document_.others.map((other, index) => ({
+      id: `over-${index + 1}`,
+      data: laid[`over-${index + 1}`],
+      unit: other.unit,
+      yAxisID: other.unit === document_.unit ? "y" : "second",
+      hidden: ![document_.unit, second].includes(other.unit),
+      ranged: true,
+      borderColor: theme[`over-${index + 1}`],
+      borderWidth: 1.5,
+      borderDash: OVER[index][1],
+      pointStyle: OVER[index][0],
+      pointBackgroundColor: theme[`over-${index + 1}`],
+      pointBorderColor: theme[`over-${index + 1}`],
+      pointRadius: size,
+      pointHoverRadius: size + 2,
+    })),
     {
       id: "levels",
       data: document_.levels.flatMap((level) => {
@@ -87,16 +116,17 @@ export function configuration(document_, { by, scale }, theme, actions) {
       responsive: true,
       maintainAspectRatio: false,
       font: { family: theme.font },
-  layout: { padding: { top: 28, right: 10 } },
+      layout: { padding: { top: 28, right: 10 } },
       elements: { point: { hitRadius: 8 } },
       interaction: { mode: "nearest", intersect: true },
-      onClick: (event, elements, chart) => actions.open(chosen(chart, elements)),
+      onClick: (event, elements, chart) => actions.choose(chosen(chart, elements)),
       onHover: (event, elements) => {
         event.native.target.style.cursor = chosen(event.chart, elements) ? "pointer" : "default";
       },
       scales: {
         x: horizontal(by, document_, theme),
-        y: vertical(document_, scale, theme),
+        y: vertical(document_.unit, "y", document_.whole, scale, theme),
+        ...(second ? { second: vertical(second, "second", false, scale, theme) } : {}),
         strip: { display: false, min: 0, max: 1 },
       },
       plugins: {
@@ -106,8 +136,9 @@ export function configuration(document_, { by, scale }, theme, actions) {
         annotation: { clip: false, annotations: annotations(document_, along, theme) },
         zoom: {
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
-          pan: { enabled: true, mode: "x", modifierKey: "shift" },
+          pan: { enabled: true, mode: "x", modifierKey: "shift", onPan: actions.moved },
           zoom: {
+            onZoom: actions.moved,
             mode: "x",
             drag: { enabled: true, threshold: 8, backgroundColor: `${theme.accent}22`, borderColor: theme.accent, borderWidth: 1 },
             wheel: { enabled: true, modifierKey: "ctrl" },
@@ -146,7 +177,7 @@ function tooltip(document_, theme) {
     filter: ({ raw }, index) => raw.run && index === 0,
     callbacks: {
       title: ([item]) => (item ? `${item.raw.run.commit}  ${shorten(item.raw.run.title, 56)}` : ""),
-      label: ({ raw }) => describe(raw.run, document_.unit),
+      label: ({ raw, dataset }) => describe(raw.run, dataset.unit ?? document_.unit),
     },
   };
 }

@@ -1,6 +1,6 @@
-// Walks the chart without a mouse: arrows go from run to run, Enter opens one, plus and minus zoom.
+// Walks the chart without a mouse: arrows go from run to run, Enter opens one, C picks one, plus and minus zoom.
 
-export function walk(canvas, { chart, tell, open, reset }) {
+export function walk(canvas, { chart, tell, open, pick, reset }) {
   let at = -1;
 
   function runs() {
@@ -42,6 +42,7 @@ export function walk(canvas, { chart, tell, open, reset }) {
     Home: () => select(0),
     End: () => select(Infinity),
     Enter: () => open(runs()[at]?.entry.run),
+    c: () => pick(runs()[at]?.entry.run),
     "+": () => chart().zoom(1.5),
     "=": () => chart().zoom(1.5),
     "-": () => chart().zoom(1 / 1.5),

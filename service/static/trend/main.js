@@ -1,14 +1,17 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
-import { configuration } from "./config.js";
+import { configuration, points } from "./config.js";
 import { walk } from "./keyboard.js";
+import { picker } from "./picker.js";
 import { describe } from "./text.js";
 import { theme } from "./theme.js";
+
+const PATIENCE = 150; // milliseconds without a movement before a window is asked for
 
 const { Chart } = globalThis;
 const root = document.querySelector("[data-trend]");
 const canvas = root.querySelector("canvas");
-const document_ = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+let document_ = JSON.parse(root.querySelector("script[type='application/json']").textContent);
 const reading = root.querySelector("[data-reading]");
 const address = new URL(location.href);
 const view = {
@@ -16,8 +19,10 @@ const view = {
   scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
 };
 
-const actions = { open: (run) => { if (run) location.assign(run.url); } };
-let chart;
+const open = (run) => { if (run) location.assign(run.url); };
+const picks = picker(root);
+const actions = { choose: (run) => (picks.active() ? picks.pick(run) : open(run)), moved: look };
+let chart, waiting;
 
 function draw() {
   chart?.destroy();
@@ -29,7 +34,7 @@ function draw() {
   }
 }
 
-function reset() { chart.resetZoom(); }
+function reset() { chart.resetZoom(); look(); }
 
 function remember() {
   // The view is part of the address, so that what one sees can be sent to somebody.
@@ -39,6 +44,44 @@ function remember() {
   }
   history.replaceState(null, "", address);
 }
+
+// A long series comes thinned out: what is looked at closer is asked for, and takes the place of what was drawn.
+function look() {
+  if (!document_.thinned) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(async () => {
+    const { min, max } = chart.scales.x;
+    const found = await fetched(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
+    if (!found || chart.scales.x.min !== min || chart.scales.x.max !== max) return;
+    const laid = points(found, view.by);
+    for (const dataset of chart.data.datasets) if (laid[dataset.id]) dataset.data = laid[dataset.id];
+    chart.update("none");
+  }, PATIENCE);
+}
+
+async function fetched(asked) {
+  const from = new URL(root.dataset.trend, location.href);
+  for (const id of address.searchParams.getAll("with")) from.searchParams.append("with", id);
+  for (const [name, value] of Object.entries(asked)) from.searchParams.set(name, value);
+  try {
+    const answer = await fetch(from);
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null; // What is drawn stays, until the service answers again.
+  }
+}
+
+// New runs take their place without a reload, and what is looked at stays where it is.
+document.addEventListener("faultwatch:changed", async () => {
+  const found = await fetched({});
+  if (!found) return;
+  const { min, max } = chart.scales.x;
+  const zoomed = chart.isZoomedOrPanned();
+  document_ = found;
+  draw();
+  if (zoomed) chart.zoomScale("x", { min, max });
+  look();
+});
 
 for (const button of root.querySelectorAll("[data-set]")) {
   button.addEventListener("click", () => {
@@ -51,7 +94,8 @@ root.querySelector("[data-reset]").addEventListener("click", reset);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 walk(canvas, {
   chart: () => chart,
-  open: actions.open,
+  open,
+  pick: picks.pick,
   reset,
   tell: (run) => { reading.textContent = [`${run.commit} ${run.title}`, ...describe(run, document_.unit)].join(" · "); },
 });

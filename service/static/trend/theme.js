@@ -1,6 +1,6 @@
 // The page's colours and fonts, as the style sheet has them now. A canvas cannot read them by itself.
 
-const NAMES = ["card", "line", "text", "quiet", "accent", "worse", "better", "plot", "level"];
+const NAMES = ["card", "line", "text", "quiet", "accent", "worse", "better", "plot", "level", "over-1", "over-2", "over-3", "over-4"];
 
 export function theme() {
   const style = getComputedStyle(document.documentElement);

@@ -4,16 +4,17 @@ const ROOM = 44; // pixels above and below the data: a flag and two labels
 const AROUND = 140; // pixels of the chart that are not its area
 const PIXELS_A_TICK = 44;
 
-export function vertical(document_, scale, theme) {
+export function vertical(unit, id, whole, scale, theme) {
   const log = scale === "log";
   return {
     type: log ? "logarithmic" : "linear",
+    position: id === "y" ? "left" : "right",
     bounds: "data",
     afterDataLimits: (axis) => limit(axis, log),
-    afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, document_.whole).map((value) => ({ value })); },
-    grid: { color: theme.line },
+    afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, whole).map((value) => ({ value })); },
+    grid: { color: theme.line, drawOnChartArea: id === "y" },
     border: { display: false },
-    title: { display: true, text: document_.unit, color: theme.quiet },
+    title: { display: true, text: unit, color: theme.quiet },
     ticks: { color: theme.quiet, callback: (value) => value.toLocaleString("en", { maximumSignificantDigits: 12 }) },
   };
 }
@@ -21,7 +22,7 @@ export function vertical(document_, scale, theme) {
 function limit(axis, log) {
   const { x } = axis.chart.scales;
   for (const dataset of axis.chart.data.datasets) {
-    if (!dataset.ranged) continue;
+    if (!dataset.ranged || dataset.hidden || (dataset.yAxisID ?? "y") !== axis.id) continue;
     for (const entry of dataset.data) {
       if (x && (entry.x < x.min || entry.x > x.max)) continue;
       axis.min = Math.min(axis.min, entry.run.low);

@@ -10,12 +10,13 @@ export const whiskers = {
     ctx.clip();
     ctx.beginPath();
     for (const dataset of chart.data.datasets) {
-      if (!dataset.ranged) continue;
+      if (!dataset.ranged || dataset.hidden) continue;
+      const y = scales[dataset.yAxisID ?? "y"];
       for (const { x, run } of dataset.data) {
         if (run.low === run.high) continue;
         const pixel = scales.x.getPixelForValue(x);
-        ctx.moveTo(pixel, scales.y.getPixelForValue(run.low));
-        ctx.lineTo(pixel, scales.y.getPixelForValue(run.high));
+        ctx.moveTo(pixel, y.getPixelForValue(run.low));
+        ctx.lineTo(pixel, y.getPixelForValue(run.high));
       }
     }
     ctx.strokeStyle = color;

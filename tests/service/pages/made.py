@@ -362,6 +362,9 @@ class MadeSource:
     def series(self, series_id: int) -> SeriesDetail | None:
         return next((series for series in self.all if series.id == series_id), None)
 
+    def siblings(self, _: SeriesDetail) -> list[SeriesSummary]:
+        return [glance.series for glance in self.glances()[:3]]
+
     def drift(self, drift_id: str) -> Drift | None:
         return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
 

@@ -1,4 +1,4 @@
-from service.pages.chart import chart
+from service.pages.chart import COLUMNS, Window, chart
 from tests.service.pages import made
 
 
@@ -6,7 +6,8 @@ def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
     drawn = chart(made.faults(), str)
     assert [dot["x"] for dot in drawn["path"]] == [*range(11), 12, 13, 14]
     assert [gap["x"] for gap in drawn["gaps"]] == [11]
-    assert drawn["slots"][9] == drawn["slots"][10] == made.commit(made.ANCHOR)[:7]
+    assert drawn["slots"] == 15
+    assert drawn["path"][9]["commit"] == drawn["path"][10]["commit"] == made.commit(made.ANCHOR)[:10]
 
 
 def test_a_configuration_change_lies_between_two_slots() -> None:
@@ -57,3 +58,33 @@ def test_flags_say_their_size_and_no_percent_of_zero() -> None:
     (flag,) = chart(made.majors(), str)["flags"]
     assert flag["label"] == "+12\xa0faults"
     assert flag["why"] == "regression: +12\xa0faults"
+
+
+def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> None:
+    series = made.long(10_000)
+    points = list(series.points)
+    points[4321] = made.point(4321, 2241)
+    drawn = chart(series.model_copy(update={"points": points}), str)
+    assert drawn["thinned"]
+    assert drawn["runs"] == drawn["slots"] == 10_000
+    assert len(drawn["path"]) <= 6 * COLUMNS
+    at = {dot["x"]: dot["y"] for dot in drawn["path"]}
+    assert at[4321] == 2241
+    assert [level["y"] for level in drawn["levels"]] == [2239, 2240]
+    assert [flag["x"] for flag in drawn["flags"]] == [6666]
+    assert [dot["x"] for dot in drawn["path"]] == sorted(at)
+
+
+def test_a_window_shows_each_of_its_runs_and_one_beyond_each_end() -> None:
+    drawn = chart(made.long(10_000), str, Window(6600, 6700))
+    assert [dot["x"] for dot in drawn["path"]] == list(range(6599, 6702))
+    points = made.long(10_000).points
+    start, end = (points[number].committed_at.timestamp() * 1000 for number in (6600, 6700))
+    assert chart(made.long(10_000), str, Window(start, end, by_time=True))["path"] == drawn["path"]
+
+
+def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
+    other = made.throughput().model_copy(update={"points": made.throughput().points[5:8]})
+    (over,) = chart(made.faults(), str, beside=[other])["others"]
+    assert over["unit"] == "operations/s"
+    assert [dot["x"] for dot in over["path"]] == [5, 6, 7]

@@ -255,7 +255,8 @@ def test_a_command_is_copied(service: str, opened: Opener) -> None:
 
 def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
     page = measured.open("/series/1")
-    controls = "[...document.querySelectorAll('a[href], button:not(:disabled), canvas, summary')]"
+    kinds = "a[href], button:not(:disabled), input, select, canvas, summary"
+    controls = f"[...document.querySelectorAll('{kinds}')].filter((control) => control.checkVisibility())"
     wanted = page.evaluate(f"{controls}.length")
     reached = set()
     for _ in range(wanted + 20):
@@ -264,13 +265,49 @@ def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
     assert reached >= set(range(wanted))
 
 
-def test_ten_thousand_runs_are_drawn_and_the_step_is_seen(extremes: str, opened: Opener) -> None:
+def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extremes: str, opened: Opener) -> None:
     watched = opened(extremes, **MODES["desktop"])
     page = watched.open("/series/5")
+    assert len(page.content()) < 500_000
     chart = drawn(page)
-    assert len(chart["datasets"]["path"]) == 10_000
+    assert 2 * 250 > len(chart["datasets"]["path"]) > 200
     (flag,) = chart["datasets"]["flags"]
     assert flag["label"].replace("\xa0", " ") == "+1 fault"
     low, high = chart["datasets"]["path"][0]["pixel"][1], chart["datasets"]["path"][-1]["pixel"][1]
     assert low - high > 100
+    with page.expect_response("**/chart.json*"):
+        page.evaluate("Chart.getChart(document.querySelector('canvas')).zoomScale('x', { min: 6600, max: 6700 })")
+    page.wait_for_function("Chart.getChart(document.querySelector('canvas')).data.datasets[3].data.length === 103")
+    near = drawn(page)["datasets"]["path"]
+    assert [point["x"] for point in near] == list(range(6599, 6702))
     watched.assert_quiet()
+
+
+def test_two_picked_runs_are_compared(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.get_by_role("button", name="Compare two runs").click()
+    box = page.locator("canvas").bounding_box()
+    assert box
+    path = drawn(page)["datasets"]["path"]
+    for number in (history.REGRESSION, 0):
+        x, y = path[number]["pixel"]
+        page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_url("**/compare?*")
+    assert "+16,384\xa0faults" in page.inner_text("main")
+    page = measured.open("/series/1")
+    page.locator("canvas").focus()
+    for key in ("Home", "c", "End", "c"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/compare?*")
+    measured.assert_quiet()
+
+
+def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, measured: Watched) -> None:
+    other = client.get("/api/v1/series?metric=throughput").json["items"][0]["id"]
+    page = measured.open(f"/series/1?with={other}")
+    over = drawn(page)["datasets"]["over-1"]
+    assert len(over) == 14
+    assert len({point["pixel"][1] for point in over}) == 2
+    assert page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.second.options.title.text")
+    assert "Throughput of copy_service" in page.inner_text(".legend")
+    measured.assert_quiet()

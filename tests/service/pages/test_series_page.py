@@ -41,7 +41,7 @@ def test_what_was_not_supported_is_a_word_and_never_zero(client: FlaskClient) ->
 
 
 def test_long_series_show_the_newest_runs_first(made: FlaskClient) -> None:
-    assert "200 of 10,000. Show all" in read(made, "/series/5")
+    assert "100 of 10,000. Show all" in read(made, "/series/5")
     assert page(made, "/series/5?all").count("/runs/") > 10_000
 
 

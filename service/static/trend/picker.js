@@ -1,0 +1,35 @@
+// Picks two runs of the chart to compare them.
+
+import { shorten } from "./text.js";
+
+export function picker(root) {
+  const button = root.querySelector("[data-pick]");
+  const told = root.querySelector("[data-picked]");
+  let on = false, first = null;
+
+  function set(active) {
+    on = active;
+    first = null;
+    button.setAttribute("aria-pressed", String(on));
+    told.hidden = !on;
+    told.textContent = on ? "Pick the first of two runs." : "";
+  }
+
+  function pick(run) {
+    if (!run) return;
+    if (!on) set(true);
+    if (!first || first.url === run.url) {
+      first = run;
+      told.textContent = `Picked ${run.commit} ${shorten(run.title, 60)}, ${run.text}. Pick the other run.`;
+      return;
+    }
+    const [base, head] = [first, run].sort((one, other) => one.x - other.x).map((one) => one.url.split("/").pop());
+    const to = new URL(root.dataset.compare, location.href);
+    to.search = new URLSearchParams({ base: `run:${base}`, head: `run:${head}` });
+    location.assign(to);
+  }
+
+  button.addEventListener("click", () => set(!on));
+  root.addEventListener("keydown", (event) => { if (event.key === "Escape" && on) set(false); });
+  return { pick, active: () => on };
+}
