@@ -17,6 +17,7 @@ _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
 UNEVEN = 24  # differences in a part of a series that may be noisier than the rest
+COARSE = 8  # modes closer than so many times the smallest difference of all are jitter
 SHRINK = 1.5  # standard errors by which the autocorrelation is pulled towards 0
 
 
@@ -110,7 +111,7 @@ def find_gap(differences: Floats, sizes: Floats) -> float:
     """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
 
     Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are
-    few.
+    few. Numbers that differ by a few units of their last digit only are jitter, unless they are two exact values.
 
     Parameters
     ----------
@@ -126,6 +127,9 @@ def find_gap(differences: Floats, sizes: Floats) -> float:
         return 0.0
     big = sizes[first:]
     gap = float(big[(len(big) - 1) // 2] + big[len(big) // 2]) / 2
+    nonzero = sizes[sizes.searchsorted(0.0, "right") :]
+    if gap < COARSE * nonzero[0] and np.count_nonzero(nonzero == gap) < 0.7 * len(nonzero):
+        return 0.0
     alike = np.count_nonzero(np.abs(big - gap) <= max(6 * small, 0.15 * gap))
     up = differences[np.abs(differences) >= big[0]] > 0
     alternating = np.count_nonzero(up[1:] != up[:-1])

@@ -11,7 +11,8 @@ LONGEST = 36  # newest points that are judged here; older changes are the partit
 REFERENCE = 32  # points before them that the level is taken from
 ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
 TOGETHER = 5.0  # standard deviations of the mean of several points: told, and a rerun asked for
-SURE = 6.0  # told for sure
+SURE = 6.0  # told for sure, given
+WITNESSES = 3  # so many measurements: two strays one after the other are no rarity
 CAP = 5.0  # how much one point may add to that mean, sigma
 CAUTION = 8  # of so many points the noise would be known half as well as it must be
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
@@ -70,7 +71,8 @@ def judge_tail(
     length, z = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
         after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
-        return Tail(length, level, after, z < SURE)
+        unsure = z < SURE or len(offsets) + length - 1 < WITNESSES
+        return Tail(length, level, after, unsure)
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
         return Tail(1, level, recent[-1], True)

@@ -71,6 +71,35 @@ def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
     assert find_drifts(values, samples=[*before, [66_072, 66_051, 66_053]]) == []
 
 
+def test_two_strays_in_succession_are_no_fact_yet():
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), 66_052 + 512, 66_052 + 128]
+    assert [(d.index, d.wants_rerun) for d in find_drifts(values)] == [(100, True)]
+    before = [[] for _ in values[:-1]]
+    assert find_drifts(values, samples=[*before, [66_180, 66_051, 66_050]]) == []
+
+
+def test_coarse_jitter_does_not_pass_for_two_modes():
+    """Of differences of a few faults many are alike and alternate, by chance."""
+    for seed in range(60):
+        values = (66_052 + np.random.default_rng(seed).integers(-2, 3, 120)).tolist()
+        assert [d for d in find_drifts(values) if not d.wants_rerun] == []
+
+
+def test_small_steps_count_if_enough_runs_follow():
+    values = 5000 + noise(8, 200)
+    values[100:] += 6
+    assert [abs(at - 100) <= 4 for at in found(values.tolist())] == [True]
+
+
+def test_numbers_in_the_evidence_have_their_thousands_apart():
+    values = 1_234_567 + noise(9, 100)
+    values[60:] += 20_000
+    (drift,) = find_drifts(values.astype(int).tolist())
+    assert drift.evidence.startswith("1,234,56")
+    assert "→ 1,254,56" in drift.evidence
+    assert find_drifts([12_345, 12_389], samples=[[12_345] * 2, [12_389] * 2])[0].evidence.startswith("12,345 → 12,389")
+
+
 def test_zeros_then_one_is_told_and_confirmed_by_a_rerun():
     for n in (2, 3, 10, 50):
         assert [(d.index, d.wants_rerun) for d in find_drifts([0] * n + [1])] == [(n, True)]
