@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.detect.median import Floats
+from service.detect.noise import Noise
+from service.detect.smooth import CLIP
 
 NEAR = 32  # points on each side that a level is taken from
 SEARCH = 16  # how far the exact position may lie from the candidate
@@ -41,7 +43,18 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     return median
 
 
-def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) -> list[Row]:
+def _excess_of_modes(raw: Floats, position: Ints, old: Floats, new: Floats, noise: Noise) -> Floats:
+    """Return (y - old)² - (y - new)² in sigma, each from the nearer of the two modes and bounded."""
+    y = raw[np.minimum(np.maximum(position, 0), len(raw) - 1)]
+    cost = []
+    for level in (old, new):
+        off = y - level[:, None]
+        off = np.minimum(np.abs(off), np.abs(off - noise.gap)) / noise.sigma
+        cost.append(np.minimum(off, CLIP) ** 2)
+    return cost[0] - cost[1]
+
+
+def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, begin: int, noise: Noise) -> list[Row]:
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
@@ -52,6 +65,8 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) 
     ----------
     x : array of n floats
         The series, modes folded.
+    raw : array of n floats
+        The series as it came.
     sums : array of n + 1 floats
         Running sums of the tamed series in sigma, for trends.
     edges : array of m + 2 ints
@@ -73,12 +88,14 @@ def measure(x: Floats, sums: Floats, edges: Ints, begin: int, inflation: float) 
     tamed = around[:, 1:] - around[:, :-1]
     # (y - old)² - (y - new)², summed: what the points before a position cost more under the new level
     excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
+    if noise.gap:
+        excess = _excess_of_modes(raw, position[:, :-1], _medians(x, begin_old, at), _medians(x, at, end_new), noise)
     profile = np.zeros(position.shape)
     excess.cumsum(axis=1, out=profile[:, 1:])
     profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
     best = profile.argmin(axis=1)
     least = profile[np.arange(len(at)), best]
-    mass = np.exp((least[:, None] - profile) / (2 * inflation)).cumsum(axis=1)
+    mass = np.exp((least[:, None] - profile) / (2 * noise.inflation)).cumsum(axis=1)
     index = at - SEARCH + best
     first = at - SEARCH + (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)
     last = at - SEARCH + (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)

@@ -16,7 +16,7 @@ _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
-UNEVEN = 24  # differences in a part of a series that may be noisier than the rest
+UNEVEN = 16  # differences in a part of a series that may be noisier than the rest
 COARSE = 8  # modes closer than so many times the smallest difference of all are jitter
 SHRINK = 1.5  # standard errors by which the autocorrelation is pulled towards 0
 
@@ -128,7 +128,7 @@ def find_gap(differences: Floats, sizes: Floats) -> float:
     big = sizes[first:]
     gap = float(big[(len(big) - 1) // 2] + big[len(big) // 2]) / 2
     nonzero = sizes[sizes.searchsorted(0.0, "right") :]
-    if gap < COARSE * nonzero[0] and np.count_nonzero(nonzero == gap) < 0.7 * len(nonzero):
+    if gap < COARSE * nonzero[0] and np.count_nonzero(nonzero == gap) < 0.9 * len(nonzero):
         return 0.0
     alike = np.count_nonzero(np.abs(big - gap) <= max(6 * small, 0.15 * gap))
     up = differences[np.abs(differences) >= big[0]] > 0
