@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException
 from runner.contract import metric
 from service import vendor
 from service.api.problems import http_problem
-from service.pages import compare, drift, environments, hosts, numbers, overview, run, search, series, workloads
+from service.pages import compare, drift, environments, hosts, matrix, numbers, overview, run, search, series, workloads
 from service.pages.source import EXTENSION, StoreSource
 from service.pages.twins import address_with, negotiated, twin_addresses
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
-    *(overview.bp, series.bp, compare.bp, drift.bp, run.bp),
+    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, run.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp),
 )
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, current_app, render_template, request
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -48,7 +48,7 @@ class Page:
 
     template: str
     context: Mapping[str, Any]
-    document: Callable[[], BaseModel | Mapping[str, Any] | Sequence[Any]]
+    document: Callable[[], object]
     table: Callable[[], Table]
 
 

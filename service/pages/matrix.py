@@ -1,0 +1,97 @@
+"""The nightly grid as a heat map: the level of each cell, and its change since last night."""
+
+from __future__ import annotations
+
+from math import log10
+
+from flask import Blueprint, request
+
+from runner.contract import CATALOGUE, metric
+from service import matrix
+from service.current import database
+from service.matrix import Cell, Matrix
+from service.pages.order import rank
+from service.pages.twins import Page, Table, page
+from service.store import environments, recent
+
+bp = Blueprint("matrix", __name__)
+
+_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
+_ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
+_EFFICIENCY = "scaling-efficiency"
+_ROWS = 200
+_SHADES = 4
+
+
+@page(bp, "/matrix")
+def show() -> Page:
+    """Show the grid of one metric."""
+    name = request.args.get("metric") or "minor-faults"
+    subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+    with database().reading() as session:
+        points = recent.points(session, name, subject, workload)
+        scaling = recent.points(session, _EFFICIENCY, subject, workload) if name != _EFFICIENCY else []
+        failed = [run for run in recent.failures(session) if not subject or run.subject == subject]
+        grid = matrix.arrange(points, failed if not workload else _of_cases(failed, points), scaling)
+        knobs = {entry.hash: entry.knobs for entry in environments.listed(session)} if grid.columns else {}
+    return Page(
+        "matrix.html",
+        {
+            "grid": grid,
+            "rows": grid.rows if "all" in request.args else grid.rows[:_ROWS],
+            "metric": metric(name),
+            "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
+            "subject": subject,
+            "workload": workload,
+            "labels": _labels(grid, knobs),
+            "shade": _shade,
+            "unmeasured": sum(bool(cell.why) for row in grid.rows for cell in row.cells),
+        },
+        document=lambda: grid,
+        table=lambda: _table(grid, metric(name).unit),
+    )
+
+
+def _of_cases(failed: list[matrix.Unmeasured], points: list[matrix.Recent]) -> list[matrix.Unmeasured]:
+    known = {point.case_key for point in points}
+    return [run for run in failed if run.case_key in known]
+
+
+def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Say of each environment what tells it from the others of its host: its own values of a knob that differs."""
+    labels = {}
+    for column in grid.columns:
+        others = [other.environment for other in grid.columns if other.host == column.host]
+        own = knobs.get(column.environment, {})
+        differ = sorted(
+            name
+            for name in {name for other in others for name in knobs.get(other, {})}
+            if len({knobs.get(other, {}).get(name) for other in others}) > 1
+        )
+        told = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
+        labels[column.environment] = ", ".join(told)
+    return labels
+
+
+def _shade(cell: Cell) -> int:
+    """Return how strong a cell's colour is: one step for each power of ten of percent, from a hundredth on."""
+    if not cell.change:
+        return 0
+    if cell.percent is None:
+        return _SHADES
+    return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+
+
+def _table(grid: Matrix, unit: str) -> Table:
+    columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
+    return Table(
+        (*columns, "revision", "efficiency", "why"),
+        (
+            (
+                *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
+                *(cell.change, cell.percent, cell.revision, cell.efficiency, cell.why or None),
+            )
+            for row in grid.rows
+            for column, cell in zip(grid.columns, row.cells, strict=True)
+        ),
+    )

@@ -1,0 +1,97 @@
+"""The newest points of many series at once: what the nightly grid shows."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from runner.contract import Outcome
+from service.matrix import Recent, Unmeasured
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
+
+_NEWEST = 12
+"""Points of each series that are looked at."""
+_FAILURES = 300
+
+
+def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[Recent]:
+    """Return the newest points of every series of a metric."""
+    other = aliased(Point)
+    newest = (
+        select(other.run_number)
+        .where(other.series_id == Series.id)
+        .order_by(other.run_number.desc())
+        .limit(_NEWEST)
+        .correlate(Series)
+        .scalar_subquery()
+    )
+    rows = session.execute(
+        select(
+            Series.id.label("series_id"),
+            Subject.name.label("subject"),
+            Host.name.label("host"),
+            Case.name.label("case"),
+            Case.key.label("case_key"),
+            Case.workload,
+            Environment.hash.label("environment"),
+            Run.id.label("run_id"),
+            Revision.commit.label("revision"),
+            Revision.position,
+            Run.started_at,
+            Run.quarantine,
+            Point.status,
+            Point.value,
+        )
+        .join(Series, Point.series_id == Series.id)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .join(Run, Point.run_number == Run.number)
+        .join(Run.environment)
+        .join(Run.revision)
+        .where(
+            Series.metric == metric,
+            Point.run_number.in_(newest),
+            *([Subject.name == subject] if subject else []),
+            *([Case.workload == workload] if workload else []),
+        )
+    )
+    return [Recent(**row._asdict()) for row in rows]
+
+
+def failures(session: Session) -> list[Unmeasured]:
+    """Return the newest runs that measured nothing, the newest first."""
+    rows = session.execute(
+        select(
+            Subject.name.label("subject"),
+            Host.name.label("host"),
+            Case.key.label("case_key"),
+            Case.name.label("case"),
+            Environment.hash.label("environment"),
+            Run.id.label("run_id"),
+            Run.started_at,
+            Run.failure_stage,
+            Run.failure_message,
+            Run.outcome,
+        )
+        .join(Run.subject)
+        .join(Run.host)
+        .join(Run.case)
+        .join(Run.environment)
+        .where(Run.outcome.in_([Outcome.FAILED, Outcome.SKIPPED]))
+        .order_by(Run.started_at.desc())
+        .limit(_FAILURES)
+    )
+    return [
+        Unmeasured(
+            subject=row.subject,
+            host=row.host,
+            case=row.case,
+            case_key=row.case_key,
+            environment=row.environment,
+            run_id=row.run_id,
+            started_at=row.started_at,
+            why=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: {row.failure_message}",
+        )
+        for row in rows
+    ]
