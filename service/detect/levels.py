@@ -54,7 +54,7 @@ def _excess_of_modes(raw: Floats, position: Ints, old: Floats, new: Floats, nois
     return cost[0] - cost[1]
 
 
-def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, begin: int, noise: Noise) -> list[Row]:
+def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, noise: Noise) -> list[Row]:
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,

@@ -92,7 +92,7 @@ class NoisySeries:
         edges = [positions[same - 1] if same else 0, *positions[same:], until]
         folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
         begin = self._rows[same - 1].at if same else 0
-        self._rows[same:] = measure(folded, self._values[:until], sums, np.array(edges), begin, self.noise)
+        self._rows[same:] = measure(folded, self._values[:until], sums, np.array(edges), begin=begin, noise=self.noise)
         self._judge(same)
 
     def _judge(self, same: int) -> None:
