@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Literal
+from uuid import UUID
 
 from runner.contract import Kind
+from runner.contract.level import median
 from service import detect
 from service.cause import blame
 from service.trend import Point, Points, Trend
@@ -20,6 +23,14 @@ _DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {
     Kind.TIME: "time",
     Kind.RATIO: "ratio",
 }
+
+
+Baselines = Mapping[UUID, tuple[Number, Number] | None]
+"""Runs from which a series is judged anew, because the level they begin is as it should be: with the levels before and
+after of the step up to it; None where a ramp led there."""
+_NONE: Baselines = MappingProxyType({})
+_LAST = 5
+"""Points that show on which level a stretch ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +83,12 @@ class Shift:
         return (self.before.environment, self.after.environment) == (other.before.environment, other.after.environment)
 
 
-def find_shifts(trend: Trend, kind: Kind) -> list[Shift]:
+def find_shifts(trend: Trend, kind: Kind, baselines: Baselines = _NONE) -> list[Shift]:
     """Judge the path, then the sequences beside it; a change that was found before is not told again."""
-    shifts = list(_shifts(trend.path, kind))
+    shifts = list(_shifts(trend.path, kind, baselines))
     for sequence in trend.beside:
-        shifts += [shift for shift in _shifts(sequence, kind) if not any(shift.is_also(known) for known in shifts)]
+        found = _shifts(sequence, kind, baselines)
+        shifts += [shift for shift in found if not any(shift.is_also(known) for known in shifts)]
     return shifts
 
 
@@ -90,12 +102,8 @@ def percent(before: Number, after: Number) -> float | None:
     return None if before == 0 else 100 * (after - before) / abs(before)
 
 
-def _shifts(sequence: Points, kind: Kind) -> Iterator[Shift]:
-    found = detect.find_drifts(
-        [point.value for point in sequence],
-        samples=[point.samples for point in sequence],
-        kind=_DETECTOR_KINDS[kind],
-    )
+def _shifts(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[Shift]:
+    found = list(_find(sequence, kind, baselines))
     edges = [0, *(drift.index for drift in found), len(sequence)]
     for drift, (start, _), (_, end) in zip(found, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the place of the change is not certain, everything that differs across that stretch is to blame.
@@ -108,6 +116,33 @@ def _shifts(sequence: Points, kind: Kind) -> Iterator[Shift]:
             up_to_position=outer_after.position,
             found=drift,
         )
+
+
+def _find(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.Drift]:
+    """Judge each stretch between baselines for itself; the step up to a baseline stays told as what it was."""
+    cuts = [place for place, point in enumerate(sequence) if place and point.run_id in baselines]
+    for start, end in pairwise([0, *cuts, len(sequence)]):
+        found = detect.find_drifts(
+            [point.value for point in sequence[start:end]],
+            samples=[point.samples for point in sequence[start:end]],
+            kind=_DETECTOR_KINDS[kind],
+        )
+        yield from (_moved(drift, start) for drift in found)
+        step = baselines[sequence[end].run_id] if end < len(sequence) else None
+        if step is not None and _is_before(sequence[start:end], *step):
+            evidence = f"{step[0]} → {step[1]}: as it should be, so later runs are measured from here"
+            yield detect.Drift(end, *step, end, end, "expected", evidence)
+
+
+def _moved(drift: detect.Drift, by: int) -> detect.Drift:
+    return replace(drift, index=drift.index + by, low=drift.low + by, high=drift.high + by)
+
+
+def _is_before(stretch: Points, before: Number, after: Number) -> bool:
+    """Tell whether a stretch ends before a step: runs that came later may have shown that the step was earlier."""
+    level = median([point.value for point in stretch[-_LAST:]])
+    assert level is not None
+    return abs(level - before) < abs(level - after)
 
 
 def _spread(points: Iterable[Point]) -> Number:

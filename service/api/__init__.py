@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint, APIFlask
 
-from service.api import comparisons, drifts, health, openapi, plans, problems, revisions, runs, series
+from service.api import comparisons, drifts, events, health, openapi, plans, problems, revisions, runs, series, silences
 from service.api.body import require_json
 
 PREFIX = "/api/v1"
@@ -17,5 +17,7 @@ def register(app: APIFlask) -> None:
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
+        api.register_blueprint(noun)
+    for noun in (events.bp, silences.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

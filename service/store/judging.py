@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from runner.contract import CATALOGUE
 from service import judge, verdict, views
 from service.judge import Shift
-from service.store import points, series
+from service.store import events, points, series, triage
 from service.store.database import Database
-from service.store.models import Drift, Revision, Series
+from service.store.models import Drift, Revision, Series, Subject
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ def refresh(database: Database) -> None:
                 # A series that cannot be judged must not keep runs from being stored. It stays to be judged.
                 log.exception("series %d could not be judged", series_id)
                 given_up.add(series_id)
+    if triage.refresh(database):
+        refresh(database)
 
 
 def _stale(database: Database) -> set[int]:
@@ -53,14 +55,23 @@ def _refresh(database: Database, series_id: int) -> None:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
             return
-        session.execute(delete(Drift).where(Drift.series_id == series_id))
-        session.add_all(found)
+        if _differ(session, series_id, found):
+            session.execute(delete(Drift).where(Drift.series_id == series_id))
+            session.add_all(found)
+            changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
+            session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
         session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
+
+
+def _differ(session: Session, series_id: int, found: list[Drift]) -> bool:
+    stored = session.execute(select(Drift.id, Drift.position, Drift.document).where(Drift.series_id == series_id))
+    return {tuple(row[:2]): row[2] for row in stored} != {(one.id, one.position): one.document for one in found}
 
 
 def _judge(session: Session, row: Series) -> list[Drift]:
     head = series.head(row)
-    shifts = judge.find_shifts(points.arrange(points.of_series(session, row.id)), head.kind)
+    trend = points.arrange(points.of_series(session, row.id))
+    shifts = judge.find_shifts(trend, head.kind, events.baselines(session, row.id))
     identities = verdict.identify(row.id, shifts)
     return [_drift(session, row, head, *named) for named in zip(identities, shifts, strict=True)]
 

@@ -26,8 +26,8 @@ class Turn:
 def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]]) -> list[Turn]:
     """Return when the event of some drifts was over and came back, in the order of the history.
 
-    It is over once each of its series is back at the level before, and comes back with the first that leaves it again.
-    An event that is for the better is never over.
+    It is over once each of its series is back at the level before or better, and comes back with the first that
+    leaves it again. An event that is for the better is never over.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]])
     found: list[Turn] = []
     for trace in sorted(_later(first, series), key=lambda trace: trace.order):
         step = first[trace.series]
-        if trace.series in away and near(trace.after, step.before, step):
+        if trace.series in away and _is_back(trace.after, step):
             away.remove(trace.series)
             if not away:
                 found.append(Turn(Action.FIX, trace))
@@ -62,6 +62,11 @@ def returns(group: Group, members: Iterable[Trace], series: Mapping[int | str, S
     return any(trace.drift in back for trace in group) and all(
         near(trace.after, first[trace.series].after, first[trace.series]) for trace in group
     )
+
+
+def _is_back(level: Number, step: Trace) -> bool:
+    """Tell whether a level is the one before a step, or better still."""
+    return near(level, step.before, step) or (level < step.before) == (step.before < step.after)
 
 
 def near(level: Number, other: Number, step: Trace) -> bool:

@@ -196,6 +196,7 @@ class EventSummary(View):
     title: str
     author: str
     committed_at: datetime
+    """Of its newest drift."""
     first_seen_at: datetime
     changed_at: datetime
     n_drifts: int

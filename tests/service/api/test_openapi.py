@@ -30,6 +30,13 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/series/{series_id}", "get"),
         ("/api/v1/drifts", "get"),
         ("/api/v1/drifts/{drift_id}", "get"),
+        ("/api/v1/events", "get"),
+        ("/api/v1/events/{event_id}", "get"),
+        ("/api/v1/events/{event_id}/decisions", "get"),
+        ("/api/v1/events/{event_id}/decisions", "post"),
+        ("/api/v1/silences", "get"),
+        ("/api/v1/silences", "post"),
+        ("/api/v1/silences/{silence_id}", "delete"),
     }
 
 

@@ -1,0 +1,72 @@
+"""Silences: which drifts are not told for a time. They are listed, before and after they end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict
+
+from service.api.body import PageQuery
+from service.api.problems import FieldError, ProblemError, not_found
+from service.current import database
+from service.store import silences
+from service.triage import told
+
+bp = APIBlueprint("silences", __name__)
+
+
+class SilenceQuery(PageQuery):
+    """Which silences are asked for."""
+
+    active: bool | None = None
+
+
+class EndQuery(BaseModel):
+    """Who ends a silence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    author: told.Author
+
+
+@bp.get("/silences")
+@bp.input(SilenceQuery, location="query")
+@bp.output(told.SilenceList)
+def listed(query_data: SilenceQuery) -> told.SilenceList:
+    """Return silences, the newest first."""
+    with database().reading() as session:
+        return silences.page(session, query_data.active, query_data.limit, query_data.offset)
+
+
+@bp.post("/silences")
+@bp.input(told.SilenceRequest)
+@bp.output(told.Silence, status_code=201)
+def add(json_data: told.SilenceRequest) -> told.Silence:
+    """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
+    now = datetime.now(UTC)
+    if json_data.until <= now:
+        raise _unprocessable("until", "is not in the future")
+    with database().writing() as session:
+        made = silences.add(session, json_data, now)
+        if made is None:
+            raise _unprocessable("series_id", f"there is no series {json_data.series_id}")
+        return silences.view(made, now)
+
+
+@bp.delete("/silences/<int:silence_id>")
+@bp.input(EndQuery, location="query")
+@bp.output(told.Silence)
+def end(silence_id: int, query_data: EndQuery) -> told.Silence:
+    """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
+    now = datetime.now(UTC)
+    with database().writing() as session:
+        row = silences.end(session, silence_id, query_data.author, now) if silence_id < 2**63 else None
+        if row is None:
+            raise not_found(f"silence {silence_id}")
+        return silences.view(row, now)
+
+
+def _unprocessable(field: str, detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])

@@ -1,0 +1,174 @@
+"""Events, as the API, the pages and the messages ask for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from service.store import crossings, decisions, silences, traces
+from service.store.models import Case, Event, EventDrift, Host, Series, Subject
+from service.triage import life, told, words
+from service.triage.life import State
+from service.triage.silence import Silence
+from service.views import Cause, Drift, Number
+
+_DETAIL_ONLY = ("candidates", "knobs")
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events are asked for; None asks for all."""
+
+    subject: str | None = None
+    state: State | None = None
+    cause: Cause | None = None
+    open: bool | None = None
+    found: bool | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the joined tables."""
+        asked: tuple[tuple[Any, object], ...] = (
+            (Subject.name, self.subject),
+            (Event.state, self.state),
+            (Event.cause, self.cause),
+            (Event.state.in_(life.OPEN), self.open),
+            (Event.found, self.found),
+        )
+        return [column == value for column, value in asked if value is not None]
+
+
+def page(session: Session, asked: EventFilter, limit: int, offset: int) -> told.EventList:
+    """Return a page of the events asked for, those of the newest commits first; none that ended in another one."""
+    wanted = (
+        select(Event, Subject.name)
+        .join(Subject, Event.subject_id == Subject.id)
+        .where(Event.merged_into.is_(None), *asked.conditions())
+    )
+    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
+    order = (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id)
+    rows = session.execute(wanted.order_by(*order).limit(limit).offset(offset)).all()
+    items = _summaries(session, [(event, subject) for event, subject in rows])
+    return told.EventList(items=items, total=total, limit=limit, offset=offset)
+
+
+def summaries(session: Session, event_ids: Sequence[str]) -> list[told.EventSummary]:
+    """Return some events in short."""
+    rows = session.execute(
+        select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
+    )
+    return _summaries(session, [(event, subject) for event, subject in rows])
+
+
+def find(session: Session, event_id: str) -> Event | None:
+    """Return the row of an event."""
+    return session.get(Event, event_id)
+
+
+def detail(session: Session, event_id: str) -> told.EventDetail | None:
+    """Return one event with its drifts; one that ended in another one says in which."""
+    event = session.get(Event, event_id)
+    if event is None:
+        return None
+    subject = session.get_one(Subject, event.subject_id).name
+    (summary,) = _summaries(session, [(event, subject)])
+    found = select(EventDrift.drift_id, EventDrift.returned).where(EventDrift.event_id == event_id, EventDrift.found)
+    returned = dict(session.execute(found).all())
+    drifts = sorted(traces.drifts(session, list(returned)), key=lambda drift: (-words.size(drift), drift.id))
+    active = silences.active(session, datetime.now(UTC))
+    return told.EventDetail(
+        **summary.model_dump(),
+        candidates=event.document["candidates"],
+        knobs=event.document["knobs"],
+        drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
+        crossings=crossings.of_event(session, event_id),
+        allowed=life.allowed(event.state) if event.merged_into is None else [],
+    )
+
+
+def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Number] | None]:
+    """Return the runs from which a series is judged anew, because what led to their level is expected."""
+    rows = session.scalars(
+        select(EventDrift)
+        .join(Event, EventDrift.event_id == Event.id)
+        .where(EventDrift.series_id == series_id, Event.state == State.EXPECTED)
+    )
+    return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
+
+
+def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[told.EventSummary]:
+    ids = [event.id for event, _ in rows]
+    last, silenced = decisions.latest(session, ids), _silenced(session, ids)
+    return [
+        told.EventSummary(
+            id=event.id,
+            subject=subject,
+            cause=event.cause,
+            state=event.state,
+            open=event.state in life.OPEN,
+            found=event.found,
+            confirmed=event.confirmed,
+            silenced=event.id in silenced,
+            committed_at=event.committed_at,
+            first_seen_at=event.first_seen_at,
+            changed_at=event.changed_at,
+            merged_into=event.merged_into,
+            last_decision=last.get(event.id),
+            **{name: value for name, value in event.document.items() if name not in _DETAIL_ONLY},
+        )
+        for event, subject in rows
+    ]
+
+
+def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
+    """Return those events of which every drift is silenced."""
+    now = datetime.now(UTC)
+    active = silences.active(session, now)
+    if not active:
+        return set()
+    places: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
+    rows = session.execute(
+        select(EventDrift.event_id, Subject.name, Host.name, Case.name, Series.metric)
+        .join(Series, EventDrift.series_id == Series.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(EventDrift.event_id.in_(event_ids), EventDrift.found)
+    )
+    for event, subject, host, case, metric in rows:
+        places[event].append((subject, host, case, metric))
+    return {
+        event
+        for event, there in places.items()
+        if all(any(silence.covers(*place, now) for silence in active) for place in there)
+    }
+
+
+def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> told.EventDrift:
+    now = datetime.now(UTC)
+    place = (drift.subject, drift.host, drift.case, drift.metric)
+    whole_suite = drift.series_id == 0
+    return told.EventDrift(
+        drift_id=None if whole_suite else drift.id,
+        series_id=None if whole_suite else drift.series_id,
+        host=drift.host,
+        case=drift.case,
+        metric=drift.metric,
+        unit=drift.unit,
+        direction=drift.direction,
+        revision=drift.revision,
+        before=None if whole_suite else drift.before,
+        after=None if whole_suite else drift.after,
+        change=drift.change,
+        percent=drift.percent,
+        wants_rerun=drift.evidence.wants_rerun,
+        returned=returned,
+        silenced_until=max((one.until for one in active if one.covers(*place, now)), default=None),
+        sentence=drift.evidence.sentence,
+    )

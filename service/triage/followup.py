@@ -1,0 +1,58 @@
+"""What the service decides about an event by itself: that it was fixed, and that it came back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.triage.course import Turn
+from service.triage.life import Action, State, follow, state_after
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry in the log of an event."""
+
+    action: Action
+    by_service: bool
+    reason: str = ""
+    commit: str | None = None
+
+
+def entries(log: Sequence[Entry], turns: Sequence[Turn]) -> list[Entry]:
+    """Return what is to be added to the log of an event, given when it was over and came back.
+
+    What people decided stands: an event that is expected or a false alarm is left alone, and what the service has said
+    once it doesn't say again.
+    """
+    added: list[Entry] = []
+
+    def state() -> State:
+        return state_after(entry.action for entry in (*log, *added))
+
+    said = {(entry.action, entry.commit) for entry in log if entry.by_service}
+    told = [place for place, turn in enumerate(turns, start=1) if (turn.action, turn.by.revision) in said]
+    for turn in turns[max(told, default=0) :]:
+        fits = state() is State.FIXED if turn.action is Action.REOPEN else follow(state(), turn.action)
+        if fits:
+            added.append(_told(turn))
+    last = _last_fix(log)
+    if not added and last is not None and state() is State.FIXED:
+        if turns and turns[-1].action is Action.FIX:
+            if (Action.FIX, turns[-1].by.revision) not in said:
+                added.append(_told(turns[-1]))
+        elif (Action.FIX, last.commit) not in {(turn.action, turn.by.revision) for turn in turns}:
+            added.append(Entry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found."))
+    return added
+
+
+def _last_fix(log: Sequence[Entry]) -> Entry | None:
+    """Return the last decision that closed an event, if the service made it because it was fixed."""
+    closing = [entry for entry in log if entry.action is not Action.ACKNOWLEDGE]
+    return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
+
+
+def _told(turn: Turn) -> Entry:
+    levels = f"{turn.by.before} → {turn.by.after}"
+    why = "Back at the level before" if turn.action is Action.FIX else "It came back"
+    return Entry(turn.action, by_service=True, reason=f"{why}: {levels}.", commit=turn.by.revision)

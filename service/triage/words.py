@@ -1,0 +1,65 @@
+"""Puts an event into words: what moved, how far, where. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runner.contract import metric
+from service.views import Direction, Drift
+
+ALL = 10**9
+"""Stands in for the change in percent of a zero baseline: nothing is larger."""
+
+
+def size(drift: Drift) -> float:
+    """Return how far a drift went, comparable between metrics: in percent of its level."""
+    return ALL if drift.percent is None else abs(drift.percent)
+
+
+def speaker(drifts: Sequence[Drift]) -> Drift:
+    """Return the drift that speaks for an event: a regression before an improvement, then the largest."""
+    return min(
+        drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, -size(drift), drift.case, drift.id)
+    )
+
+
+def headline(drifts: Sequence[Drift]) -> str:
+    """Say in one line what moved, how far, and where."""
+    first = speaker(drifts)
+    change = f"{metric(first.metric).title} {_signed(first.change)}"
+    if first.percent is not None:
+        change += f" ({first.percent:+.3g} %)"
+    cases = {(drift.host, drift.case) for drift in drifts}
+    more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"{change} in {first.case}{more}"
+
+
+def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+    """Return what is told of an event that neither decisions nor silences change.
+
+    Parameters
+    ----------
+    drifts
+        Those that made it, which speak for it.
+    returned
+        Those with which it came back.
+    """
+    first = speaker(drifts)
+    every = [*drifts, *returned]
+    return {
+        "direction": first.direction.value,
+        "headline": headline(drifts),
+        "revision": first.revision,
+        "previous_revision": first.previous_revision,
+        "title": first.title,
+        "author": first.author,
+        "n_drifts": len(every),
+        "n_series": len({drift.series_id for drift in every if drift.series_id}),
+        "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
+        "knobs": [knob.model_dump(mode="json") for knob in first.knobs],
+    }
+
+
+def _signed(change: float) -> str:
+    return f"{change:+,}" if isinstance(change, int) else f"{change:+,.4g}"

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.triage.course import Turn, turns
+from service.triage.followup import Entry, entries
+from service.triage.life import Action, State, state_after
+from service.triage.place import Trace
+from tests.service.triage.made_traces import trace
+
+
+def told(members: list[Trace], *others: Trace) -> list[tuple[str, str]]:
+    series: dict[int | str, list[Trace]] = defaultdict(list)
+    for one in (*members, *others):
+        series[one.series].append(one)
+    return [(turn.action.value, turn.by.drift) for turn in turns(members, series)]
+
+
+def back(drift: str, series: int, at: int, level: float = 100) -> Trace:
+    return trace(drift, series, at, before=150, after=level)
+
+
+def test_it_is_over_once_every_series_is_back() -> None:
+    both = [trace("a", 1), trace("b", 2)]
+    assert told(both, back("c", 1, 7)) == []
+    assert told(both, back("c", 1, 7), back("d", 2, 9)) == [("fix", "d")]
+
+
+def test_it_comes_back_with_the_first_series_that_leaves_again() -> None:
+    assert told([trace("a")], back("b", 1, 7), trace("c", 1, 9)) == [("fix", "b"), ("reopen", "c")]
+
+
+def test_half_of_the_way_back_is_not_over() -> None:
+    assert told([trace("a")], back("b", 1, 7, level=125)) == []
+
+
+def test_better_than_before_is_over_too() -> None:
+    assert told([trace("a")], back("b", 1, 7, level=50)) == [("fix", "b")]
+
+
+def test_a_return_to_within_the_noise_is_one() -> None:
+    assert told([trace("a", spread=12)], back("b", 1, 7, level=110)) == [("fix", "b")]
+    assert told([trace("a", spread=0)], back("b", 1, 7, level=110)) == []
+
+
+def test_what_is_for_the_better_is_never_over() -> None:
+    better = trace("a", before=150, after=100)
+    assert told([better], trace("b", 1, 7)) == []
+
+
+def turn(action: Action, commit: str) -> Turn:
+    return Turn(action, trace("x", revision=commit))
+
+
+def test_the_service_says_once_that_it_is_fixed() -> None:
+    over = [turn(Action.FIX, "c7")]
+    (fixed,) = entries([], over)
+    assert (fixed.action, fixed.commit, fixed.by_service) == (Action.FIX, "c7", True)
+    assert entries([fixed], over) == []
+
+
+def test_what_people_decided_stands() -> None:
+    over = [turn(Action.FIX, "c7"), turn(Action.REOPEN, "c9")]
+    for action in (Action.EXPECT, Action.DISMISS):
+        assert entries([Entry(action, by_service=False)], over) == []
+    taken_back = [Entry(Action.FIX, True, commit="c7"), Entry(Action.REOPEN, by_service=False)]
+    assert entries(taken_back, over[:1]) == []
+
+
+def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_is_gone_is_taken_back() -> None:
+    log = [Entry(Action.FIX, True, commit="c7")]
+    assert [entry.commit for entry in entries(log, [turn(Action.FIX, "c6")])] == ["c6"]
+    assert [entry.action for entry in entries(log, [])] == [Action.REOPEN]
+    assert entries([Entry(Action.FIX, by_service=False, commit="c7")], []) == []
+
+
+logs = st.lists(
+    st.builds(
+        Entry,
+        st.sampled_from(Action),
+        st.booleans(),
+        st.just(""),
+        st.sampled_from(["c5", "c6", "c7", None]),
+    ),
+    max_size=6,
+)
+alternating = st.integers(0, 5).map(
+    lambda n: [turn(Action.REOPEN if place % 2 else Action.FIX, f"c{5 + place}") for place in range(n)]
+)
+
+
+@given(logs, alternating)
+def test_following_up_twice_adds_nothing_the_second_time(log: list[Entry], found: list[Turn]) -> None:
+    added = entries(log, found)
+    assert all(entry.by_service for entry in added)
+    assert entries([*log, *added], found) == []
+    if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
+        assert added == []
