@@ -39,6 +39,8 @@ class Config:
         cannot reach a service on loopback by pointing its own name there. None trusts every name.
     access
         Whom it answers. None leaves that to the names: it takes tokens, unless all of them are loopback's.
+    workers
+        Processes that serve.
     """
 
     home: Path
@@ -46,6 +48,7 @@ class Config:
     port: int = 8080
     trusted_hosts: tuple[str, ...] | None = field(default=LOOPBACK)
     access: Access | None = None
+    workers: int = 1
 
     @property
     def by_token(self) -> bool:
@@ -56,7 +59,7 @@ class Config:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, FAULTWATCH_NAMES and FAULTWATCH_ACCESS."""
+        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS and _WORKERS."""
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
             home=home,
@@ -64,6 +67,7 @@ class Config:
             port=_port(environment.get("FAULTWATCH_PORT") or "8080"),
             trusted_hosts=(*LOOPBACK, *(environment.get("FAULTWATCH_NAMES") or "").replace(",", " ").split()),
             access=_access(environment.get("FAULTWATCH_ACCESS")),
+            workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
         )
 
 
@@ -73,6 +77,12 @@ def _access(text: str | None) -> Access | None:
     except ValueError:
         remedy = "Set open or tokens, or leave it out."
         raise ServiceError("Not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
+
+
+def _workers(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= 64:
+        return int(text)
+    raise ServiceError("Not a number of processes", f"FAULTWATCH_WORKERS={text}", "Set a number from 1 to 64.")
 
 
 def _port(text: str) -> int:

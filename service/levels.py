@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from runner.contract import Reading, Status
 from runner.contract.level import median
 from service.views import Number
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """One metric of one run."""
 
     status: Status
@@ -32,11 +31,15 @@ class Level:
 def level(readings: Sequence[Reading]) -> Level:
     """Summarise the readings of one metric over the samples of a run."""
     samples = tuple([reading.value for reading in readings if reading.value is not None])
-    return Level(_status({reading.status: None for reading in readings}), median(samples), samples)
+    return Level(_status(readings), median(samples), samples)
 
 
-def _status(statuses: Mapping[Status, None]) -> Status:
+def _status(readings: Sequence[Reading]) -> Status:
     """Return how the level came about: an estimate in it makes it one; without any value, the first reason why."""
-    if Status.MULTIPLEXED in statuses:
-        return Status.MULTIPLEXED
-    return Status.COUNTED if Status.COUNTED in statuses else next(iter(statuses))
+    found = readings[0].status
+    for reading in readings:
+        if reading.status is Status.MULTIPLEXED:
+            return Status.MULTIPLEXED
+        if reading.status is Status.COUNTED:
+            found = Status.COUNTED
+    return found

@@ -1,7 +1,8 @@
-"""Serves the application with gunicorn, in this process and one worker with threads."""
+"""Serves the application with gunicorn: workers with threads."""
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import select
@@ -56,8 +57,16 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         if parent is not None:
             _stop_with(parent)
 
+    def make_app() -> Flask:
+        app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
+        # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
+        # reading it.
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 100)
+        return app
+
     # The application is made in the worker: a database connection must not cross a fork.
-    _Server(lambda: create_app(replace(config, trusted_hosts=trusted_hosts(config, host))), listener, when_ready).run()
+    _Server(make_app, listener, config.workers, when_ready).run()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -90,13 +99,13 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
 class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(
-        self, make_app: Callable[[], Flask], listener: socket.socket, when_ready: Callable[[Any], None]
+        self, make_app: Callable[[], Flask], listener: socket.socket, workers: int, when_ready: Callable[[Any], None]
     ) -> None:
         self._make_app = make_app
         self._settings = {
             "bind": f"fd://{listener.detach()}",  # gunicorn closes it
             "worker_class": _Worker,
-            "workers": 1,
+            "workers": workers,
             "threads": THREADS,
             "graceful_timeout": STOP_SECONDS,
             "loglevel": "warning",

@@ -93,17 +93,13 @@ def _change(table: str, columns: tuple[str, ...], rows: int) -> str:
 def _converted(dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> Iterable[Row]:
     """Convert values as the types of the columns want it."""
     processors = [_processor(dialect, table, name) for name in columns]
-    convert = [(place, processor) for place, processor in enumerate(processors) if processor is not None]
-    if not convert:
-        return rows
-    return (_convert(row, convert) for row in rows)
-
-
-def _convert(row: Row, processors: Sequence[tuple[int, Callable[[Any], Any]]]) -> Row:
-    changed = list(row)
-    for place, processor in processors:
-        changed[place] = processor(changed[place])
-    return changed
+    return zip(
+        *(
+            values if processor is None else map(processor, values)
+            for values, processor in zip(zip(*rows, strict=True), processors, strict=False)
+        ),
+        strict=True,
+    )
 
 
 def _processor(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:

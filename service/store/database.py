@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
+from service.store.later import Later
 
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to let go of the database."""
@@ -34,6 +35,7 @@ class Database:
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._to_read = self.engine
+        self._later: dict[Callable[[Database], None], Later] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
         else:
@@ -69,8 +71,16 @@ class Database:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER})")
             yield session
 
+    def later(self, work: Callable[[Database], None]) -> None:
+        """Have work done once it is quiet."""
+        if work not in self._later:
+            self._later[work] = Later(lambda: work(self))
+        self._later[work].ask()
+
     def close(self) -> None:
-        """Close all connections."""
+        """End what is done later, and close all connections."""
+        for later in self._later.values():
+            later.stop()
         self.engine.dispose()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Table, select
@@ -107,7 +108,7 @@ def add(session: Session, new: Sequence[Prepared]) -> None:
             row = series[entry.place, point.metric]
             row.take(entry, point)
             points.append((row.id, entry.number, *point[1:]))
-    points.sort(key=lambda point: point[:2])  # the order of the table: each of its pages is written to once
+    points.sort(key=itemgetter(0, 1))  # the order of the table: each of its pages is written to once
     bulk.insert(session, _table(Point), _POINT, points)
     bulk.update(
         session,

@@ -106,9 +106,12 @@ def _points(report: contract.Report) -> tuple[PreparedPoint, ...]:
     readings: dict[str, list[contract.Reading]] = {}
     for sample in report.samples:
         for name, reading in sample.readings.items():
-            readings.setdefault(name, []).append(reading)
-    summaries = ((name, level(found)) for name, found in readings.items())
-    return tuple(
-        PreparedPoint(name, summary.status, summary.value, len(summary.samples), pack(summary.value, summary.samples))
-        for name, summary in summaries
-    )
+            if name in readings:
+                readings[name].append(reading)
+            else:
+                readings[name] = [reading]
+    points = []
+    for name, found in readings.items():
+        status, value, samples = level(found)
+        points.append(PreparedPoint(name, status, value, len(samples), pack(value, samples)))
+    return tuple(points)

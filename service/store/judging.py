@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -17,11 +18,21 @@ from service.store.models import Drift, Revision, Series, Subject
 log = logging.getLogger(__name__)
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+AT_ONCE = 64
+"""Series that are judged while the one who sent a run waits."""
 _NEAREST = 5
 """Runs on each side of a drift that companions are taken from: noisy metrics are not told from one run."""
 
 
 def refresh(database: Database) -> None:
+    """Judge what changed since it was judged: at once where a run brought it, soon where it is more than that."""
+    if len(_stale(database)) <= AT_ONCE:
+        refresh_all(database)
+    else:
+        database.later(refresh_all)
+
+
+def refresh_all(database: Database) -> None:
     """Judge every series that changed since it was judged.
 
     Judging can take long, so it happens outside of the write lock. Where a series has changed meanwhile, what was
@@ -29,7 +40,8 @@ def refresh(database: Database) -> None:
     """
     given_up: set[int] = set()
     while stale := _stale(database) - given_up:
-        for series_id in sorted(stale):
+        # Several processes may be at it: each begins elsewhere, and passes over what another has done.
+        for series_id in random.sample(sorted(stale), len(stale)):
             try:
                 _refresh(database, series_id)
             except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
@@ -50,6 +62,8 @@ def _refresh(database: Database, series_id: int) -> None:
     with database.reading() as session:
         row = series.find(session, series_id)
         assert row is not None
+        if row.version == row.judged_version:
+            return
         version, found = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
@@ -70,8 +84,7 @@ def _differ(session: Session, series_id: int, found: list[Drift]) -> bool:
 
 def _judge(session: Session, row: Series) -> list[Drift]:
     head = series.head(row)
-    trend = points.arrange(points.of_series(session, row.id))
-    shifts = judge.find_shifts(trend, head.kind, events.baselines(session, row.id))
+    shifts = judge.find_shifts(points.trend_of(session, row.id), head.kind, events.baselines(session, row.id))
     identities = verdict.identify(row.id, shifts)
     return [_drift(session, row, head, *named) for named in zip(identities, shifts, strict=True)]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-import json
 from datetime import UTC, datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import (
@@ -52,12 +51,17 @@ class Exact(TypeDecorator[Number]):
     cache_ok = True
 
     def process_bind_param(self, value: Number | None, dialect: Dialect) -> str | None:
-        """Write the number out."""
-        return None if value is None else json.dumps(value)
+        """Write the number out; a fraction with as many digits as tell it from all others."""
+        return None if value is None else repr(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Number | None:
         """Read it back."""
-        return None if value is None else cast(Number, json.loads(value))
+        if value is None:
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            return float(value)
 
 
 _STALE = text("version <> judged_version")

