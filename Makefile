@@ -28,6 +28,13 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+.PHONY: peers
+peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
+
+bench-detection: .venv/.run node_modules/.installed ## Measure the detector beside others
+	@-$(MAKE) --no-print-directory peers
+	@$(PYTHON) -m bench.detection
+
 bench-%: .venv/.run node_modules/.installed ## Run the benchmark of that name
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
@@ -39,12 +46,13 @@ screenshots: .venv/.dev node_modules/.installed ## Take the pictures of the docu
 .PHONY: lock
 lock: ## Compile the lock files anew (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
-	$(LOCK) --all-extras --constraints requirements.txt --output-file requirements-dev.txt
+	$(LOCK) --extra service --extra build --extra dev --constraints requirements.txt --output-file requirements-dev.txt
+	$(LOCK) --extra bench --output-file requirements-bench.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove what was installed and built here; measurements stay
-	rm -rf .venv node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: system system-tests
@@ -69,6 +77,13 @@ system-tests:
 	@$(PIP) install --require-hashes --requirement requirements-dev.txt
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch .venv/.run $@
+
+# The other detectors pin another numpy than the service has.
+.venv-bench/.installed: requirements-bench.txt | system
+	@"$$(setup/find-python)" -m venv .venv-bench
+	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+		--requirement requirements-bench.txt
+	@touch $@
 
 node_modules/.installed: package.json package-lock.json | system
 	npm ci --ignore-scripts

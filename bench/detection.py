@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import detection_history, detection_online, detection_speed
-from bench.detection_peers import Detector, peers
+from bench.detection_peers import Peer, peers
 from bench.detection_score import Score
 from bench.detection_series import KINDS, Setting, draw, draw_quiet, ramp
 from bench.report import finish
@@ -51,7 +51,7 @@ def ours(values: list[float], kind: str = "") -> list[int]:
     return [drift.index for drift in find_drifts(whole, kind="rate" if kind == "autocorrelated" else "count")]
 
 
-def labelled(report: Report, seed: int, series: int, others: dict[str, Detector]) -> None:
+def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) -> None:
     """Score all kinds of labelled series, every detector on the same ones."""
     print(f"Labelled series of 200 points, {series} of each kind and setting, match within 3, seed {seed}")
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def ramps(report: Report, seed: int) -> None:
     )
 
 
-def history(report: Report, folder: Path | None, others: dict[str, Detector]) -> None:
+def history(report: Report, folder: Path | None, others: dict[str, Peer]) -> None:
     """Score the real history."""
     if folder is None or not folder.is_dir():
         print("Real history: no folder given (--history or FAULTWATCH_HISTORY): not judged")
@@ -147,17 +147,20 @@ def zero(report: Report) -> None:
     report.figure("a blip confirmed", sum(not d.wants_rerun for v in values for d in series.append(v)), most=0)
 
 
-def speed(report: Report, seed: int, others: dict[str, Detector]) -> None:
+def speed(report: Report, seed: int, others: dict[str, Peer]) -> None:
     """Time whole series, appends and many series."""
     print("Speed (processor time)")
     rng = np.random.default_rng(seed)
     for n, most in ((1000, 2.0), (10_000, 20.0)):
-        times = detection_speed.whole(rng, n)
+        drawn = detection_speed.draw_all(rng, n)
+        times = detection_speed.whole(drawn)
         worst = max(times, key=lambda kind: times[kind])
         report.figure(f"ms at {n} points, worst kind ({worst})", times[worst], most=most)
-        if "otava" in others and n == 1000:
-            theirs = max(detection_speed.whole(rng, n, others["otava"]).values())
-            report.figure(f"times faster than otava at {n} points", theirs / times[worst], least=10)
+        for name, peer in others.items():
+            theirs = max(detection_speed.whole_of_peer(drawn, peer).values())
+            report.figure(f"ms at {n} points, worst kind, {name}", theirs)
+            if name == "otava":
+                report.figure(f"times faster than otava at {n} points", theirs / times[worst], least=10)
     for n in (100, 1000, 10_000, 100_000):
         appends = detection_speed.append(rng, n)
         worst = max(appends, key=lambda kind: appends[kind])
@@ -174,8 +177,9 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(options.history) if options.history else None
     report = Report()
-    others, missing = peers()
-    print(*missing, sep="\n", end="\n" if missing else "")
+    others = peers()
+    if not others:
+        print("Other detectors are not installed (make peers): not compared")
     labelled(report, options.seed, 6 if options.quick else 25, others)
     ramps(report, options.seed)
     history(report, folder, others)

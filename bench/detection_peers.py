@@ -1,44 +1,51 @@
-"""Other change-point detectors, where they are installed, judged on the same series."""
+"""Other change-point detectors on the same series, where ``make peers`` has installed them.
+
+They need another numpy than the service, so they run in a process and an environment of their own.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-import numpy as np
+ROOT = Path(__file__).parents[1]
+PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 
 Detector = Callable[[Sequence[float]], list[int]]
 
 
-def peers() -> tuple[dict[str, Detector], list[str]]:
-    """Return the detectors that can be imported, and a line for each that cannot."""
-    found: dict[str, Detector] = {}
-    missing = []
-    for name, load in (("otava", _otava), ("ruptures kernel", _kernel)):
-        try:
-            found[name] = load()
-        except ImportError as error:
-            missing.append(f"{name} is not installed ({error}): not compared")
-    return found, missing
+class Peer:
+    """One detector of the process beside this one; ``seconds`` is the processor time that its last answer took."""
+
+    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
+        self._name = name
+        self._process = process
+        self.seconds = 0.0
+
+    def __call__(self, values: Sequence[float]) -> list[int]:
+        """Return the first indices of the new levels."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps({"detector": self._name, "values": list(values)}), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
+        self.seconds = answer["seconds"]
+        changes: list[int] = answer["changes"]
+        return changes
 
 
-def _otava() -> Detector:
-    from otava.analysis import compute_change_points  # noqa: PLC0415 - optional
-
-    def detect(values: Sequence[float]) -> list[int]:
-        result = compute_change_points(list(values), window_len=50, max_pvalue=0.001, min_magnitude=0.0)
-        return [point.index for point in result[0]]
-
-    return detect
-
-
-def _kernel() -> Detector:
-    from ruptures import KernelCPD  # noqa: PLC0415 - optional
-
-    def detect(values: Sequence[float]) -> list[int]:
-        x = np.asarray(values, dtype=float)
-        spread = 1.4826 * float(np.median(np.abs(np.diff(x)))) / 2**0.5 or 1.0
-        scaled = ((x - np.median(x)) / spread).clip(-1e6, 1e6).reshape(-1, 1)
-        cpd = KernelCPD(kernel="rbf", min_size=2, params={"gamma": 0.1})
-        return [int(at) for at in cpd.fit(scaled).predict(pen=8)[:-1]]
-
-    return detect
+def peers() -> dict[str, Peer]:
+    """Start the other detectors; none where they are not installed. They end when this process does."""
+    if not PYTHON.exists():
+        return {}
+    process = subprocess.Popen(
+        [str(PYTHON), "-m", "bench.detection_peer_worker"],
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    return {name: Peer(name, process) for name in json.loads(first)} if first else {}

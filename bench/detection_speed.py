@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bench.detection_peers import Peer
 from bench.detection_series import KINDS, Setting, draw
 from service.detect import DriftSeries, find_drifts
 
@@ -27,10 +28,26 @@ def _series(rng: Rng, kind: str, n: int) -> list[float]:
     return draw(kind, rng, Setting(steps=(n // 100, n // 60), spacing=6), n).values
 
 
-def whole(rng: Rng, n: int, detect: Callable[[list[float]], object] = find_drifts) -> dict[str, float]:
-    """Return the ms that a series of ``n`` points takes, by kind."""
-    drawn = {kind: _series(rng, kind, n) for kind in KINDS}
-    return {kind: round(_best(lambda values=values: detect(values)), 3) for kind, values in drawn.items()}
+def draw_all(rng: Rng, n: int) -> dict[str, list[float]]:
+    """Draw one series of ``n`` points of each kind."""
+    return {kind: _series(rng, kind, n) for kind in KINDS}
+
+
+def whole(drawn: dict[str, list[float]]) -> dict[str, float]:
+    """Return the ms that each series takes, read as a whole."""
+    return {kind: round(_best(lambda values=values: find_drifts(values)), 3) for kind, values in drawn.items()}
+
+
+def whole_of_peer(drawn: dict[str, list[float]], peer: Peer) -> dict[str, float]:
+    """Return the ms that each series takes another detector, the better of two runs."""
+    result = {}
+    for kind, values in drawn.items():
+        times = []
+        for _ in range(2):
+            peer(values)
+            times.append(peer.seconds * 1e3)
+        result[kind] = round(min(times), 3)
+    return result
 
 
 def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:

@@ -51,7 +51,8 @@ def _excess_of_modes(raw: Floats, position: Ints, old: Floats, new: Floats, nois
         off = y - level[:, None]
         off = np.minimum(np.abs(off), np.abs(off - noise.gap)) / noise.sigma
         cost.append(np.minimum(off, CLIP) ** 2)
-    return cost[0] - cost[1]
+    excess: Floats = cost[0] - cost[1]
+    return excess
 
 
 def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, noise: Noise) -> list[Row]:
