@@ -62,3 +62,16 @@ class Hit(View):
     title: str
     detail: str
     url: str
+
+
+class Activity(View):
+    """What a host has measured lately."""
+
+    host: str
+    runs: int
+    run_id: UUID
+    """The newest of them, as are the case and the revision."""
+    case: str
+    revision: str
+    title: str
+    finished_at: datetime

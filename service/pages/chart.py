@@ -19,7 +19,7 @@ from uuid import UUID
 
 from service.pages.numbers import Number, difference, percent, quantity
 from service.pages.slots import Slots
-from service.pages.thin import extremes
+from service.thin import extremes
 from service.views import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 
 Links = Callable[[UUID], str]

@@ -7,10 +7,9 @@ from flask import Blueprint, abort
 from service.pages import commands
 from service.pages.order import rank
 from service.pages.source import source
-from service.pages.sparkline import Sparkline, sparkline
+from service.pages.sparkline import sparkline
 from service.pages.tables import drift_table
 from service.pages.twins import Page, page
-from service.views import Direction, Drift
 
 bp = Blueprint("drift", __name__, url_prefix="/drifts")
 
@@ -29,20 +28,10 @@ def show(drift_id: str) -> Page:
         "drift.html",
         {
             "drift": drift,
-            "line": _line(drift),
+            "line": sparkline(source().outlines([drift.series_id]).get(drift.series_id)),
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
             "commands": [commands.measure(report) for report in sides if report],
         },
         document=lambda: drift,
         table=lambda: drift_table([drift]),
     )
-
-
-def _line(drift: Drift) -> Sparkline | None:
-    series = source().series(drift.series_id)
-    if series is None:
-        return None
-    path = [(point.run_id, point.value) for point in series.points if point.on_path and point.value is not None]
-    worse = drift.direction is Direction.REGRESSION
-    flagged = [(place, worse) for place, (run_id, _) in enumerate(path) if run_id == drift.run_after]
-    return sparkline([value for _, value in path], flagged)

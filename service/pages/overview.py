@@ -8,70 +8,74 @@ from itertools import groupby
 
 from flask import Blueprint
 
+from runner.contract import Case
 from service.pages.events import events
 from service.pages.order import rank
-from service.pages.source import Glance, source
-from service.pages.sparkline import Sparkline, sparkline
+from service.pages.source import source
+from service.pages.sparkline import sparkline
 from service.pages.tables import drift_table
 from service.pages.twins import Page, page
-from service.views import RunSummary
+from service.store.known import case_key
+from service.views import RunSummary, SeriesSummary
 
 bp = Blueprint("overview", __name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One series in the table."""
-
-    glance: Glance
-    line: Sparkline | None
-
-
-@dataclass(frozen=True, slots=True)
 class CaseTable:
-    """All series of one case: first those that are judged, then the rest."""
+    """The judged series of one case."""
 
     subject: str
     host: str
     case: str
-    judged: tuple[Row, ...]
-    others: tuple[Row, ...]
+    case_key: str
+    series: tuple[SeriesSummary, ...]
 
 
 @page(bp, "/", twins="/overview")
 def show() -> Page:
     """Show the overview."""
-    glances = source().glances()
-    lines = {glance.series.id: sparkline(glance.values, glance.flagged) for glance in glances}
     drifts = source().drifts()
+    told = events(drifts.items)
+    series, total = source().judged()
     failures, quarantined = source().failures(), source().quarantined()
+    outlines = source().outlines([*(event.largest.series_id for event in told), *(one.id for one in series)])
+    hosts, activity = source().hosts(), source().activity()
     return Page(
         "overview.html",
         {
             "drifts": drifts,
-            "events": events(drifts.items),
-            "lines": lines,
-            "cases": _cases(glances, lines),
+            "events": told,
+            "lines": {series_id: sparkline(drawn) for series_id, drawn in outlines.items()},
+            "cases": _cases(series),
+            "flagged": {series_id: len(drawn.flagged) for series_id, drawn in outlines.items()},
+            "total": total,
             "failures": _by_revision(failures),
             "quarantined": quarantined,
+            "hosts": hosts,
+            "activity": activity,
         },
-        document=lambda: {"drifts": drifts.items, "not_measured": failures, "quarantined": quarantined},
+        document=lambda: {
+            "drifts": drifts.items,
+            "series": series,
+            "not_measured": failures,
+            "quarantined": quarantined,
+            "hosts": hosts,
+            "activity": activity,
+        },
         table=lambda: drift_table(drifts.items),
     )
 
 
-def _cases(glances: Iterable[Glance], lines: dict[int, Sparkline | None]) -> list[CaseTable]:
-    def key(glance: Glance) -> tuple[str, str, str, str]:
-        series = glance.series
-        return series.subject, series.host, series.case, series.definition
+def _cases(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+    def key(one: SeriesSummary) -> tuple[str, str, str, str]:
+        return one.subject, one.host, one.case, one.definition
 
     tables = []
-    for (subject, host, case, _), group in groupby(sorted(glances, key=key), key):
-        ordered = sorted(group, key=lambda glance: rank(glance.series.metric))
-        rows = [Row(glance, lines[glance.series.id]) for glance in ordered]
-        judged = tuple(row for row in rows if row.glance.series.judged)
-        others = tuple(row for row in rows if not row.glance.series.judged)
-        tables.append(CaseTable(subject, host, case, judged, others))
+    for (subject, host, case, _), group in groupby(sorted(series, key=lambda one: (key(one), rank(one.metric))), key):
+        found = tuple(group)
+        key_of = case_key(Case(**found[0].model_dump(include={"workload", "definition", "parameters"})))
+        tables.append(CaseTable(subject, host, case, key_of, found))
     return tables
 
 

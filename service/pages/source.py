@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Protocol, cast
 from uuid import UUID
 
@@ -11,28 +12,23 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
 from service.current import database
-from service.pages.numbers import Number
-from service.store import drifts, points, runs, series
+from service.directory import Activity, HostEntry
+from service.outline import Outline
+from service.store import drifts, hosts, outlines, overview, runs, series
 from service.store.drifts import DriftFilter
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
-from service.views import Direction, Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
+from service.views import Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
 
 EXTENSION = "faultwatch.pages"
 
 _DRIFTS = 100
 _FAILURES = 50
 _SIBLINGS = 100
+_SERIES = 60
 
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """A series as the overview shows it: its values along the path, and which of them are flagged."""
-
-    series: SeriesSummary
-    values: tuple[Number, ...]
-    flagged: tuple[tuple[int, bool], ...]
-    """Index of the first value of each new level, and whether it is a regression."""
+LATELY = timedelta(minutes=10)
+"""What is measured is told as being measured for so long."""
 
 
 class Source(Protocol):
@@ -41,8 +37,17 @@ class Source(Protocol):
     def drifts(self) -> DriftList:
         """Return the newest drifts, and how many there are."""
 
-    def glances(self) -> list[Glance]:
-        """Return all series, by subject, host, case and metric."""
+    def judged(self) -> tuple[list[SeriesSummary], int]:
+        """Return the judged series that were measured last, and how many there are."""
+
+    def outlines(self, series_ids: Iterable[int]) -> dict[int, Outline]:
+        """Return how some series are drawn small, by their ids."""
+
+    def hosts(self) -> list[HostEntry]:
+        """Return all hosts, each by its newest run."""
+
+    def activity(self) -> list[Activity]:
+        """Return what each host has measured lately."""
 
     def failures(self) -> list[RunSummary]:
         """Return the newest runs that measured nothing and were not made good since."""
@@ -74,10 +79,25 @@ class StoreSource:
         with database().reading() as session:
             return drifts.listed(session, DriftFilter(), _DRIFTS)
 
-    def glances(self) -> list[Glance]:
-        """Return all series, by subject, host, case and metric."""
+    def judged(self) -> tuple[list[SeriesSummary], int]:
+        """Return the judged series that were measured last, and how many there are."""
         with database().reading() as session:
-            return [_glance(session, summary) for summary in series.page(session, SeriesFilter()).items]
+            return overview.judged(session, _SERIES)
+
+    def outlines(self, series_ids: Iterable[int]) -> dict[int, Outline]:
+        """Return how some series are drawn small, by their ids."""
+        with database().reading() as session:
+            return outlines.read(session, series_ids)
+
+    def hosts(self) -> list[HostEntry]:
+        """Return all hosts, each by its newest run."""
+        with database().reading() as session:
+            return hosts.listed(session)
+
+    def activity(self) -> list[Activity]:
+        """Return what each host has measured lately."""
+        with database().reading() as session:
+            return overview.activity(session, datetime.now(UTC) - LATELY)
 
     def failures(self) -> list[RunSummary]:
         """Return the newest runs that measured nothing and were not made good since."""
@@ -129,17 +149,6 @@ class StoreSource:
 def source() -> Source:
     """Return the source of the application that serves this request."""
     return cast(Source, current_app.extensions[EXTENSION])
-
-
-def _glance(session: Session, summary: SeriesSummary) -> Glance:
-    path = points.arrange(points.of_series(session, summary.id)).path
-    found = drifts.of_series(session, summary.id) if summary.judged else []
-    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in found}
-    return Glance(
-        series=summary,
-        values=tuple(point.value for point in path),
-        flagged=tuple((place, worse[point.run_id]) for place, point in enumerate(path) if point.run_id in worse),
-    )
 
 
 def _was_measured(session: Session, run: RunSummary) -> bool:

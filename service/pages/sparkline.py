@@ -1,20 +1,14 @@
-"""A series in the size of a word: an SVG path computed on the server.
-
-More values than the picture has columns are thinned to each column's lowest and highest, so a step of a single
-point is never lost.
-"""
+"""A series in the size of a word: an SVG path computed on the server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.outline import Outline
 from service.pages.numbers import Number
-from service.pages.thin import extremes
 
 WIDTH, HEIGHT = 160, 36
 _PAD_X, _PAD_Y = 6.0, 7.0
-_COLUMNS = 74
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +30,25 @@ class Sparkline:
     height: int = HEIGHT
 
 
-def sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
-    """Draw values; `flagged` holds the index of each point to mark and whether it is for the worse."""
-    if not values:
+def sparkline(drawn: Outline | None) -> Sparkline | None:
+    """Draw the outline of a series."""
+    if drawn is None:
         return None
-    low, high = min(values), max(values)
-    span = high - low
+    values = [value for _, value in drawn.points]
+    low, span = min(values), max(values) - min(values)
 
-    def place(index: int) -> tuple[float, float]:
-        share_x = index / (len(values) - 1) if len(values) > 1 else 0.5
-        share_y = (values[index] - low) / span if span else 0.5
+    def place(index: int, value: Number) -> tuple[float, float]:
+        share_x = index / (drawn.count - 1) if drawn.count > 1 else 0.5
+        share_y = (value - low) / span if span else 0.5
         return (
             round(_PAD_X + share_x * (WIDTH - 2 * _PAD_X), 1),
             round(HEIGHT - _PAD_Y - share_y * (HEIGHT - 2 * _PAD_Y), 1),
         )
 
-    points = [place(index) for index in extremes(_COLUMNS, values)]
     return Sparkline(
-        path="M" + " ".join(f"{x:g},{y:g}" for x, y in points),
-        last=place(len(values) - 1),
-        marks=tuple(_mark(*place(index), worse) for index, worse in flagged if 0 <= index < len(values)),
+        path="M" + " ".join(f"{x:g},{y:g}" for x, y in (place(*point) for point in drawn.points)),
+        last=place(*drawn.points[-1]),
+        marks=tuple(_mark(*place(index, value), worse) for index, value, worse in drawn.flagged),
     )
 
 

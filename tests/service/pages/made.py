@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +23,8 @@ from runner.contract import (
     Status,
     metric,
 )
-from service.pages.source import Glance
+from service.directory import Activity, HostEntry
+from service.outline import Outline, outline
 from service.views import (
     Candidate,
     Cause,
@@ -330,8 +332,43 @@ class MadeSource:
     def series_of(self, _: Report) -> dict[str, int]:
         return {series.metric: series.id for series in reversed(self.all)}
 
-    def glances(self) -> list[Glance]:
-        return [_glance(series) for series in self.all]
+    def judged(self) -> tuple[list[SeriesSummary], int]:
+        found = [_summary(series) for series in self.all if series.judged]
+        return found, len(found)
+
+    def outlines(self, series_ids: Iterable[int]) -> dict[int, Outline]:
+        found = {series.id: _outline(series) for series in self.all if series.id in set(series_ids)}
+        return {series_id: drawn for series_id, drawn in found.items() if drawn is not None}
+
+    def hosts(self) -> list[HostEntry]:
+        return [
+            HostEntry(
+                name="lab-1",
+                labels=["x86"],
+                runs=12345,
+                last_seen=START,
+                last_run=run_id(4),
+                outcome=Outcome.MEASURED,
+                environment=NEW_ENVIRONMENT,
+                quarantine="anonymous: 1,025 then 1,025 then 1,025 faults counted, 1,024 expected",
+                canary="anonymous: 1,025 faults counted, 1,024 expected",
+                canary_holds=False,
+                mismatches=[],
+            )
+        ]
+
+    def activity(self) -> list[Activity]:
+        return [
+            Activity(
+                host="lab-1",
+                runs=1200,
+                run_id=run_id(4),
+                case=CASE.name,
+                revision=commit(4),
+                title=HOSTILE,
+                finished_at=START,
+            )
+        ]
 
     def failures(self) -> list[RunSummary]:
         if not self.all:
@@ -363,7 +400,7 @@ class MadeSource:
         return next((series for series in self.all if series.id == series_id), None)
 
     def siblings(self, _: SeriesDetail) -> list[SeriesSummary]:
-        return [glance.series for glance in self.glances()[:3]]
+        return [_summary(series) for series in self.all[:3]]
 
     def drift(self, drift_id: str) -> Drift | None:
         return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
@@ -374,15 +411,19 @@ class MadeSource:
         return next((report(number) for number in range(len(TITLES)) if run_id(number) == wanted), None)
 
 
-def _glance(series: SeriesDetail) -> Glance:
+def _summary(series: SeriesDetail) -> SeriesSummary:
+    values = [entry.value for entry in series.points if entry.on_path and entry.value is not None]
+    return SeriesSummary(
+        **series.model_dump(exclude={"points", "changes", "drifts", "failures"}),
+        n_points=len(series.points),
+        latest=values[-1] if values else None,
+    )
+
+
+def _outline(series: SeriesDetail) -> Outline | None:
     path = [entry for entry in series.points if entry.on_path and entry.value is not None]
     flagged = {entry.run_after: entry.direction is Direction.REGRESSION for entry in series.drifts}
-    return Glance(
-        series=SeriesSummary(
-            **series.model_dump(exclude={"points", "changes", "drifts", "failures"}),
-            n_points=len(series.points),
-            latest=path[-1].value if path else None,
-        ),
-        values=tuple(entry.value for entry in path if entry.value is not None),
-        flagged=tuple((place, flagged[entry.run_id]) for place, entry in enumerate(path) if entry.run_id in flagged),
+    return outline(
+        [entry.value for entry in path if entry.value is not None],
+        [(place, flagged[entry.run_id]) for place, entry in enumerate(path) if entry.run_id in flagged],
     )

@@ -34,14 +34,19 @@ def test_no_percent_of_a_zero_baseline(made: FlaskClient) -> None:
     assert "nan" not in text.lower().split()
 
 
-def test_every_series_is_listed_with_its_level_and_trend(client: FlaskClient) -> None:
+def test_every_judged_series_is_listed_with_its_level_and_trend(client: FlaskClient) -> None:
     source = page(client, "/")
     text = read(client, "/")
     assert "Minor faults 4 drifts 5,240 faults" in text
     assert "Major faults 0 faults" in text
-    assert "4 more numbers, recorded but not judged" in text
-    assert "Instructions no value" in text
-    assert source.count('class="spark"') == 4 + 5
+    assert source.count('class="spark"') == 4 + 2
+
+
+def test_hosts_are_told_with_their_state_and_what_they_measure_now(client: FlaskClient, made: FlaskClient) -> None:
+    assert "lab-1 no canary 2025-04-12" in read(client, "/")
+    text = read(made, "/")
+    assert "1,200 runs in the last 10 minutes" in text
+    assert "in quarantine anonymous: 1,025" in text
 
 
 def test_what_did_not_build_is_told(client: FlaskClient) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.pages.numbers import Number
+from service.views import Number
 
 
 def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:

@@ -1,0 +1,66 @@
+"""What the overview asks that no other page does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, contains_eager
+
+from runner.contract import CATALOGUE
+from service.directory import Activity
+from service.store import series
+from service.store.models import Case, Drift, Host, Revision, Run, Series
+from service.views import SeriesSummary
+
+_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+
+
+def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
+    """Return the series that are judged and were measured last, and how many there are."""
+    wanted = select(Series).where(Series.metric.in_(_JUDGED))
+    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Series.id).subquery())) or 0
+    newest = wanted.order_by(Series.latest_at.desc(), Series.id).limit(limit)
+    rows = session.scalars(
+        newest.join(Series.subject)
+        .join(Series.case)
+        .join(Series.host)
+        .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
+    )
+    found = [SeriesSummary(**series.head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    return found, total
+
+
+def activity(session: Session, since: datetime) -> list[Activity]:
+    """Return what each host has measured since then: how many runs, and the newest of them."""
+    counts = session.execute(
+        select(Run.host_id, func.count(), func.max(Run.number)).where(Run.started_at >= since).group_by(Run.host_id)
+    ).all()
+    numbers = {number: count for _, count, number in counts}
+    rows = session.execute(
+        select(Run.number, Run.id, Host.name, Case.name, Revision.commit, Revision.title, Run.finished_at)
+        .join(Run.host)
+        .join(Run.case)
+        .join(Run.revision)
+        .where(Run.number.in_(numbers))
+        .order_by(Run.finished_at.desc())
+    )
+    return [
+        Activity(
+            host=host, runs=numbers[number], run_id=run_id, case=case, revision=commit, title=title, finished_at=at
+        )
+        for number, run_id, host, case, commit, title, at in rows
+    ]
+
+
+def state(session: Session) -> str:
+    """Return a text that is another one where anything was measured or judged meanwhile."""
+    newest = session.scalar(select(func.max(Run.number))) or 0
+    drifts = session.scalar(select(func.count()).select_from(Drift)) or 0
+    return f"{newest}.{drifts}"
+
+
+def series_state(session: Session, series_id: int) -> str:
+    """Return the same of one series."""
+    found = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
+    return "none" if found is None else f"{found[0]}.{found[1]}"
