@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from runner.contract import CATALOGUE
 from service import judge, verdict, views
 from service.judge import Shift
-from service.store import events, points, series, triage
+from service.outline import Outline
+from service.store import events, outlines, points, series, triage
 from service.store.database import Database
 from service.store.models import Drift, Revision, Series, Subject
 
@@ -64,7 +65,7 @@ def _refresh(database: Database, series_id: int) -> None:
         assert row is not None
         if row.version == row.judged_version:
             return
-        version, found = row.version, _judge(session, row)
+        version, (found, drawn) = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
@@ -74,6 +75,7 @@ def _refresh(database: Database, series_id: int) -> None:
             session.add_all(found)
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
+        outlines.keep(session, series_id, version, drawn)
         session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
 
 
@@ -82,21 +84,23 @@ def _differ(session: Session, series_id: int, found: list[Drift]) -> bool:
     return {tuple(row[:2]): row[2] for row in stored} != {(one.id, one.position): one.document for one in found}
 
 
-def _judge(session: Session, row: Series) -> list[Drift]:
+def _judge(session: Session, row: Series) -> tuple[list[Drift], Outline | None]:
     head = series.head(row)
-    shifts = judge.find_shifts(points.trend_of(session, row.id), head.kind, events.baselines(session, row.id))
-    identities = verdict.identify(row.id, shifts)
-    return [_drift(session, row, head, *named) for named in zip(identities, shifts, strict=True)]
+    trend = points.trend_of(session, row.id)
+    shifts = judge.find_shifts(trend, head.kind, events.baselines(session, row.id))
+    named = zip(verdict.identify(row.id, shifts), shifts, strict=True)
+    told = [verdict.tell(name, head, shift, _context(session, row, shift)) for name, shift in named]
+    places = [shift.after.position for shift in shifts]
+    return [_drift(*found) for found in zip(told, places, strict=True)], outlines.make(trend, told)
 
 
-def _drift(session: Session, row: Series, head: views.SeriesHead, identity: str, shift: Shift) -> Drift:
-    told = verdict.tell(identity, head, shift, _context(session, row, shift))
+def _drift(told: views.Drift, position: int) -> Drift:
     return Drift(
-        id=identity,
-        series_id=row.id,
+        id=told.id,
+        series_id=told.series_id,
         cause=told.cause,
         committed_at=told.committed_at,
-        position=shift.after.position,
+        position=position,
         document=told.model_dump(mode="json"),
     )
 
