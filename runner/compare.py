@@ -90,6 +90,7 @@ def compare(
                     base=base.measured(taken[base], session),
                     head=head.measured(taken[head], session),
                     precision=base.workload.metrics.precision,
+                    budgets=base.workload.metrics.budget,
                 )
                 decided = decide(found)
                 if decided.more == 0 or wanted >= pairs.most:

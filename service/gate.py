@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
+from runner.contract.budget import Budget, is_over
 from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
 
@@ -41,7 +42,8 @@ def decide(request: ComparisonRequest) -> Comparison:
     base, head = request.base, request.head
     names = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     errors = _errors(names, request.precision)
-    verdicts = tuple(_judge(name, base, head, request.precision, errors[name]) for name in names)
+    judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
+    verdicts = tuple(_budgeted(one, request.budgets.get(one.metric, 0)) for one in judged)
     counting = [one for one in verdicts if one.counts]
     found = {one.verdict for one in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -51,6 +53,14 @@ def decide(request: ComparisonRequest) -> Comparison:
         metrics=verdicts,
         knobs=differing(base.environment, head.environment),
     )
+
+
+def _budgeted(one: MetricVerdict, budget: Budget) -> MetricVerdict:
+    """Hold a verdict to a budget; what got better, and what does not count, cannot be over it."""
+    worse = one.counts and one.direction == "regression" and one.base.level is not None and one.change is not None
+    over = worse and is_over(budget, one.base.level or 0, one.change or 0)
+    within = f" Within its budget, {budget}." if worse and not over else ""
+    return one.model_copy(update={"budget": budget, "over": over, "sentence": one.sentence + within})
 
 
 def _errors(names: Sequence[str], precision: Mapping[str, float]) -> dict[str, float]:

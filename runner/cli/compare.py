@@ -59,7 +59,8 @@ def command(
 ) -> None:
     """Measure BASE and HEAD in turns, until it is decided what changed or the workload's max_samples are taken.
 
-    With --samples, so many pairs. Exit code 1 where a metric that counts changed for the worse, or a case failed.
+    With --samples, so many pairs. Exit code 1 where a metric got worse by more than its budget, or a case
+    failed.
     """
     from runner.embedded import connect
 
@@ -133,4 +134,4 @@ def _document(result: Compared) -> dict[str, Any]:
 def _is_bad(result: Compared) -> bool:
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
-    return any(one.counts and one.direction == "regression" for one in result.comparison.metrics)
+    return any(one.over for one in result.comparison.metrics)

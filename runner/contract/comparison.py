@@ -6,12 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from runner.contract.base import Strict
+from runner.contract.budget import Budget
 from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "paired", "absent", "trend", "apart"]
-"""How it was decided: by counts that repeat, or by pairs that were measured in turns. Runs that were measured at different
-times can also be told apart by the drifts of their trend, or by the bounds of each side alone."""
+"""How it was decided: by counts that repeat, or by pairs that were measured in turns. Runs that were measured at
+different times can also be told apart by the drifts of their trend, or by the bounds of each side alone."""
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
@@ -30,6 +31,8 @@ class ComparisonRequest(Strict):
     head: Report
     precision: dict[str, Percent] = Field(default_factory=dict)
     """The noisy metrics that have to be decided, and the smallest change of each that matters, in percent."""
+    budgets: dict[str, Budget] = Field(default_factory=dict)
+    """By how much metrics may get worse; those that are not named, by nothing."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -73,6 +76,9 @@ class MetricVerdict(Strict):
     threshold: float | None
     """Changes smaller than this do not matter: a number of events for an exact count, else percent."""
     sentence: str
+    over: bool = False
+    """Whether it counts, and has become worse by more than its budget allows."""
+    budget: Budget = 0
 
 
 class Comparison(Strict):

@@ -7,11 +7,13 @@ import shlex
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from runner.contract.base import Name, Parameter
+from runner.contract.budget import NONE, Budget
+from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
@@ -110,6 +112,17 @@ class Metrics(Table):
     events: tuple[str, ...] = ()
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
     """By metric: the smallest change that matters, in percent."""
+    budget: dict[str, Budget] = Field(default_factory=dict)
+    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by nothing where it is not named."""
+
+    @model_validator(mode="after")
+    def _budgets_can_be_kept(self) -> Self:
+        for name, budget in self.budget.items():
+            if budget != NONE and not metric(name).exact and name not in self.precision:
+                raise ValueError(
+                    f"budget: {name} is noisy, so nothing is decided about it unless precision names it too"
+                )
+        return self
 
 
 class Workload(Table):
@@ -146,10 +159,11 @@ class Workload(Table):
             "include": True,
             "exclude": True,
             "workload": often,
-            "metrics": {"precision"},
+            "metrics": {"precision", "budget"},
             "build": {"needs"},
         }
-        document = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
+        dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
+        document = {table: keys for table, keys in dumped.items() if keys}
         if self.build.directory == "workload":
             document["sources"] = _hashes(self.path.parent)
         return hash_of(document)

@@ -203,3 +203,50 @@ def test_over_the_api(client: object) -> None:
     answer = client.post("/api/v1/comparisons", json=request.model_dump(mode="json"))  # type: ignore[attr-defined]
     assert answer.status_code == 200, answer.text
     assert Comparison.model_validate(answer.json).verdict is SAME
+
+
+def within(budget: float | str, base: int, head: int) -> MetricVerdict:
+    sides: list[Columns] = [{"minor-faults": [level] * CONFIRM} for level in (base, head)]
+    request = ComparisonRequest(base=run(sides[0]), head=run(sides[1]), budgets={"minor-faults": budget})
+    return of(decide(request), "minor-faults")
+
+
+@pytest.mark.parametrize(
+    ("budget", "head", "over"),
+    [
+        (0, 10_001, True),
+        (16, 10_016, False),
+        (16, 10_017, True),
+        ("2 %", 10_200, False),
+        ("2%", 10_201, True),
+        ("0.01 %", 10_001, False),
+        ("none", 2**63, False),
+        (0, 9_000, False),
+    ],
+)
+def test_a_change_for_the_worse_is_held_to_its_budget(budget: int | str, head: int, over: bool) -> None:
+    found = within(budget, 10_000, head)
+    assert (found.verdict, found.over, found.budget) == (CHANGED, over, budget)
+    assert ("Within its budget" in found.sentence) == (not over and head > 10_000)
+
+
+def test_any_percentage_of_nothing_is_nothing() -> None:
+    assert within("50 %", 0, 1).over
+    assert not within(1, 0, 1).over
+
+
+def test_a_budget_is_held_to_the_last_of_many_digits() -> None:
+    assert within("1 %", 100 * 2**55, 101 * 2**55 + 1).over
+    assert not within("1 %", 100 * 2**55, 101 * 2**55).over
+
+
+@pytest.mark.parametrize("budget", [-1, "2", "-2 %", "a lot", math.inf, math.nan])
+def test_what_is_no_budget_is_refused(budget: float | str) -> None:
+    with pytest.raises(ValueError, match="a budget is a number"):
+        within(budget, 1, 2)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.one_of(st.integers(0, 10**4), st.just("none"), st.just("3 %")))
+def test_a_larger_change_is_never_better_kept(base: int, more: int, budget: int | str) -> None:
+    near, far = within(budget, base, base + more), within(budget, base, base + 2 * more)
+    assert far.over or not near.over

@@ -133,3 +133,15 @@ def test_the_definition_covers_sources_that_the_workload_brings(write, tmp_path:
 def test_filling_is_literal(text: str, value: str) -> None:
     quoted = text.replace("{", "{{").replace("}", "}}")
     assert fill(quoted + "{x}", {"x": value}) == text + value
+
+
+def test_budgets_move_no_series_and_are_checked(write) -> None:  # type: ignore[no-untyped-def]
+    precision = "[metrics]\nprecision = { throughput = 3 }\n"
+    budget = 'budget = { minor-faults = 16, throughput = "2 %", elapsed = "none" }\n'
+    workload = load_workload(write(GOOD + precision + budget))
+    assert workload.metrics.budget == {"minor-faults": 16, "throughput": "2 %", "elapsed": "none"}
+    assert workload.definition == load_workload(write(GOOD)).definition
+    with pytest.raises(FaultwatchError, match="elapsed is noisy"):
+        load_workload(write(GOOD + '[metrics]\nbudget = { elapsed = "2 %" }\n'))
+    with pytest.raises(FaultwatchError, match="a budget is a number in the unit of its metric"):
+        load_workload(write(GOOD + '[metrics]\nbudget = { minor-faults = "a little" }\n'))
