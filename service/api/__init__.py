@@ -6,6 +6,7 @@ from apiflask import APIBlueprint, APIFlask
 
 from service.api import comparisons, drifts, events, health, openapi, plans, problems, revisions, runs, series, silences
 from service.api.body import require_json
+from service.api.conditional import conditional
 
 PREFIX = "/api/v1"
 
@@ -16,6 +17,7 @@ def register(app: APIFlask) -> None:
     openapi.register(app)
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
+    api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp):
