@@ -11,13 +11,16 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
-from service.api.body import PageQuery
+from service.api.body import PageQuery, read_with
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
-from service.store import ingest, judging, runs
+from service.store import ingest, judging, plain, runs
 from service.views import RunPage, RunReceipt
 
 bp = APIBlueprint("runs", __name__)
+
+Reports = Sequence[Report | plain.PlainReport]
+read_with(ReportList, plain.read)
 
 
 class RunQuery(PageQuery):
@@ -57,13 +60,13 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 @bp.post("/runs")
 @bp.input(ReportList)
 @bp.output(Receipts)
-def post(json_data: ReportList) -> Receipts:
+def post(json_data: Reports) -> Receipts:
     """Store many reports at once, all or none where the service fails meanwhile.
 
     The same list may be sent again. A report with the id of another one is left out, and told.
     """
-    taken = _store(json_data.reports)
-    known = len(json_data.reports) - len(taken.created) - len(taken.conflicting)
+    taken = _store(json_data)
+    known = len(json_data) - len(taken.created) - len(taken.conflicting)
     return Receipts(created=len(taken.created), known=known, conflicting=taken.conflicting)
 
 
@@ -97,7 +100,7 @@ def pyperf(run_id: UUID) -> Response:
     return Response(text.getvalue(), headers=headers, mimetype="application/json")
 
 
-def _store(reports: Sequence[Report]) -> ingest.Taken:
+def _store(reports: Reports) -> ingest.Taken:
     prepared = ingest.prepare(reports)
     with database().writing() as session:
         taken = ingest.store(session, prepared)

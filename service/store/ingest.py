@@ -7,7 +7,7 @@ long as its rows take.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -16,11 +16,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.levels import level
+from runner.contract import Status
+from runner.contract.level import median
+from service.levels import Level, level
 from service.retention import thin
 from service.store import bulk, filing, known
 from service.store.filing import Prepared, PreparedPoint
 from service.store.models import Run, StoredReport
+from service.store.plain import PlainReport
 from service.store.points import pack
 
 Thing = TypeVar("Thing")
@@ -40,14 +43,16 @@ class Taken:
     """Ids that other reports have: those stay, for a run never changes."""
 
 
-def prepare(reports: Iterable[contract.Report]) -> list[Prepared]:
+def prepare(reports: Iterable[contract.Report | PlainReport]) -> list[Prepared]:
     """Work out what is stored of reports. Pure."""
     cases: _Names[contract.Case] = _Names(known.case_key)
     environments: _Names[contract.Environment] = _Names(lambda held: held.hash)
-    return [
-        Prepared(report, cases.of(report.case), environments.of(report.environment), _pack(report), _points(report))
-        for report in reports
-    ]
+    prepared = []
+    for report in reports:
+        head = report.head if isinstance(report, PlainReport) else report
+        names = cases.of(head.case), environments.of(head.environment)
+        prepared.append(Prepared(head, *names, _pack(report), tuple(_points(report))))
+    return prepared
 
 
 def store(session: Session, prepared: Sequence[Prepared]) -> Taken:
@@ -55,9 +60,8 @@ def store(session: Session, prepared: Sequence[Prepared]) -> Taken:
     first: dict[UUID, Prepared] = {}
     conflicting: list[UUID] = []
     for one in prepared:
-        if first.setdefault(one.report.run_id, one).document != one.document and not _same(
-            first[one.report.run_id].document, one.report
-        ):
+        other = first.setdefault(one.report.run_id, one)
+        if not _same(one.document, other.document):
             conflicting.append(one.report.run_id)
     for chunk in bulk.chunks(list(first), _MOST):
         there = (
@@ -66,9 +70,7 @@ def store(session: Session, prepared: Sequence[Prepared]) -> Taken:
             .where(Run.id.in_(chunk))
         )
         for run_id, document, thinned in session.execute(there):
-            one = first.pop(run_id)
-            sent = thin(one.report) if thinned else one.report
-            if document != one.document and not _same(document, sent):
+            if not _same(first.pop(run_id).document, document, thinned):
                 conflicting.append(run_id)
     filing.add(session, list(first.values()))
     return Taken(frozenset(first), tuple(conflicting))
@@ -89,8 +91,12 @@ class _Names(Generic[Thing]):
         return self._named
 
 
-def _pack(report: contract.Report) -> bytes:
-    return zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _LEVEL)
+def _pack(report: contract.Report | PlainReport) -> bytes:
+    if isinstance(report, PlainReport):
+        document = report.document
+    else:
+        document = report.model_dump_json(exclude_defaults=True).encode()
+    return zlib.compress(document, _LEVEL)
 
 
 def unpack(document: bytes) -> contract.Report:
@@ -98,20 +104,26 @@ def unpack(document: bytes) -> contract.Report:
     return contract.Report.model_validate_json(zlib.decompress(document))
 
 
-def _same(document: bytes, report: contract.Report) -> bool:
-    return unpack(document) == report
+def _same(sent: bytes, stored: bytes, thinned: bool = False) -> bool:
+    """Tell whether two documents are the same report, be it in other words."""
+    if sent == stored:
+        return True
+    return (thin(unpack(sent)) if thinned else unpack(sent)) == unpack(stored)
 
 
-def _points(report: contract.Report) -> tuple[PreparedPoint, ...]:
+def _points(report: contract.Report | PlainReport) -> Iterator[PreparedPoint]:
+    if isinstance(report, PlainReport):
+        for name, values in report.values.items():
+            yield _point(name, Level(Status.COUNTED, median(values), tuple(values)))
+        return
     readings: dict[str, list[contract.Reading]] = {}
     for sample in report.samples:
         for name, reading in sample.readings.items():
-            if name in readings:
-                readings[name].append(reading)
-            else:
-                readings[name] = [reading]
-    points = []
+            readings.setdefault(name, []).append(reading)
     for name, found in readings.items():
-        status, value, samples = level(found)
-        points.append(PreparedPoint(name, status, value, len(samples), pack(value, samples)))
-    return tuple(points)
+        yield _point(name, level(found))
+
+
+def _point(metric: str, summary: Level) -> PreparedPoint:
+    status, value, samples = summary
+    return PreparedPoint(metric, status, value, len(samples), pack(value, samples))
