@@ -34,13 +34,12 @@ class Group(NamedTuple):
     last: Row
     size: int
     score: float
-    total: float
     steps: tuple[Row, ...]
 
 
 def start(row: Row) -> Group:
     """Begin a group with one change."""
-    return Group(row, row, row, row, 1, 0.0, row.after - row.before, (row,))
+    return Group(row, row, row, row, 1, 0.0, (row,))
 
 
 def joins(group: Group, row: Row) -> bool:
@@ -54,14 +53,14 @@ def extend(group: Group, row: Row, sigma: float) -> Group:
     climb = (row.after - inner.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = row if group.size == 1 else group.second
-    total = group.total + row.after - row.before
     steps = (*group.steps, row) if group.size < KEPT else group.steps
-    return Group(group.first, second, inner, row, group.size + 1, group.score + gain, total, steps)
+    return Group(group.first, second, inner, row, group.size + 1, group.score + gain, steps)
 
 
 def is_ramp(group: Group, sigma: float) -> bool:
     """Tell whether the group is one steady climb."""
-    return (group.score > 0 or group.size > KEPT) and group.size > 1 and abs(group.total) >= 2 * SMALLEST * sigma
+    climbed = abs(group.last.after - group.first.before)
+    return (group.score > 0 or group.size > KEPT) and group.size > 1 and climbed >= 2 * SMALLEST * sigma
 
 
 def ramp(group: Group) -> Finding:

@@ -31,14 +31,12 @@ class Partition:
 
         Plain numbers, as there are a dozen open candidates on average: fewer than pay for an array.
         """
-        costs = []
-        for cost, s, q, start, _ in self._open:
-            if position - start < SHORTEST:
-                costs.append(math.inf)
-            else:
-                rise = total - s
-                costs.append(cost + (squares - q) - rise * rise / (position - start))
-        return costs
+        return [
+            cost + (squares - q) - (rise := total - s) * rise / length
+            if (length := position - start) >= SHORTEST
+            else math.inf
+            for cost, s, q, start, _ in self._open
+        ]
 
     def add(self, position: int, total: float, squares: float) -> None:
         """Open a candidate: ``total`` and ``squares`` are the sums of the ``position`` values before it."""
