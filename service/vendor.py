@@ -20,6 +20,7 @@ _FILES = {
     "chartjs-plugin-annotation": "dist/chartjs-plugin-annotation.min.js",
     "chartjs-plugin-zoom": "dist/chartjs-plugin-zoom.min.js",
     "hammerjs": "hammer.min.js",
+    "htmx.org": "dist/htmx.min.js",
 }
 _ONE_YEAR = 365 * 24 * 3600
 

@@ -16,7 +16,20 @@ from werkzeug.exceptions import HTTPException
 from runner.contract import metric
 from service import vendor
 from service.api.problems import http_problem
-from service.pages import compare, drift, environments, hosts, matrix, numbers, overview, run, search, series, workloads
+from service.pages import (
+    compare,
+    drift,
+    environments,
+    hosts,
+    live,
+    matrix,
+    numbers,
+    overview,
+    run,
+    search,
+    series,
+    workloads,
+)
 from service.pages.source import EXTENSION, StoreSource
 from service.pages.twins import address_with, negotiated, twin_addresses
 
@@ -26,7 +39,7 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, run.bp),
-    *(workloads.bp, hosts.bp, environments.bp, search.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp),
 )
 
 
@@ -45,11 +58,26 @@ def register(app: Flask) -> None:
         "breakable": _breakable,
         "metric": metric,
     }
-    app.jinja_env.globals |= {"twin_addresses": twin_addresses, "address_with": address_with}
+    app.jinja_env.globals |= {
+        "twin_addresses": twin_addresses,
+        "address_with": address_with,
+        "htmx": _htmx,
+        "follow": follow,
+    }
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
     app.register_error_handler(404, _nowhere)
+
+
+def _htmx() -> str | None:
+    """Return the address of htmx; None where it is not installed, and pages do without."""
+    return None if vendor.missing() else vendor.address("htmx.org")
+
+
+def follow(series_id: int | None = None) -> Markup:
+    """Have the page follow what is measured: of one series, or of all."""
+    return Markup(live.watcher(live.current_state(series_id), series_id))  # noqa: S704 - a template of ours
 
 
 def _problem(error: HTTPException) -> ResponseReturnValue:

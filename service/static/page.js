@@ -1,22 +1,39 @@
-// What every page gets on top of its HTML: times in the reader's zone, and copy buttons.
+// What every page gets on top of its HTML: times in the reader's zone, and copy buttons. Also what htmx brings later.
 
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-for (const element of document.querySelectorAll("time[datetime]")) {
-  const moment = new Date(element.dateTime);
-  if (!Number.isNaN(moment.valueOf())) element.textContent = format.format(moment);
+function prepare(root) {
+  for (const element of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(element.dateTime);
+    if (!Number.isNaN(moment.valueOf())) element.textContent = format.format(moment);
+  }
+  if (!navigator.clipboard) return; // No clipboard without HTTPS or localhost: the text can still be selected.
+  for (const button of root.querySelectorAll("button[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
 }
 
-for (const button of document.querySelectorAll("button[data-copy]")) {
-  if (!navigator.clipboard) continue; // No clipboard without HTTPS or localhost: the text can still be selected.
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Not allowed";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
-  });
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
 }
+
+// What a reader has opened stays open when the page brings itself up to date.
+let opened = [];
+const name = (details) => details.querySelector("summary").textContent.trim();
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  opened = [...detail.target.querySelectorAll("details[open]")].map(name);
+});
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  const root = detail.elt;
+  for (const details of root.querySelectorAll("details")) if (opened.includes(name(details))) details.open = true;
+  prepare(root);
+});
+
+prepare(document);

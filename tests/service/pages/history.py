@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from flask.testing import FlaskClient
@@ -107,12 +108,12 @@ def reports() -> list[Report]:
     return old + new
 
 
-def send(client: FlaskClient) -> None:
-    """Send the history to a service, as a runner does."""
+def send(client: FlaskClient, some: Sequence[Report] | None = None) -> None:
+    """Send the history to a service, as a runner does: all of it, or some reports."""
     revisions = RevisionList(revisions=tuple(revision(number) for number in range(len(TITLES))))
     answer = client.put(f"/api/v1/subjects/{SUBJECT}/revisions", json=revisions.model_dump(mode="json"))
     assert answer.status_code == 200, answer.text
-    for entry in reports():
+    for entry in reports() if some is None else some:
         answer = client.put(f"/api/v1/runs/{entry.run_id}", json=entry.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.browser import DESKTOP, PHONE, Opener, Watched, chromium, drawn, launched, served, watch
 from tests.service.pages import history
+from tests.service.pages.conftest import application
 
 pytestmark = [
     pytest.mark.browser,
@@ -311,3 +313,38 @@ def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, 
     assert page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.second.options.title.text")
     assert "Throughput of copy_service" in page.inner_text(".legend")
     measured.assert_quiet()
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[tuple[FlaskClient, str]]:
+    """A service that has the first runs of the history, and gets more."""
+    with application(tmp_path) as app, served(app) as address:
+        client = app.test_client()
+        history.send(client, history.reports()[: history.REGRESSION])
+        yield client, address
+
+
+def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open("/series/1")
+    assert len(drawn(page)["datasets"]["path"]) == history.REGRESSION
+    page.evaluate("window.same = true")
+    history.send(client, history.reports()[history.REGRESSION :])
+    chart = "Chart.getChart(document.querySelector('canvas'))"
+    page.wait_for_function(f"() => {chart}.data.datasets.find(({{ id }}) => id === 'path').data.length === 14")
+    page.get_by_role("heading", name="variable.MALLOC_CONF changed").wait_for()
+    assert page.evaluate("window.same"), "the page was loaded again"
+    watched.assert_quiet()
+
+
+def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    watched = opened(address, **MODES["phone, dark"])
+    page = watched.open("/")
+    page.get_by_role("heading", name="No open drifts").wait_for()
+    history.send(client, history.reports()[history.REGRESSION :])
+    page.get_by_role("heading", name="4 open drifts").wait_for()
+    assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
+    watched.assert_fits()
+    watched.assert_quiet()
