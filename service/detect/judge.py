@@ -78,7 +78,11 @@ def close(group: Group | None, sigma: float) -> list[Finding]:
     if is_ramp(group, sigma):
         return [ramp(group)]
     return [
-        Finding(row.at, row.before, row.after, row.low, row.high, "step")
-        for row in group.steps
-        if abs(row.after - row.before) >= max(SMALLEST, (BALANCED / row.shorter) ** 0.5) * sigma
+        Finding(row.at, row.before, row.after, row.low, row.high, "step") for row in group.steps if _counts(row, sigma)
     ]
+
+
+def _counts(row: Row, sigma: float) -> bool:
+    """Tell whether a step is large enough: for its host, for its shorter side, and for the points around it."""
+    least = max(SMALLEST, (BALANCED / row.shorter) ** 0.5) * sigma
+    return abs(row.after - row.before) >= max(least, row.spread)

@@ -20,7 +20,11 @@ _AROUND = np.arange(-SEARCH, SEARCH + 1)
 
 
 class Row(NamedTuple):
-    """One change found by the partition, measured. Levels in the unit of the (centred) series."""
+    """One change found by the partition, measured. Levels in the unit of the (centred) series.
+
+    ``length`` is that of the segment after it, ``shorter`` that of the shorter of both (at most ``NEAR``), ``spread``
+    the smaller interquartile range of the two sides.
+    """
 
     at: int
     before: float
@@ -29,18 +33,20 @@ class Row(NamedTuple):
     high: int
     length: int
     shorter: int
+    spread: float
     trend: float
 
 
-def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
-    """Return the median of ``x[start:stop]`` of each row; at least one point and at most ``NEAR`` a row."""
+def _medians(x: Floats, start: Ints, stop: Ints) -> tuple[Floats, Floats]:
+    """Return median and interquartile range of ``x[start:stop]`` of each row, of one to ``NEAR`` points."""
     at = start[:, None] + _WINDOW
     values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
     values.sort(axis=1)
     count = stop - start
     row = np.arange(len(start))
     median: Floats = (values[row, (count - 1) // 2] + values[row, count // 2]) / 2
-    return median
+    middle_half: Floats = values[row, 3 * count // 4] - values[row, count // 4]
+    return median, middle_half
 
 
 def _excess_of_modes(raw: Floats, position: Ints, old: Floats, new: Floats, noise: Noise) -> Floats:
@@ -90,7 +96,9 @@ def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, no
     # (y - old)² - (y - new)², summed: what the points before a position cost more under the new level
     excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
     if noise.gap:
-        excess = _excess_of_modes(raw, position[:, :-1], _medians(x, begin_old, at), _medians(x, at, end_new), noise)
+        excess = _excess_of_modes(
+            raw, position[:, :-1], _medians(x, begin_old, at)[0], _medians(x, at, end_new)[0], noise
+        )
     profile = np.zeros(position.shape)
     excess.cumsum(axis=1, out=profile[:, 1:])
     profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
@@ -104,7 +112,8 @@ def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, no
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])
     stops = np.concatenate([index, np.minimum(exact[2:], index + NEAR)])
-    medians = _medians(x, starts, stops)
+    medians, ranges = _medians(x, starts, stops)
+    spread = np.minimum(ranges[:m], ranges[m:])
     length = right - at
     half = length // 2
     part = np.maximum(half, 1)
@@ -113,5 +122,5 @@ def measure(x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, no
     trend = np.where(half > 0, later - earlier, 0.0)
     shorter = np.minimum(np.minimum(length, at - left), NEAR)
     low, high = np.minimum(first, index), np.maximum(last, index)
-    columns = (index, medians[:m], medians[m:], low, high, length, shorter, trend)
+    columns = (index, medians[:m], medians[m:], low, high, length, shorter, spread, trend)
     return [Row(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
