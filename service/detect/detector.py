@@ -100,8 +100,8 @@ class DriftSeries:
         index = len(self._values) - tail.length
         before, after = self._level(tail.before), self._level(tail.after)
         size = abs(tail.after - tail.before) / self._noisy.noise.sigma
-        runs = "the newest run" if tail.length == 1 else f"the newest {tail.length} runs"
-        evidence = f"{shown(before)} → {shown(after)}: {runs} lie {size:.1f} sigma off the level before"
+        runs = "the newest run lies" if tail.length == 1 else f"the newest {tail.length} runs lie"
+        evidence = f"{shown(before)} → {shown(after)}: {runs} {size:.1f} sigma off the level before"
         if tail.unsure:
             evidence += "; one run more will tell"
         return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.unsure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from service.detect.levels import Row
@@ -84,5 +85,5 @@ def close(group: Group | None, sigma: float) -> list[Finding]:
 
 def _counts(row: Row, sigma: float) -> bool:
     """Tell whether a step is large enough: for its host, for its shorter side, and for the points around it."""
-    least = max(SMALLEST, (BALANCED / row.shorter) ** 0.5) * sigma
+    least = max(SMALLEST, math.sqrt(BALANCED / row.shorter)) * sigma
     return abs(row.after - row.before) >= max(least, row.spread)
