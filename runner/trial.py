@@ -23,6 +23,8 @@ from runner.derive import result_file, sample_of
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.page_cache import make_cold
+from runner.perf.launch import resolve
+from runner.perf.record import Recording
 from runner.perf.session import count_together
 from runner.sampling import mark_outliers
 from runner.sandbox import Sandbox
@@ -120,8 +122,45 @@ class Trial:
         library = missing_library(self._fill(self.workload.run.allocator))
         return f"this host does not have the allocator's library, {library}" if library else ""
 
-    def execute(self) -> Sample:
+    @property
+    def processes(self) -> int:
+        """How many processes run at once."""
+        return self._processes
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether files are put out of memory before each execution."""
+        return bool(self._cold)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment that held when the trial was made."""
+        return self._environment
+
+    @property
+    def host(self) -> Host:
+        """Where it is executed."""
+        return self._bench.host
+
+    @property
+    def program(self) -> Path:
+        """The file that is executed, as far as the command tells."""
+        path, _ = resolve(self._command[0], self._tree, self._state.environment["PATH"])
+        return self._tree / path
+
+    def execute(
+        self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
+    ) -> Sample:
         """Execute the case once.
+
+        Parameters
+        ----------
+        recording
+            What to record meanwhile. Such an execution is no sample.
+        processes
+            Run as many at once instead of what the case says.
+        as_left
+            Leave the page cache as the execution before left it.
 
         Raises
         ------
@@ -132,7 +171,8 @@ class Trial:
         FaultwatchError
             Where measuring itself is impossible here.
         """
-        make_cold(self._cold)
+        if not as_left:
+            make_cold(self._cold)
         if self.workload.run.output_file is not None:
             # What an earlier execution wrote is not this one's result.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
@@ -144,7 +184,8 @@ class Trial:
             events=self.workload.metrics.events,
             region=self.workload.run.region,
             sandbox=self._bench.sandbox,
-            processes=self._processes,
+            processes=processes or self._processes,
+            recording=recording,
         )
         each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
         return together(each, burst.group)

@@ -23,27 +23,25 @@ class AttachError(Exception):
     """perf could not do it; says why."""
 
 
-class AttachedPerf:
-    """perf stat on some processes and whatever they start from now on; nothing counts before ``enable``."""
+class ControlledPerf:
+    """A perf on some processes and whatever they start from now on; it does nothing before ``enable``."""
 
-    def __init__(self, processes: Sequence[int], events: Sequence[str], output: Path) -> None:
-        self._events = tuple(events)
-        self._output = output
-        self._error = output.with_suffix(".error")
+    def __init__(self, words: Sequence[str], processes: Sequence[int], error: Path) -> None:
+        self._error = error
         control, self._to_perf = os.pipe()
         self._from_perf, ack = os.pipe()
         try:
-            with self._error.open("wb") as error:
+            with error.open("wb") as said:
                 self._perf = subprocess.Popen(
                     [
-                        *("perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events)),
+                        *("perf", *words),
                         *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
                     ],
                     env=dict(BASE_VARIABLES),  # Not the program's: it must not choose a library for perf.
                     pass_fds=(control, ack),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=error,
+                    stderr=said,
                 )
         except BaseException:
             os.close(self._to_perf)
@@ -78,12 +76,31 @@ class AttachedPerf:
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
 
-    def end(self) -> None:
-        """Let perf write what it counted. It would notice by itself, but only within a second."""
+    def end(self, patience: float = 5) -> None:
+        """Let perf write what it knows. It would notice by itself, but only within a second."""
         for nudge in (signal.SIGINT, signal.SIGKILL):
             self._perf.send_signal(nudge)
-            if ended_within(self._perf, 5):
+            if ended_within(self._perf, patience):
                 return
+
+    def close(self) -> None:
+        """End perf, and let go of the pipes."""
+        if self._perf.poll() is None:
+            self._perf.kill()
+            self._perf.wait()
+        for descriptor in (self._to_perf, self._from_perf):
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+class AttachedPerf(ControlledPerf):
+    """perf stat: counts."""
+
+    def __init__(self, processes: Sequence[int], events: Sequence[str], output: Path) -> None:
+        self._events = tuple(events)
+        self._output = output
+        words = ("stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events))
+        super().__init__(words, processes, output.with_suffix(".error"))
 
     def text(self) -> str:
         """Return perf's own words."""
@@ -101,12 +118,3 @@ class AttachedPerf:
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
         return dict(parse_csv(text, SEPARATOR, asked=self._events).readings)
-
-    def close(self) -> None:
-        """End perf, and let go of the pipes."""
-        if self._perf.poll() is None:
-            self._perf.kill()
-            self._perf.wait()
-        for descriptor in (self._to_perf, self._from_perf):
-            with suppress(OSError):
-                os.close(descriptor)

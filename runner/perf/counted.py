@@ -12,6 +12,7 @@ from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.launch import Launch, Start
 from runner.perf.launcher import launcher
 from runner.perf.parse import PerfOutputError
+from runner.perf.record import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
 from runner.sandbox import TREE_BYTES, Sandbox
@@ -32,6 +33,7 @@ class Order:
     events: tuple[str, ...]
     region: bool
     sandbox: Sandbox | None
+    recording: Recording | None = None
 
 
 class Counted:
@@ -43,11 +45,12 @@ class Counted:
         self._output = scratch / "perf.csv"
         self._stack = stack
         self._perf: AttachedPerf | None = None
+        self._recorders: list[Recorder] = []
         self.launch = stack.enter_context(Launch(start, self._prepare))
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(scratch, REGION_EVENTS, self._processes))
+            self._region = stack.enter_context(Region(scratch, REGION_EVENTS, self._processes, self._record))
 
     def program(self) -> Program:
         """Return what is to be started."""
@@ -73,6 +76,8 @@ class Counted:
         assert ending is not None
         assert self._perf is not None
         self._perf.end()
+        for recorder in self._recorders:
+            recorder.finish()
         try:
             found = self._perf.readings()
         except PerfOutputError as error:
@@ -117,11 +122,22 @@ class Counted:
         except OSError as error:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
-            self._perf.tell("enable")
+            for perf in (self._perf, *([] if self._region else self._record([pid]))):
+                perf.tell("enable")
+            if self._order.recording and self._order.recording.watcher:
+                self._order.recording.watcher.attach([pid])
+                self._stack.callback(self._order.recording.watcher.close)
         except AttachError as error:
             raise FaultwatchError(
-                f"perf stat failed: {error}", "run `faultwatch doctor` to see what this host forbids"
+                f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
             ) from None
+
+    def _record(self, processes: Sequence[int]) -> list[Recorder]:
+        """Attach what records these processes, if anything does."""
+        for plan in self._order.recording.plans if self._order.recording else ():
+            self._recorders.append(Recorder(plan, processes))
+            self._stack.callback(self._recorders[-1].close)
+        return self._recorders
 
     def _processes(self, _started: int) -> list[int]:
         program = self.launch.program

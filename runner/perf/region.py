@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Reading, Status
-from runner.perf.attach import AttachedPerf, AttachError
+from runner.perf.attach import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
 
 CONTROL_FD, ACK_FD = 198, 199
@@ -38,11 +38,20 @@ _LONGEST = 100
 class Region:
     """The pipes to one program, and the perf that counts its region once it asks.
 
-    ``find`` returns the program and whatever it has started, given the process that was started for it.
+    ``find`` returns the program and whatever it has started, given the process that was started for it. ``record``
+    attaches what is to record the region as well.
     """
 
-    def __init__(self, scratch: Path, events: Sequence[str], find: Callable[[int], Sequence[int]]) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        events: Sequence[str],
+        find: Callable[[int], Sequence[int]],
+        record: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
+    ) -> None:
         self._find = find
+        self._record = record
+        self._recorders: Sequence[ControlledPerf] = ()
         self._output = scratch / "region.csv"
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
@@ -78,7 +87,8 @@ class Region:
                 pass  # The program goes on, uncounted: its other numbers are still good.
             elif line in {b"enable", b"disable"}:
                 try:
-                    self._attach(pid).tell(line.decode())
+                    for perf in (self._attach(pid), *self._recorders):
+                        perf.tell(line.decode())
                 except (AttachError, OSError) as error:
                     self._trouble = str(error)
             else:
@@ -125,6 +135,7 @@ class Region:
             if not program:
                 raise AttachError("the program could not be found")
             self._perf = AttachedPerf(program, self._events, self._output)
+            self._recorders = self._record(program)
         return self._perf
 
 

@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.contract.report import Reading, Sample
@@ -19,6 +19,7 @@ from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import Counted, Order, unsupported
 from runner.perf.events import known_events
 from runner.perf.launch import Start, resolve
+from runner.perf.record import Recording
 from runner.sandbox import Sandbox
 from runner.state.memory_group import MemoryGroup
 from runner.state.memory_stat import memory_readings
@@ -79,6 +80,7 @@ def count_together(
     region: bool = False,
     sandbox: Sandbox | None = None,
     processes: int = 1,
+    recording: Recording | None = None,
 ) -> Burst:
     """Run a command in some processes at once, each under its own perf stat.
 
@@ -92,6 +94,8 @@ def count_together(
         Also count the region that each program opens, beside the whole of it.
     sandbox
         Confine them, each in a sandbox of its own.
+    recording
+        What to record of the first of them meanwhile.
 
     Raises
     ------
@@ -115,7 +119,8 @@ def count_together(
             for number in range(processes):
                 own = Path(scratch, str(number))
                 own.mkdir()
-                counted.append(Counted(order, start, group, own, stack))
+                mine = order if number else replace(order, recording=recording)
+                counted.append(Counted(mine, start, group, own, stack))
                 yield counted[-1].program()
 
         with state.applied() as group:

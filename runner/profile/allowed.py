@@ -1,0 +1,59 @@
+"""What the kernel lets this user record, and the setting that would allow more."""
+
+import os
+from dataclasses import dataclass
+
+from runner.environment.tree import Tree
+
+_PARANOID = "proc/sys/kernel/perf_event_paranoid"
+_EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What can be recorded here.
+
+    Attributes
+    ----------
+    tracepoints
+        Of system calls and of exceptions.
+    kernel
+        Frames in the kernel.
+    remarks
+        What cannot, with what would allow it.
+    """
+
+    tracepoints: bool
+    kernel: bool
+    remarks: tuple[str, ...] = ()
+
+
+def allowed(tree: Tree | None = None, *, root: bool | None = None) -> Allowed:
+    """Find out from the kernel's settings."""
+    tree = tree or Tree()
+    root = os.geteuid() == 0 if root is None else root
+    found = tree.integer(_PARANOID)
+    paranoid = 2 if found is None else found
+    remarks = []
+    kernel = root or paranoid < 2
+    if not kernel:
+        remarks.append(
+            f"frames in the kernel cannot be recorded: kernel.perf_event_paranoid is {paranoid}; "
+            "`sysctl kernel.perf_event_paranoid=1` allows it"
+        )
+    readable = any(tree.text(f"{folder}/syscalls/sys_enter_mmap/id") for folder in _EVENTS)
+    tracepoints = readable and (root or paranoid < 0)
+    if not readable:
+        remarks.append(
+            "tracepoints cannot be read, so strace counts system calls and reads are not told from writes: "
+            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, and a kernel with CONFIG_FTRACE_SYSCALLS"
+        )
+    elif not tracepoints:
+        remarks.append(
+            "tracepoints are for root only, so strace counts system calls and reads are not told from writes: "
+            f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
+            "with `chmod -R o=rX /sys/kernel/tracing`"
+        )
+    if root and tree.integer("proc/sys/kernel/kptr_restrict") == 2:
+        remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
+    return Allowed(tracepoints, kernel, tuple(remarks))

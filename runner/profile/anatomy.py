@@ -1,0 +1,199 @@
+"""Each fault by what it hit, why and where: recorded events → anatomy and census. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from runner.contract import profile as contract
+from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
+from runner.profile.mappings import Mapping, Mappings
+from runner.profile.pages import PAGE, Pages
+from runner.profile.script import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
+
+Locate = Callable[[Iterable["Place"]], dict["Place", contract.Frame]]
+"""Finds the source lines of places, all at once."""
+
+_SITES = 200
+_AREAS = 20
+_ENTER = "syscalls:sys_enter_"
+_OTHER = Memory.OTHER.value
+_WRITE, _INSTRUCTION = 2, 16
+"""Bits of the error code of a page fault, on x86."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the text of a program: an offset in a module, and what perf calls it."""
+
+    module: str
+    offset: int
+    function: str
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What is known of the faults of one thread in one mapping."""
+
+    mapping: Mapping
+    faults: int = 0
+    first: float = 0.0
+    last: float = 0.0
+
+
+@dataclass(slots=True)
+class Dissection:
+    """Takes the events of one recording in the order of time."""
+
+    period: int = 1
+    lost: int = 0
+    recorded: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+    _bytes: Counter[str] = field(default_factory=Counter)
+    _maps: dict[int, Mappings] = field(default_factory=dict)
+    _pages: dict[int, Pages] = field(default_factory=dict)
+    _major: Counter[Memory] = field(default_factory=Counter)
+    # Added to at each fault, so each table is made of these only at the end.
+    _faults: dict[tuple[int, int, str, int | None, str, str], int] = field(default_factory=dict)
+    _modules: dict[tuple[int, int], Mapping | None] = field(default_factory=dict)
+    _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
+    _span: tuple[float, float] = (0.0, 0.0)
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Take what was recorded."""
+        for event in events:
+            match event:
+                case Fault():
+                    self._fault(event)
+                case Traced():
+                    self._traced(event)
+                case Mapped():
+                    self._mappings(event.pid).add(Mapping.of(event))
+                case Forked() if event.pid != event.parent:
+                    self._maps[event.pid] = self._mappings(event.parent).copy()
+                case Executed():
+                    self._maps[event.pid] = Mappings()
+                    self._pages[event.pid] = Pages()
+                case Lost():
+                    self.lost += event.number
+
+    def anatomy(self, counted: int, locate: Locate) -> Anatomy:
+        """Return what was found, made to come to what the counter counted."""
+        counted = max(counted, self.recorded)
+        unplaced = counted - self.recorded
+        memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
+        access[Access.UNKNOWN] = unplaced
+        for (_, _, _, code, kind, how), number in self._faults.items():
+            memory[Memory(kind)] += number
+            touch[self._touch(how)] += number
+            access[access_of(code)] += number
+        sites = self._located(locate)
+        return Anatomy(
+            counted=counted,
+            recorded=self.recorded,
+            period=self.period,
+            lost=self.lost,
+            unplaced=unplaced,
+            major=self._major.total(),
+            pages=sum(len(pages) for pages in self._pages.values()),
+            by_memory=dict((+memory).most_common()),
+            by_touch=dict((+touch).most_common()),
+            by_access=dict((+access).most_common()),
+            major_by_memory=dict(self._major.most_common()),
+            sites=sites,
+            elsewhere=counted - sum(site.faults for site in sites),
+            areas=self._areas(),
+            seconds=max(0.0, self._span[1] - self._span[0]),
+        )
+
+    def census(self) -> Census:
+        """Return how often each system call was made, and for how much memory."""
+        names = sorted(self.calls)
+        return Census(
+            source="tracepoints", calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names}
+        )
+
+    def _fault(self, event: Fault) -> None:
+        pid, tid, time, name, address, ip, place, code = event
+        mapping = self._mappings(pid).find(address)
+        if name == "major-faults":
+            self._major[mapping.memory if mapping else Memory.OTHER] += 1
+            return
+        pages = self._pages.get(pid) or self._pages.setdefault(pid, Pages())
+        kind = mapping.kind if mapping else _OTHER
+        key = pid, ip, place, code, kind, pages.fault(address // PAGE)
+        self._faults[key] = self._faults.get(key, 0) + self.period
+        self.recorded += self.period
+        if (pid, ip) not in self._modules:
+            self._modules[pid, ip] = self._mappings(pid).find(ip)
+        self._span = (self._span[0] or time, time)
+        if mapping is not None:
+            stretch = self._stretches.get((pid, mapping.start, tid))
+            if stretch is None:
+                stretch = self._stretches[pid, mapping.start, tid] = _Stretch(mapping, first=time)
+            elif mapping.end > stretch.mapping.end:
+                stretch.mapping = mapping
+            stretch.faults += self.period
+            stretch.last = time
+
+    def _touch(self, how: str) -> Touch:
+        return Touch(how) if self.period == 1 else Touch.UNKNOWN
+
+    def _traced(self, event: Traced) -> None:
+        if event.event.startswith(_ENTER):
+            name = event.event.removeprefix(_ENTER)
+            self.calls[name] += 1
+            size = self._pages.setdefault(event.pid, Pages()).call(name, numbers(event.text))
+            self._bytes[name] += size or 0
+
+    def _mappings(self, pid: int) -> Mappings:
+        return self._maps.setdefault(pid, Mappings())
+
+    def _located(self, locate: Locate) -> tuple[Site, ...]:
+        merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
+        for (pid, ip, text, _, kind, how), number in self._faults.items():
+            merged[pid, ip, text, Memory(kind), self._touch(how)] += number
+        common = merged.most_common(_SITES * 2)
+        places = {}
+        for (pid, ip, text, _, _), _ in common:
+            function, module = function_of(text)
+            mapping = self._modules[pid, ip]
+            if mapping is not None and mapping.file:
+                places[pid, ip, text] = Place(mapping.name, ip - mapping.start + mapping.offset, function)
+            else:
+                places[pid, ip, text] = Place(module, 0, function)
+        frames = locate(places.values())
+        sites: Counter[tuple[contract.Frame, Memory, Touch]] = Counter()
+        for (pid, ip, text, memory, touch), number in common:
+            sites[frames[places[pid, ip, text]], memory, touch] += number
+        return tuple(
+            Site(frame=frame, memory=memory, touch=touch, faults=number)
+            for (frame, memory, touch), number in sites.most_common(_SITES)
+        )
+
+    def _areas(self) -> tuple[Area, ...]:
+        together: dict[tuple[int, int], list[_Stretch]] = {}
+        for (pid, start, _), stretch in self._stretches.items():
+            together.setdefault((pid, start), []).append(stretch)
+        areas = [self._area(pid, threads) for (pid, _), threads in together.items()]
+        return tuple(sorted(areas, key=lambda area: -area.faults)[:_AREAS])
+
+    def _area(self, pid: int, threads: list[_Stretch]) -> Area:
+        mapping = max((one.mapping for one in threads), key=lambda one: one.end)
+        return Area(
+            memory=mapping.memory,
+            name=mapping.file[:4000],
+            size=mapping.end - mapping.start,
+            faults=sum(one.faults for one in threads),
+            pages=self._pages[pid].within(mapping.start, mapping.end),
+            threads=len(threads),
+            seconds=max(0.0, max(one.last for one in threads) - min(one.first for one in threads)),
+        )
+
+
+def access_of(code: int | None) -> Access:
+    """Tell what was wanted of a page, by the error code of its fault."""
+    if code is None:
+        return Access.UNKNOWN
+    if code & _INSTRUCTION:
+        return Access.INSTRUCTION
+    return Access.WRITE if code & _WRITE else Access.READ

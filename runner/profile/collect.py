@@ -1,0 +1,225 @@
+"""Profiles of one case: executed once to be counted, once for its faults, once for its CPU time and its waiting."""
+
+import tempfile
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner import __version__
+from runner.contract import profile as contract
+from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
+from runner.contract.report import Reading, Sample
+from runner.perf.record import Recording, RecordPlan
+from runner.profile import plan
+from runner.profile.allowed import Allowed, allowed
+from runner.profile.anatomy import Dissection, Place
+from runner.profile.elf import call_graph_of
+from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks, expanded, scaled
+from runner.profile.lines import Line, lines_of
+from runner.profile.plan import CallGraph, Expected
+from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
+from runner.profile.script import Frame
+from runner.profile.strace import StraceCensus
+from runner.trial import Trial
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Collector:
+    """Collects the parts of one profile.
+
+    Attributes
+    ----------
+    scratch
+        Where perf writes what it records.
+    """
+
+    trial: Trial
+    call_graph: CallGraph
+    allowed: Allowed
+    scratch: Path
+    table: FrameTable = field(default_factory=lambda: FrameTable(lines_of))
+    remarks: list[str] = field(default_factory=list)
+
+    def faults(self, expected: Expected) -> tuple[StackProfile, Anatomy, Census, Sample]:
+        """Record each fault with its address, and some with their stacks, in one execution."""
+        addresses, stacks = self.scratch / "faults.data", self.scratch / "stacks.data"
+        period = plan.faults_period(expected)
+        apart = plan.stacks_period(expected.faults, self.call_graph)
+        plans = [
+            RecordPlan(plan.faults_options(period, tracepoints=self.allowed.tracepoints), addresses),
+            RecordPlan(plan.stack_options("page-faults", apart, self.call_graph), stacks),
+        ]
+        calls = self.scratch / "calls.data" if period > 1 and self.allowed.tracepoints else None
+        if calls:
+            plans.append(RecordPlan(plan.calls_options(), calls))
+            self.remarks.append(f"one fault in {period} was recorded: what was touched before cannot be told")
+        strace = None if self.allowed.tracepoints else StraceCensus(self.scratch / "calls.strace")
+        sample = self.trial.execute(recording=Recording(tuple(plans), strace))
+        found = Dissection(period)
+        found.take(recorded_events(addresses, *ADDRESSES, *(TRACED if self.allowed.tracepoints else ())))
+        if calls:
+            found.take(recorded_events(calls, *TRACED))
+        counted = sample.processes[0] if sample.processes else sample.readings
+        anatomy = found.anatomy(int(_value(counted, "page-faults") or 0), self._locate)
+        weighed = count_stacks(recorded_events(stacks, *STACKS))
+        profile = self._profile(StackKind.FAULTS, weighed, apart, stacks, anatomy.counted)
+        census = strace.census() if strace else found.census()
+        return profile, anatomy, census, sample
+
+    def times(self, expected: Expected) -> tuple[StackProfile, StackProfile]:
+        """Record where the CPU time goes and where threads wait, in one execution."""
+        on, off = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
+        clock = plan.clock_period(expected, self.call_graph)
+        apart = plan.stacks_period(expected.switches, self.call_graph)
+        plans = (
+            RecordPlan(plan.stack_options("cpu-clock", clock, self.call_graph), on),
+            RecordPlan((*plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off),
+        )
+        self.trial.execute(recording=Recording(plans))
+        running = count_stacks(recorded_events(on, *STACKS))
+        waiting = blocked_time(recorded_events(off, *STACKS))
+        return (
+            self._profile(StackKind.ON_CPU, running, clock, on, running.samples * clock),
+            self._profile(StackKind.OFF_CPU, waiting, apart, off, waiting.stacks.total() * apart),
+        )
+
+    def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
+        stacks = self.table.stacks(scaled(weighed.stacks, total))
+        return StackProfile(
+            kind=kind,
+            samples=weighed.samples,
+            period=period,
+            total=sum(stack.weight for stack in stacks),
+            lost=weighed.lost,
+            call_graph=self.call_graph,
+            recorded_bytes=file.stat().st_size,
+            stacks=stacks,
+        )
+
+    def _locate(self, places: Iterable[Place]) -> dict[Place, contract.Frame]:
+        """Find the source line of each place; of what was inlined there, the innermost function."""
+        places = set(places)
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for place in places:
+            if place.module.startswith("/") and place.offset:
+                wanted[place.module].add(place.offset)
+        known = {module: self.table.lines(module, offsets) for module, offsets in wanted.items()}
+        return {place: _frame_of(place, known.get(place.module, {})) for place in places}
+
+
+def collect(
+    trial: Trial,
+    *,
+    call_graph: CallGraph | None = None,
+    times: bool = True,
+    progress: Progress = lambda _: None,
+) -> Profile:
+    """Profile a case. None of the executions is a sample.
+
+    Parameters
+    ----------
+    call_graph
+        How stacks are found; by what the program's file allows where nothing is said.
+    times
+        Record CPU time and waiting as well as faults.
+
+    Raises
+    ------
+    ExecutionFailure
+        Where the program is to blame.
+    FaultwatchError
+        Where the host forbids it, or perf prints what cannot be understood.
+    """
+    began = datetime.now(UTC)
+    may = allowed()
+    progress("counting")
+    if not trial.is_cold:
+        trial.execute()  # It warms the page cache.
+    plain = trial.execute()
+    references = _references(trial, progress)
+    expected = expectation(plain.processes[0] if plain.processes else plain.readings)
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
+        collector = Collector(trial, call_graph or call_graph_of(trial.program), may, Path(folder))
+        collector.remarks += may.remarks
+        progress("recording faults")
+        faults, anatomy, census, recorded = collector.faults(expected)
+        on_cpu = off_cpu = None
+        if times:
+            progress("recording CPU time and waiting")
+            on_cpu, off_cpu = collector.times(expected)
+    return Profile(
+        profile_id=uuid.uuid4(),
+        subject=trial.subject.name,
+        revision=trial.subject.revision,
+        case=trial.subject.case,
+        host=trial.host,
+        environment=trial.environment,
+        runner_version=__version__,
+        started_at=began,
+        finished_at=datetime.now(UTC),
+        scope="region" if trial.workload.run.region else "process",
+        processes=trial.processes,
+        operations=_operations(plain.readings),
+        readings=plain.readings,
+        references=references,
+        overhead_percent=_overhead(plain.readings, recorded.readings),
+        frames=tuple(collector.table.frames),
+        faults=faults,
+        on_cpu=on_cpu,
+        off_cpu=off_cpu,
+        anatomy=anatomy,
+        census=census,
+        remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
+    )
+
+
+def expectation(readings: Mapping[str, Reading]) -> Expected:
+    """Return what is to be expected of an execution like one that was counted."""
+    return Expected(
+        faults=int(_value(readings, "page-faults") or 0),
+        switches=int(_value(readings, "context-switches") or 0),
+        cpu_seconds=_value(readings, "task-clock") or 0.0,
+    )
+
+
+def _references(trial: Trial, progress: Progress) -> dict[str, dict[str, Reading]]:
+    """Execute what the case is to be seen against: one process where it has many, warm files where it has cold ones."""
+    found = {}
+    if trial.processes > 1:
+        progress("counting one process alone")
+        found["alone"] = dict(trial.execute(processes=1).readings)
+    if trial.is_cold:
+        progress("counting with warm files")
+        found["warm"] = dict(trial.execute(as_left=True).readings)
+    return found
+
+
+def _value(readings: Mapping[str, Reading], name: str) -> float | None:
+    """Return a reading of the region, or else of the whole process."""
+    for key in (f"region:{name}", name):
+        reading = readings.get(key)
+        if reading is not None and reading.value is not None:
+            return reading.value
+    return None
+
+
+def _operations(readings: Mapping[str, Reading]) -> float | None:
+    each, minor = _value(readings, "faults-per-operation"), readings.get("page-faults")
+    if not each or minor is None or not minor.value:
+        return None
+    return float(minor.value / each)
+
+
+def _overhead(plain: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
+    """Compare CPU times: the elapsed time depends on what else the host does."""
+    before, after = _value(plain, "task-clock"), _value(recorded, "task-clock")
+    return 100 * (after - before) / before if before and after is not None else None
+
+
+def _frame_of(place: Place, lines: Mapping[int, tuple[Line, ...]]) -> contract.Frame:
+    return expanded(Frame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[0]

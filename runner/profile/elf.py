@@ -1,0 +1,54 @@
+"""The little that profiles need to know of a program's file."""
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.profile.plan import CallGraph
+
+LOAD = 1
+_UNWINDING = 0x6474E550
+"""Kind of the segment that finds the tables for unwinding."""
+_HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+
+
+class Segment(NamedTuple):
+    """A segment: where it lies in the file, and where in memory."""
+
+    kind: int
+    offset: int
+    address: int
+    size: int
+
+
+def segments(file: Path) -> list[Segment]:
+    """Return the segments of a 64-bit ELF file; none of any other file."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_HEADER.size)
+            if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
+                return []
+            fields = _HEADER.unpack(head)
+            start, size, number = fields[4], fields[8], fields[9]
+            if size < _SEGMENT.size:
+                return []
+            stream.seek(start)
+            table = stream.read(size * number)
+    except (OSError, OverflowError, ValueError):
+        return []
+    found = []
+    for place in range(0, len(table) - _SEGMENT.size + 1, size):
+        kind, _, offset, address, _, length, _, _ = _SEGMENT.unpack_from(table, place)
+        found.append(Segment(kind, offset, address, length))
+    return found
+
+
+def call_graph_of(program: Path) -> CallGraph:
+    """Tell how stacks of a program are best found.
+
+    Compilers leave frame pointers out and tables for unwinding in, and the C library has nothing else. A file without
+    tables (a script, what Go makes) has frame pointers or nothing. LBR is a choice of the caller: it needs hardware
+    that virtual machines rarely have.
+    """
+    return "dwarf" if any(one.kind == _UNWINDING for one in segments(program)) else "fp"

@@ -1,0 +1,74 @@
+"""Source lines of places in binaries: asked of addr2line, one process a binary, all places at once."""
+
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.profile.elf import LOAD, Segment, segments
+from runner.state.start import BASE_VARIABLES
+
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A function at a line of its source."""
+
+    function: str
+    file: str
+    line: int
+
+
+def lines_of(module: str, offsets: Iterable[int]) -> dict[int, tuple[Line, ...]]:
+    """Find the lines at some offsets of a file, innermost inlined function first; nothing for those that have none."""
+    loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
+    addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
+    known = {offset: address for offset, address in addresses.items() if address is not None}
+    if not known:
+        return {}
+    try:
+        done = subprocess.run(
+            ["addr2line", "-a", "-f", "-i", "-C", "-e", module],
+            input="\n".join(f"{address:#x}" for address in known.values()) + "\n",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+            env=dict(BASE_VARIABLES),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    found = parse_lines(done.stdout)
+    return {offset: found[address] for offset, address in known.items() if found.get(address)}
+
+
+def parse_lines(text: str) -> dict[int, tuple[Line, ...]]:
+    """Read the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
+    found: dict[int, list[Line]] = {}
+    address: int | None = None
+    function: str | None = None
+    for text_line in text.splitlines():
+        if function is None and text_line.startswith("0x"):
+            address = int(text_line, 16) if _is_hex(text_line[2:]) else None
+        elif function is None:
+            function = text_line
+        else:
+            file, _, rest = text_line.rpartition(":")
+            number = rest.split(" ")[0]
+            if address is not None and number.isdecimal() and file not in {"??", ""}:
+                found.setdefault(address, []).append(Line(function, file, int(number)))
+            function = None
+    return {place: tuple(lines) for place, lines in found.items()}
+
+
+def _is_hex(text: str) -> bool:
+    return bool(text) and all(digit in "0123456789abcdefABCDEF" for digit in text)
+
+
+def _address(loaded: Iterable[Segment], offset: int) -> int | None:
+    for segment in loaded:
+        if segment.offset <= offset < segment.offset + segment.size:
+            return offset - segment.offset + segment.address
+    return None
