@@ -22,28 +22,24 @@ class DriftFilter:
     case: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on the joined tables."""
-        asked = (
-            (Subject.name, self.subject),
-            (Series.metric, self.metric),
-            (Drift.cause, self.cause),
-            (Case.name, self.case),
-        )
-        return [column == value for column, value in asked if value is not None]
+        """Return the conditions on drifts alone: the series are looked up first."""
+        asked = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
+        of_series = [column == value for column, value in asked if value is not None]
+        conditions: list[ColumnElement[bool]] = [] if self.cause is None else [Drift.cause == self.cause]
+        if of_series:
+            joined = (
+                select(Series.id).join(Subject, Series.subject_id == Subject.id).join(Case, Series.case_id == Case.id)
+            )
+            conditions.append(Drift.series_id.in_(joined.where(*of_series)))
+        return conditions
 
 
 def listed(session: Session, asked: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return the drifts asked for: those of the newest commits first."""
-    joined = (
-        select(Drift)
-        .join(Series, Drift.series_id == Series.id)
-        .join(Subject, Series.subject_id == Subject.id)
-        .join(Case, Series.case_id == Case.id)
-        .where(*asked.conditions())
-    )
-    total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
+    conditions = asked.conditions()
+    total = session.scalar(select(func.count()).select_from(Drift).where(*conditions)) or 0
     order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
-    rows = session.scalars(joined.order_by(*order).limit(limit).offset(offset))
+    rows = session.scalars(select(Drift).where(*conditions).order_by(*order).limit(limit).offset(offset))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 

@@ -30,16 +30,23 @@ class RunFilter:
     quarantined: bool | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on the joined tables."""
-        asked = (
-            (Subject.name, self.subject),
-            (Case.name, self.case),
-            (Revision.commit, self.revision),
-            (Run.outcome, self.outcome),
-            (Host.name, self.host),
-            (Run.quarantine.is_not(None), self.quarantined),
+        """Return the conditions on runs alone: what belongs to a run is looked up first, not joined to each."""
+        named = (
+            (Run.subject_id, Subject.id, Subject.name, self.subject),
+            (Run.case_id, Case.id, Case.name, self.case),
+            (Run.revision_id, Revision.id, Revision.commit, self.revision),
+            (Run.host_id, Host.id, Host.name, self.host),
         )
-        return [column == value for column, value in asked if value is not None]
+        conditions: list[ColumnElement[bool]] = [
+            column.in_(select(identity).where(name == value))
+            for column, identity, name, value in named
+            if value is not None
+        ]
+        if self.outcome is not None:
+            conditions.append(Run.outcome == self.outcome)
+        if self.quarantined is not None:
+            conditions.append(Run.quarantine.is_not(None) if self.quarantined else Run.quarantine.is_(None))
+        return conditions
 
 
 _JOINED = (
@@ -69,21 +76,27 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
 
 def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of the runs asked for, the newest first."""
-    wanted = _JOINED.where(*asked.conditions())
-    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Run.id).subquery())) or 0
-    rows = session.scalars(wanted.order_by(*_NEWEST_FIRST).limit(limit).offset(offset))
+    conditions = asked.conditions()
+    total = session.scalar(select(func.count()).select_from(Run).where(*conditions)) or 0
+    rows = _newest(session, conditions, limit, offset)
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     newest = (
-        session.scalar(
-            _JOINED.where(Run.host_id == host, Run.outcome == Outcome.MEASURED).order_by(*_NEWEST_FIRST).limit(1)
-        )
-        for host in session.scalars(select(Host.id).order_by(Host.name))
+        run
+        for host in session.scalars(select(Host.id).order_by(Host.name)).all()
+        for run in _newest(session, [Run.host_id == host, Run.outcome == Outcome.MEASURED], 1)
     )
-    return [_summary(run) for run in newest if run is not None and run.quarantine is not None]
+    return [_summary(run) for run in newest if run.quarantine is not None]
+
+
+def _newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> Sequence[Run]:
+    """Return runs with all that is told of them: chosen first, so that nothing is joined to those left out."""
+    chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    numbers = session.scalars(chosen).all()
+    return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:

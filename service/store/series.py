@@ -48,7 +48,8 @@ _JOINED = (
 def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset: int = 0) -> views.SeriesPage:
     """Return the series asked for, by subject, host, case and metric; all of them where there is no limit."""
     wanted = _JOINED.where(*asked.conditions())
-    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Series.id).subquery())) or 0
+    counted = wanted.with_only_columns(Series.id).subquery() if asked != SeriesFilter() else Series
+    total = session.scalar(select(func.count()).select_from(counted)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(wanted.order_by(*order).limit(limit).offset(offset)).all()
     items = [views.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
