@@ -11,6 +11,7 @@ import click
 from service.access.command import token
 from service.config import Config
 from service.errors import ServiceError
+from service.store.command import backup, export, restore, retain
 from service.version import VERSION
 
 
@@ -44,7 +45,8 @@ def upgrade() -> None:
     click.echo(f"The database is up to date: {database.name}")
 
 
-cli.add_command(token)
+for command in (token, backup, restore, export, retain):
+    cli.add_command(command)
 
 
 def main() -> None:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint, APIFlask
 
-from service.api import comparisons, drifts, events, health, openapi, plans, problems, revisions, runs, series, silences
+from service.api import (
+    comparisons,
+    drifts,
+    events,
+    export,
+    health,
+    openapi,
+    plans,
+    problems,
+    revisions,
+    runs,
+    series,
+    silences,
+)
 from service.api.body import require_json
 from service.api.conditional import conditional
 
@@ -20,6 +33,6 @@ def register(app: APIFlask) -> None:
     api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp):
+    for noun in (events.bp, silences.bp, export.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

@@ -39,10 +39,19 @@ def upgrade(database: Database) -> None:
         raise _explain(error, database) from error
 
 
+def known_schemas() -> set[str]:
+    """Return the schemas that this version can bring up to date."""
+    return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
+
+
+def _scripts(config: AlembicConfig) -> ScriptDirectory:
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return ScriptDirectory.from_config(config)
+
+
 def _migrate(connection: Connection, database: Database) -> None:
     config = AlembicConfig(attributes={"connection": connection})
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    _refuse_newer(connection, ScriptDirectory.from_config(config), database)
+    _refuse_newer(connection, _scripts(config), database)
     command.upgrade(config, "head")
     connection.execute(text("UPDATE alembic_version SET version_num = version_num"))  # fails now, if ever
 

@@ -1,0 +1,53 @@
+"""Export: everything that was measured, as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from apiflask import APIBlueprint
+from flask import Response, stream_with_context
+from pydantic import BaseModel, ConfigDict
+
+from service.current import database
+from service.store import everything
+
+bp = APIBlueprint("export", __name__)
+
+_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
+_PIECE = 64 * 1024
+
+
+class ExportQuery(BaseModel):
+    """What is asked for, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["csv", "jsonl", "reports"] = "csv"
+    """One flat row a sample, or whole reports."""
+    subject: str | None = None
+
+
+@bp.get("/export")
+@bp.input(ExportQuery, location="query")
+@bp.doc(responses={200: "Rows of samples, or reports, one a line"})
+def get(query_data: ExportQuery) -> Response:
+    """Download everything that was measured, however much it is."""
+    kind = query_data.format
+    name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    pieces = stream_with_context(_pieces(kind, query_data.subject))
+    return Response(pieces, headers=headers, mimetype=_TYPES[kind])
+
+
+def _pieces(kind: str, subject: str | None) -> Iterator[str]:
+    with database().reading() as session:
+        held: list[str] = []
+        size = 0
+        for line in everything.lines(session, kind, subject):
+            held.append(line)
+            size += len(line)
+            if size >= _PIECE:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held)
