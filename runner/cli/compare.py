@@ -24,7 +24,7 @@ from runner.cli.common import (
 from runner.client import Service
 from runner.compare import Compared, Pairs, compare, undecided
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.settings import load_settings
+from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.trial import Subject, Trial
 from runner.workload import Workload, cases
@@ -62,22 +62,13 @@ def command(
     With --samples, so many pairs. Exit code 1 where a metric got worse by more than its budget, or a case
     failed.
     """
-    from runner.embedded import connect
-
     settings = load_settings()
     workload = find_workload(workload_name or ".")
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    chosen = cases(workload, choices)
-    with activity("building"):
-        sides = [_Side.build_of(repository, name, workload, place) for name in (base, head)]
-    results = []
-    with connect(settings) as service, activity("comparing") as say:
-        for number, case in enumerate(chosen, 1):
-            say(f"comparing {case.name} ({number} of {len(chosen)})")
-            results.append(_compare(sides, case, service, Pairs.of(workload, samples)))
+    results = compared(settings, repository, workload, place, (base, head), choices, samples)
     if as_json:
-        click.echo(json.dumps([_document(result) for result in results], indent=2))
+        click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
         from runner.cli.verdicts import show_comparison
 
@@ -85,6 +76,29 @@ def command(
             show_comparison(result)
     if any(_is_bad(result) for result in results):
         raise click.exceptions.Exit(1)
+
+
+def compared(
+    settings: Settings,
+    repository: Repository,
+    workload: Workload,
+    place: Workbench,
+    names: tuple[str, str],
+    choices: Sequence[str] = (),
+    samples: int | None = None,
+) -> list[Compared]:
+    """Build two revisions, base and head, and measure them in turns, case by case."""
+    from runner.embedded import connect
+
+    chosen = cases(workload, choices)
+    with activity("building"):
+        sides = [_Side.build_of(repository, name, workload, place) for name in names]
+    results = []
+    with connect(settings) as service, activity("comparing") as say:
+        for number, case in enumerate(chosen, 1):
+            say(f"comparing {case.name} ({number} of {len(chosen)})")
+            results.append(_compare(sides, case, service, Pairs.of(workload, samples)))
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,8 @@ def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs)
     return compare(base, head, service.compare, pairs=pairs)
 
 
-def _document(result: Compared) -> dict[str, Any]:
+def document(result: Compared) -> dict[str, Any]:
+    """Return what came of one case as the document that --json prints."""
     return {
         "base": result.base.model_dump(mode="json"),
         "head": result.head.model_dump(mode="json"),

@@ -84,6 +84,20 @@ class Repository:
             self._refuse_cut_history(found, start or "HEAD")
         return found
 
+    def merge_base(self, base: str, head: str) -> str:
+        """Return the newest commit that two revisions share.
+
+        Raises
+        ------
+        FaultwatchError
+            Where there is none here.
+        """
+        commits = self.resolve(base), self.resolve(head)
+        if not _succeeds("-C", str(self.path), "merge-base", *commits):
+            remedy = "fetch the whole history (actions/checkout: fetch-depth: 0)" if self.is_shallow() else ""
+            raise FaultwatchError(f"{self.name}: {base} and {head} share no commit", remedy)
+        return self.git("merge-base", *commits).strip()
+
     def is_shallow(self) -> bool:
         """Whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"

@@ -107,3 +107,14 @@ def test_a_title_with_anything_in_it(commit: Run, tmp_path: Path) -> None:
     commit("Say <b>«naïve»</b> & \x1b[31mred\x1b[0m; rm -rf /")
     revision = open_repository(str(tmp_path / "subject"), tmp_path).revision("HEAD")
     assert revision.title.startswith("Say <b>«naïve»</b> & ")
+
+
+def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Run, commit: Run, tmp_path: Path) -> None:
+    git("checkout", "--quiet", "-b", "side", history[2])
+    commit("On the side", file="side")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    assert repository.merge_base("main", "side") == history[2]
+    git("checkout", "--quiet", "--orphan", "elsewhere")
+    commit("Another beginning", file="other")
+    with pytest.raises(FaultwatchError, match="main and elsewhere share no commit"):
+        repository.merge_base("main", "elsewhere")
