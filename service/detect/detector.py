@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from service.detect.drift import Drift, Kind, Number, shown
 from service.detect.exact import ExactSeries
 from service.detect.judge import Finding
-from service.detect.numbers import centred, clean, clean_samples
+from service.detect.numbers import centred, clean, clean_samples, difference
 from service.detect.repeat import RepeatingSeries
 from service.detect.series import NoisySeries
 from service.detect.tail import Tail
@@ -82,7 +82,8 @@ class DriftSeries:
                 same += 1
             self._findings = findings
             self._drifts[same:] = [self._word(finding) for finding in findings[same:]]
-        tail = self._noisy.tail(centred(self._samples[-1], self._values[0]).tolist())
+        again = [difference(value, self._values[0]) for value in self._samples[-1]]
+        tail = self._noisy.tail(again)
         return [*self._drifts, self._word_tail(tail)] if tail else list(self._drifts)
 
     def _word(self, finding: Finding) -> Drift:

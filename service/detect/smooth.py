@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from service.detect.median import Floats, median_of_nine
 
 HALF = 4  # half the width of the running median: excursions of up to four points vanish, five stay
 MODE_WINDOW = 10  # points in which the modes are told apart
 CLIP = 3.0  # how far from the running median a point may count, in sigma
+_WINDOW = np.arange(MODE_WINDOW)
 JUMP = 20.0  # how much of a jump of the running median counts, in sigma
 
 
@@ -21,7 +21,7 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
     whole = median_of_nine(x[first : until + 2 * HALF + 1])
     if start >= HALF and stop <= len(x) - HALF:
         return whole
-    at = np.arange(start - HALF, stop - HALF).clip(0, last) - first
+    at = np.minimum(np.maximum(np.arange(start - HALF, stop - HALF), 0), last) - first
     result: Floats = whole[at]
     return result
 
@@ -38,12 +38,14 @@ def fold_modes(x: Floats, gap: float, start: int, stop: int) -> Floats:
     last = len(x) - MODE_WINDOW
     first = min(max(start - MODE_WINDOW + 1, 0), last)
     until = min(stop - 1, last)
-    windows = np.sort(sliding_window_view(x[first : until + MODE_WINDOW], MODE_WINDOW), axis=1)
+    windows = x[np.arange(first, until + 1)[:, None] + _WINDOW]
+    windows.sort(axis=1)
     low, spread = windows[:, 1], windows[:, -2] - windows[:, 1]
     two, one = np.abs(spread - gap) <= gap / 4, spread <= gap / 4
     rank = np.where(two, 0, np.where(one, 1, 2))
-    ending = np.arange(start - MODE_WINDOW + 1, stop - MODE_WINDOW + 1).clip(first, last) - first
-    beginning = np.arange(start, stop).clip(first, last) - first
+    beginning = np.arange(start - first, stop - first)
+    ending = np.minimum(np.maximum(beginning - (MODE_WINDOW - 1), 0), last - first)
+    beginning = np.minimum(np.maximum(beginning, 0), last - first)
     chosen = np.where(rank[beginning] < rank[ending], beginning, ending)
     upper = (rank[chosen] == 0) & (part - low[chosen] > gap / 2)
     return np.where(upper, part - gap, part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,10 +13,13 @@ REFERENCE = 32  # points before them that the level is taken from
 ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
 TOGETHER = 5.0  # standard deviations of the mean of several points: told, and a rerun asked for
 SURE = 6.0  # told for sure, given
-WITNESSES = 3  # so many measurements: two strays one after the other are no rarity
+WITNESSES = 3  # so many measurements, as two strays one after the other are no rarity,
+ALIKE = 2.0  # sigma: each of them that far off,
+MANY = 4  # or more than so many
 CAP = 5.0  # how much one point may add to that mean, sigma
 CAUTION = 8  # of so many points the noise would be known half as well as it must be
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+HOPELESS = 0.5  # sigma: a lesser mean of three points and more is not followed further back
 SMALLEST = 2.2  # sigma: least mean of several points
 
 
@@ -38,7 +42,7 @@ def middle(values: Sequence[float]) -> float:
 def _offset(value: float, level: float, gap: float) -> float:
     """Return how far a value is from the nearer of the two modes."""
     off = value - level
-    return min((off, off - gap, off + gap), key=abs) if gap else off
+    return off - gap if off > gap / 2 > 0 else off + gap if off < -gap / 2 < 0 else off
 
 
 def judge_tail(
@@ -68,21 +72,38 @@ def judge_tail(
     direction = 1.0 if middle(newest) > 0 else -1.0
     offsets = sorted((off * direction for off in newest), reverse=True)
     earlier = recent[-2 : -longest - 1 : -1]
-    length, z = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
+    length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
         after = middle([*(again or recent[-1:]), *recent[n - length : n - 1]])
-        unsure = z < SURE or len(offsets) + length - 1 < WITNESSES
-        return Tail(length, level, after, unsure)
+        before_newest = (_offset(value, level, noise.gap) * direction / unit for value in earlier[: length - 1])
+        return Tail(length, level, after, not _sure([*offsets, *before_newest], noise.inflation, len(before)))
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
         return Tail(1, level, recent[-1], True)
     return None
 
 
+def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
+    """Tell whether these measurements, in sigma, can hardly be strays and ordinary runs mixed.
+
+    None counts for more than half as much again as the middle one.
+    """
+    count = len(offsets)
+    if count < WITNESSES or (count <= MANY and min(offsets) < ALIKE):
+        return False
+    bound = min(CAP, 1.5 * middle(offsets))
+    return sum(min(off, bound) for off in offsets) >= SURE * _deviation(count, inflation, reference)
+
+
+def _deviation(count: int, inflation: float, reference: int) -> float:
+    """Return the standard deviation of a sum of so many offsets from the median of ``reference`` points."""
+    return math.sqrt(count * inflation * (1 + count / reference))
+
+
 def _left(
     newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
-) -> tuple[int, float]:
-    """Return how many of the newest points left the level, 0 if none did, and the statistic.
+) -> int:
+    """Return how many of the newest points left the level, 0 if none did.
 
     ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
     """
@@ -92,10 +113,10 @@ def _left(
     count, points = len(newest), 1
     gap, inflation = noise.gap, noise.inflation
     for value in (*earlier, None):
-        if total <= 0:
+        if total <= (HOPELESS * count if count > 2 else 0.0):
             break
         if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
-            z = total / (count * inflation * (1 + count / reference)) ** 0.5
+            z = total / _deviation(count, inflation, reference)
             if z > best:
                 best, length = z, points
         if value is None:
@@ -105,4 +126,4 @@ def _left(
         total += CAP if following > CAP else following if following > -CAP else -CAP
         count += 1
         points += 1
-    return (length if best >= TOGETHER else 0), best
+    return length if best >= TOGETHER else 0

@@ -35,6 +35,12 @@ def test_non_finite_numbers_are_refused_by_name(bad):
         find_drifts([1.0, bad])
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "7", None])
+def test_samples_that_are_no_finite_numbers_are_refused_by_place(bad):
+    with pytest.raises(ValueError, match=r"samples\[1\]"):
+        find_drifts([1, 2], samples=[[1, 1], [2, bad]])
+
+
 def test_stray_samples_do_not_hide_a_step():
     """Most points have one sample, since it repeated the one before; a disturbed one has three, of which two agree."""
     values = [4185] * 7 + [53337] * 2 + [53338] * 3 + [53894] * 4 + [4742] * 4

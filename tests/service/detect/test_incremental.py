@@ -48,6 +48,16 @@ def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     assert series.drifts() == find_drifts(values, samples=samples)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(2**53, 2**53 + 3) | st.integers(-(2**70), 2**70), min_size=1, max_size=80), st.booleans())
+def test_huge_whole_numbers_are_appended_as_they_are_read(values, sampled):
+    samples = [[v, v] for v in values] if sampled else None
+    series = DriftSeries()
+    for i, value in enumerate(values):
+        drifts = series.append(value, samples and samples[i])
+    assert drifts == find_drifts(values, samples=samples)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 3) | st.integers(0, 2**70), max_size=60))
 def test_any_whole_numbers_are_judged_without_error(values):

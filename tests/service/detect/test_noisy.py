@@ -78,6 +78,12 @@ def test_two_strays_in_succession_are_no_fact_yet():
     assert find_drifts(values, samples=[*before, [66_180, 66_051, 66_050]]) == []
 
 
+@pytest.mark.parametrize("mixed", [[-257, -4, -130], [512, 2, 3, 128], [-514, -263, -4, -3, -3]])
+def test_strays_and_ordinary_runs_mixed_are_no_fact_yet(mixed):
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), *(66_052 + off for off in mixed)]
+    assert [d for d in find_drifts(values) if not d.wants_rerun] == []
+
+
 def test_coarse_jitter_does_not_pass_for_two_modes():
     """Of differences of a few faults many are alike and alternate, by chance."""
     for seed in range(60):
