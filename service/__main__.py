@@ -11,6 +11,7 @@ import click
 from service.access.command import token
 from service.config import Config
 from service.errors import ServiceError
+from service.notify.command import notify
 from service.store.command import backup, export, restore, retain
 from service.version import VERSION
 
@@ -19,6 +20,9 @@ from service.version import VERSION
 @click.version_option(VERSION, prog_name="faultwatch-service")
 def cli() -> None:
     """Store what was measured, decide what is a drift, and tell."""
+
+
+cli.add_command(notify)
 
 
 @cli.command()

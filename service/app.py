@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiflask import APIFlask
 from flask import Response
 
-from service import api, current, pages
+from service import api, current, feeds, pages
 from service.access import guard
 from service.access import pages as sign_in
 from service.access.session import keep_sessions
@@ -43,6 +43,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     keep_sessions(app, config.home)
     api.register(app)
     pages.register(app)
+    app.register_blueprint(feeds.bp)
     app.register_blueprint(sign_in.bp)
     app.after_request(_secure)
     return app

@@ -18,9 +18,11 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from service import background, current
 from service.app import create_app
 from service.config import Config
 from service.errors import ServiceError
+from service.notify import settings
 from service.store.database import BUSY_SECONDS_AT_START, Database
 from service.store.upgrade import upgrade
 
@@ -43,6 +45,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
     parent
         Process to stop with: a service that somebody started for themselves does not outlive them.
     """
+    settings.load(config.home, os.environ)  # what is wrong there is said now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)
@@ -59,6 +62,8 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
 
     def make_app() -> Flask:
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
+        with app.app_context():
+            background.start(current.database(), config)
         # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
         # reading it.
         gc.freeze()

@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
+from service.api.author import author
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
@@ -63,6 +64,7 @@ def log(event_id: str) -> told.DecisionList:
 @bp.output(told.Decision, status_code=201)
 def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
     """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
+    by = author(json_data.author)
     with database().writing() as session:
         event = events.find(session, event_id)
         if event is None:
@@ -70,7 +72,7 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
         if event.merged_into is not None:
             raise ProblemError(HTTPStatus.CONFLICT, f"The event ended in event {event.merged_into}: decide about that.")
         try:
-            decision = decisions.view(decisions.decide(session, event, json_data))
+            decision = decisions.view(decisions.decide(session, event, json_data, by))
         except decisions.NotPossibleError as error:
             possible = ", ".join(life.allowed(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict
 
+from service.api.author import author
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
@@ -28,7 +29,7 @@ class EndQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    author: told.Author
+    author: told.Author | None = None
 
 
 @bp.get("/silences")
@@ -48,8 +49,9 @@ def add(json_data: told.SilenceRequest) -> told.Silence:
     now = datetime.now(UTC)
     if json_data.until <= now:
         raise _unprocessable("until", "is not in the future")
+    by = author(json_data.author)
     with database().writing() as session:
-        made = silences.add(session, json_data, now)
+        made = silences.add(session, json_data, by, now)
         if made is None:
             raise _unprocessable("series_id", f"there is no series {json_data.series_id}")
         return silences.view(made, now)
@@ -60,9 +62,9 @@ def add(json_data: told.SilenceRequest) -> told.Silence:
 @bp.output(told.Silence)
 def end(silence_id: int, query_data: EndQuery) -> told.Silence:
     """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
-    now = datetime.now(UTC)
+    now, by = datetime.now(UTC), author(query_data.author)
     with database().writing() as session:
-        row = silences.end(session, silence_id, query_data.author, now) if silence_id < 2**63 else None
+        row = silences.end(session, silence_id, by, now) if silence_id < 2**63 else None
         if row is None:
             raise not_found(f"silence {silence_id}")
         return silences.view(row, now)

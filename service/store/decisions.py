@@ -23,7 +23,7 @@ class NotPossibleError(Exception):
         self.state = state
 
 
-def decide(session: Session, event: Event, asked: told.DecisionRequest) -> Decision:
+def decide(session: Session, event: Event, asked: told.DecisionRequest, author: str) -> Decision:
     """Add what somebody decided.
 
     Raises
@@ -34,7 +34,7 @@ def decide(session: Session, event: Event, asked: told.DecisionRequest) -> Decis
     if follow(event.state, asked.action) is None:
         raise NotPossibleError(event.state)
     entry = Entry(asked.action, by_service=False, reason=asked.reason, commit=asked.commit)
-    return add(session, event, entry, asked.author, datetime.now(UTC))
+    return add(session, event, entry, author, datetime.now(UTC))
 
 
 def add(session: Session, event: Event, entry: Entry, author: str, at: datetime) -> Decision:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.store import crossings, decisions, silences, traces
 from service.store.models import Case, Event, EventDrift, Host, Series, Subject
+from service.suite import NO_SERIES
 from service.triage import life, told, words
 from service.triage.life import State
 from service.triage.silence import Silence
@@ -24,7 +25,7 @@ _DETAIL_ONLY = ("candidates", "knobs")
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events are asked for; None asks for all."""
+    """Which events are asked for; None asks for all, but not for those that nobody decided about and that are gone."""
 
     subject: str | None = None
     state: State | None = None
@@ -41,7 +42,8 @@ class EventFilter:
             (Event.state.in_(life.OPEN), self.open),
             (Event.found, self.found),
         )
-        return [column == value for column, value in asked if value is not None]
+        conditions = [column == value for column, value in asked if value is not None]
+        return conditions if self.found is not None else [*conditions, Event.found | (Event.state != State.NEW)]
 
 
 def page(session: Session, asked: EventFilter, limit: int, offset: int) -> told.EventList:
@@ -153,7 +155,7 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
 def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> told.EventDrift:
     now = datetime.now(UTC)
     place = (drift.subject, drift.host, drift.case, drift.metric)
-    whole_suite = drift.series_id == 0
+    whole_suite = drift.series_id == NO_SERIES
     return told.EventDrift(
         drift_id=None if whole_suite else drift.id,
         series_id=None if whole_suite else drift.series_id,

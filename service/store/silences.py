@@ -12,7 +12,7 @@ from service.store.models import Silence
 from service.triage import silence, told
 
 
-def add(session: Session, asked: told.SilenceRequest, now: datetime) -> Silence | None:
+def add(session: Session, asked: told.SilenceRequest, author: str, now: datetime) -> Silence | None:
     """Store a silence; None where there is no such series."""
     patterns = {"subject": asked.subject, "host": asked.host, "case": asked.case, "metric": asked.metric}
     if asked.series_id is not None:
@@ -20,7 +20,7 @@ def add(session: Session, asked: told.SilenceRequest, now: datetime) -> Silence 
         if row is None:
             return None
         patterns = {"subject": row.subject.name, "host": row.host.name, "case": row.case.name, "metric": row.metric}
-    made = Silence(**patterns, author=asked.author, reason=asked.reason, created_at=now, until=asked.until)
+    made = Silence(**patterns, author=author, reason=asked.reason, created_at=now, until=asked.until)
     session.add(made)
     session.flush()
     return made

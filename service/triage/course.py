@@ -56,6 +56,7 @@ def returns(group: Group, members: Iterable[Trace], series: Mapping[int | str, S
     """Tell whether a group of drifts is an event coming back: all of them do what it did, after it was over."""
     members = tuple(members)
     first = _first_in_each_series(members)
+    group = tuple(trace for trace in group if not trace.whole_suite)
     if not all(trace.series in first for trace in group):
         return False
     back = {turn.by.drift for turn in turns(members, series) if turn.action is Action.REOPEN}
@@ -78,7 +79,7 @@ def near(level: Number, other: Number, step: Trace) -> bool:
 def _first_in_each_series(members: Iterable[Trace]) -> dict[int | str, Trace]:
     first: dict[int | str, Trace] = {}
     for trace in sorted(members, key=lambda trace: trace.order):
-        if trace.worse:
+        if trace.worse and not trace.whole_suite:
             first.setdefault(trace.series, trace)
     return first
 

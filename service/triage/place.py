@@ -64,6 +64,11 @@ class Trace:
         return self.cause.value, self.detail
 
     @property
+    def whole_suite(self) -> bool:
+        """Whether it is a shift of a whole suite, which has no series."""
+        return isinstance(self.series, str)
+
+    @property
     def stretch(self) -> tuple[float, float]:
         """Where it happened: from one commit to another, or from one moment to another."""
         return (self.first, self.last) if self.cause in {Cause.COMMIT, Cause.BOTH} else (self.since, self.until)

@@ -50,7 +50,8 @@ class DecisionRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     action: Action
-    author: Author
+    author: Author | None = None
+    """Who decides, where there are no tokens to tell."""
     reason: Reason = ""
     commit: CommitHash | None = None
     """With ``fix``: the commit that fixes it."""
@@ -105,7 +106,8 @@ class SilenceRequest(BaseModel):
     case: Pattern = "*"
     metric: Pattern = "*"
     until: AwareDatetime
-    author: Author
+    author: Author | None = None
+    """Who silences, where there are no tokens to tell."""
     reason: Reason
 
     @model_validator(mode="after")

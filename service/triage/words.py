@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import metric
+from service.suite import NO_SERIES
 from service.views import Direction, Drift
 
 ALL = 10**9
@@ -13,7 +14,9 @@ ALL = 10**9
 
 
 def size(drift: Drift) -> float:
-    """Return how far a drift went, comparable between metrics: in percent of its level."""
+    """Return how far a drift went, comparable between metrics: in percent of its level, where it has one."""
+    if drift.series_id == NO_SERIES:
+        return 0
     return ALL if drift.percent is None else abs(drift.percent)
 
 

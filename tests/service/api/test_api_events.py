@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from sqlalchemy import select, update
 
 from runner.contract import Case, Report
 from service import current
+from service.access.token import new
 from service.app import create_app
-from service.config import Config
+from service.config import Access, Config
 from service.store import triage
-from service.store.models import Drift, Subject
+from service.store.database import Database
+from service.store.models import Drift, Subject, Token
 
 CASES = tuple(Case(workload="copy", definition="0123456789abcdef", parameters={"mib": n}) for n in range(1, 6))
 
@@ -279,3 +282,22 @@ def test_the_same_history_gives_the_same_events_in_one_batch_or_many(tmp_path: P
         ("Minor faults +50 (+50 %) in copy[mib=1] and 1 more", "reopened", 4),
         ("Minor faults -50 (-33.3 %) in copy[mib=1] and 1 more", "new", 2),
     ]
+
+
+def test_with_tokens_nobody_decides_in_anothers_name(config: Config, database: Database) -> None:
+    client = create_app(replace(config, access=Access.TOKENS)).test_client()
+    shown, now = new(), datetime.now(UTC)
+    with database.writing() as session:
+        scopes = ["report", "triage", "read"]
+        days = timedelta(days=1)
+        session.add(
+            Token(id=shown.id, name="bo", digest=shown.digest, scopes=scopes, created_at=now, expires_at=now + days)
+        )
+    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {shown.text}"
+    api = Api(client)
+    take_in(api, *step(100, 150))
+    (event,) = events(api)
+    assert "author: is bo" in decide(api, event["id"], "acknowledge", status=422)["detail"]
+    assert decide(api, event["id"], "acknowledge", author=None)["author"] == "bo"
+    silenced = {"case": "copy*", "until": (now + days).isoformat(), "reason": "known"}
+    assert client.post("/api/v1/silences", json=silenced).json["author"] == "bo"
