@@ -1,0 +1,78 @@
+"""The gate of a pull request: head beside its merge base, case by case, and what the service makes of it."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from runner.contract.base import CommitHash, Strict
+from runner.contract.budget import Budget
+from runner.contract.comparison import Comparison, ComparisonRequest, Percent
+from runner.contract.report import Outcome, Report
+
+Repository = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/\.?[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}$")
+]
+"""A repository on GitHub, ``owner/name``."""
+
+
+class GateCase(Strict):
+    """One case: base and head measured in turns, or the reason why one of them could not be."""
+
+    base: Report
+    head: Report
+    precision: dict[str, Percent] = Field(default_factory=dict)
+    budgets: dict[str, Budget] = Field(default_factory=dict)
+    file: str = Field(default="", max_length=1000)
+    """The workload file, from the top of the repository; empty where it lies elsewhere."""
+    lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    """The line of that file that sets a metric's budget."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.measured:
+            self.request()
+        elif self.base.case != self.head.case or self.base.subject != self.head.subject:
+            raise ValueError("base and head have to be of one subject and one case")
+        return self
+
+    @property
+    def measured(self) -> bool:
+        """Whether both sides are."""
+        return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
+
+    def request(self) -> ComparisonRequest:
+        """Return what the service is asked about this case, where both sides are measured."""
+        return ComparisonRequest(base=self.base, head=self.head, precision=self.precision, budgets=self.budgets)
+
+
+class GateReport(Strict):
+    """All that was measured for the head of a pull request; sent once it is."""
+
+    repository: Repository
+    pull_request: int = Field(ge=1, lt=2**31)
+    base: CommitHash
+    head: CommitHash
+    cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)
+    """None where there was nothing to measure."""
+    log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
+    """Where the run that measured can be looked at."""
+
+    @model_validator(mode="after")
+    def _of_these_revisions(self) -> Self:
+        for case in self.cases:
+            if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.head):
+                raise ValueError("every case has to be measured of the report's base and head")
+        return self
+
+
+class GateAnswer(Strict):
+    """What the service makes of it."""
+
+    passed: bool
+    """Whether the job is to succeed: nothing is over its budget, or somebody accepted that."""
+    sentence: str
+    """The verdict in words."""
+    summary: str
+    """The same as the comment, as Markdown, for the summary of the job."""
+    comparisons: tuple[Comparison | None, ...]
+    """The verdict about each case; None where one side was not measured."""

@@ -1,0 +1,173 @@
+"""The comment and the check run, as text. FAULTWATCH_GOLDEN=write writes the texts anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import made_gates as made
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from runner.contract import Stage
+from runner.contract.gate import GateReport
+from service.github import check, comment
+from service.github.escape import block, code
+from service.github.finding import Accepted, State, judge
+
+GOLDEN = Path(__file__).with_name("golden")
+LINKS = comment.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
+MARKER = comment.marker(made.REPOSITORY, 7)
+OVER = made.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})
+BETTER = made.case([100] * 5, [60] * 5, mib=8)
+SAME = made.case([100] * 5, [100] * 5, mib=16)
+HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
+
+REPORTS: dict[str, tuple[GateReport, Accepted | None, State]] = {
+    "worse": (made.gate(OVER, BETTER, SAME), None, State.OVER),
+    "within": (made.gate(made.case([100] * 5, [101] * 5, budgets={"minor-faults": "2 %"})), None, State.WITHIN),
+    "better": (made.gate(SAME, BETTER), None, State.BETTER),
+    "same": (made.gate(SAME), None, State.SAME),
+    "from-zero": (made.gate(made.case([0] * 5, [3] * 5)), None, State.OVER),
+    "undecided": (made.gate(made.case([100, 101, 100, 103], [101, 104, 105, 100]), BETTER), None, State.UNDECIDED),
+    "accepted": (made.gate(OVER), Accepted("ada", "a cache | of *one* page"), State.OVER),
+    "head-fails": (made.gate(made.failed("head", log="a.c:1: error: `x` ```\n@ada\n"), SAME), None, State.HEAD_FAILED),
+    "base-fails": (made.gate(made.failed("base", stage=Stage.RUN, message="exit 1")), None, State.BASE_FAILED),
+    "environment": (
+        made.gate(made.case([9] * 5, [9] * 5, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+        None,
+        State.SAME,
+    ),
+    "hostile": (made.gate(made.case([1] * 5, [2] * 5, mib=HOSTILE)), Accepted("@x", HOSTILE), State.OVER),
+    "nothing": (made.gate(), None, State.EMPTY),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_comment_reads_as_it_did(name: str) -> None:
+    report, accepted, state = REPORTS[name]
+    finding = judge(report, accepted)
+    assert finding.state is state
+    written = comment.text(finding, LINKS, MARKER)
+    file = GOLDEN / f"{name}.md"
+    if os.environ.get("FAULTWATCH_GOLDEN") == "write":
+        file.write_text(written)
+    assert written == file.read_text()
+
+
+def test_every_text_belongs_to_a_test() -> None:
+    assert {file.stem for file in GOLDEN.iterdir()} == set(REPORTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "conclusion"),
+    [
+        ("worse", "failure"),
+        ("head-fails", "failure"),
+        ("from-zero", "failure"),
+        ("within", "success"),
+        ("better", "success"),
+        ("same", "success"),
+        ("accepted", "neutral"),
+        ("undecided", "neutral"),
+        ("base-fails", "neutral"),
+        ("nothing", "neutral"),
+    ],
+)
+def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
+    report, accepted, _ = REPORTS[name]
+    finding = judge(report, accepted)
+    found = check.check(finding, LINKS)
+    assert found.conclusion == conclusion
+    assert finding.passed is (conclusion != "failure")
+    assert found.title
+    assert found.summary
+
+
+def test_a_budget_is_marked_where_it_is_set() -> None:
+    (entry,) = check.check(judge(made.gate(OVER, BETTER)), LINKS).annotations
+    assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
+    assert "+1 fault (+1 %)" in entry["message"]
+
+
+def test_annotations_are_sent_in_parts_that_github_takes() -> None:
+    cases = [made.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
+    batches = check.check(judge(made.gate(*cases)), LINKS).batches()
+    assert [len(batch) for batch in batches] == [50, 50, 20]
+    assert [len(batch) for batch in check.check(judge(made.gate(SAME)), LINKS).batches()] == [0]
+
+
+def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
+    cases = [made.case([9] * 5, [10 + number] * 5, mib=f"{number}{'x' * 90}") for number in range(500)]
+    written = comment.text(judge(made.gate(*cases)), LINKS, MARKER)
+    assert comment.LIMIT - 2_000 < len(written.encode()) <= comment.LIMIT
+    shown = sum(line.startswith("| <code>") for line in written.splitlines())
+    assert [int(left) for left in re.findall(r"and (\d+) more rows", written)] == [500 - shown, 500]
+    assert written.rstrip().endswith(MARKER)
+    assert _rows(written) == {7}
+
+
+_TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b \u0301ab1.wé😀-"), max_size=200)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
+def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
+    knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
+    cases = [made.case([1] * 5, [2] * 5, mib=text * repeat, knobs=(knobs, {})) for text in texts]
+    cases += [made.failed("head", message=text * 4, log=log * 400) for text in texts]
+    report = made.gate(*cases)
+    written = comment.text(judge(report, Accepted(texts[0], texts[-1])), LINKS, MARKER)
+    assert len(written.encode()) <= comment.LIMIT
+    assert _rows(written) == {3, 7}
+    found = check.check(judge(report), LINKS)
+    assert len(found.summary.encode()) <= check.LIMIT
+    assert found.title.isprintable()
+    assert _rows(found.summary) == {3, 7}
+
+
+@given(_TEXTS)
+def test_what_is_shown_is_what_was_written(text: str) -> None:
+    seen = text.strip().isprintable() and text.strip()
+    if seen:
+        html = MarkdownIt("commonmark").render(f"| {code(text, 300)} |")
+        shown = re.sub(r"&#?\w+;", lambda found: _ENTITIES[found[0]], re.sub(r"</?[a-z]+>", "", html))
+        assert text.strip() in shown
+
+
+@given(_TEXTS)
+def test_a_block_ends_where_it_is_to_end(text: str) -> None:
+    tokens = [token.type for token in MarkdownIt("commonmark").parse(f"a\n\n{block(text, 500)}\n\nb\n")]
+    assert tokens == [*_PARAGRAPH, "fence", *_PARAGRAPH]
+
+
+_PARAGRAPH = ("paragraph_open", "inline", "paragraph_close")
+_ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"'}
+
+
+def _rows(written: str) -> set[int]:
+    """Return how many cells the rows have, having seen that there is no markup but ours."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(written)
+    cells, widths = 0, set()
+    for token in tokens:
+        cells = 0 if token.type == "tr_open" else cells + token.type.endswith(("td_open", "th_open"))
+        if token.type == "tr_close":
+            widths.add(cells)
+        if token.type == "html_block":
+            assert re.fullmatch(
+                r"(</?details>|<summary>[\w ,:]+</summary>|<!-- faultwatch gate \S+ -->|\s)*", token.content
+            ), token.content
+        for inner in token.children or ():
+            assert inner.type in {"text", "html_inline", "strong_open", "strong_close", "link_open", "link_close"} | {
+                "softbreak"
+            }, inner
+            if inner.type == "html_inline":
+                assert inner.content in {"<code>", "</code>"} or inner.content == MARKER, inner.content
+            if inner.type == "link_open":
+                assert inner.attrs["href"] in {LINKS.compare, LINKS.log}
+        if token.type == "inline":
+            assert "@" not in token.content.replace(MARKER, "")
+    return widths
