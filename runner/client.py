@@ -11,6 +11,7 @@ from urllib3 import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.job import Plan, PlanRequest
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
 from runner.environment.secrets import without_password
@@ -108,6 +109,10 @@ class Service:
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask what is known about base and head, and how many pairs are still needed."""
         return Comparison.model_validate(self._call("POST", "/comparisons", request))
+
+    def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
+        """Ask what a profile shows."""
+        return Diagnosis.model_validate(self._call("POST", "/diagnoses", request))
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service sees, as its API describes them."""

@@ -19,7 +19,9 @@ COMMANDS = {
     "history": "Measure a range of a repository's history.",
     "import": "Store what others measured: pyperf suites, perf stat's output, CSV.",
     "measure": "Measure a workload at one revision.",
+    "profile": "Show where a case's faults, CPU time and waiting come from, and name the cause.",
     "spool": "Show the reports that the service does not have yet, or send them.",
+    "try": "Measure what a remedy would do.",
     "workloads": "List the workloads that come along, and their cases.",
 }
 """Name and short help. The modules are ``runner.cli.NAME`` (``NAME_`` where Python takes the name for itself), and each

@@ -6,6 +6,7 @@ from apiflask import APIBlueprint, APIFlask
 
 from service.api import (
     comparisons,
+    diagnoses,
     drifts,
     events,
     export,
@@ -33,6 +34,6 @@ def register(app: APIFlask) -> None:
     api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp, export.bp):
+    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

@@ -1,0 +1,107 @@
+"""A profile and its diagnosis on a terminal."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.cli.text import plain
+from runner.contract.diagnosis import Diagnosis, Finding
+from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
+
+Kind = TypeVar("Kind", Memory, Touch, Access)
+_STACKS = 5
+_SITES = 8
+_DEEP = 5
+"""Frames shown of a stack, from the innermost on."""
+
+
+def show_profile(profile: Profile) -> None:
+    """Print what was recorded: the faults by kind and by place, the heaviest stacks, the system calls."""
+    console = Console()
+    console.print(f"[bold]{plain(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
+    scope = "the region of interest" if profile.scope == "region" else "the whole process"
+    beside = f", one of {profile.processes} at once" if profile.processes > 1 else ""
+    overhead = f"; recording cost {profile.overhead_percent:+.0f} % CPU time" if profile.overhead_percent else ""
+    console.print(f"Of {scope}{beside}{overhead}. Nothing of this is a sample.", style="dim")
+    if profile.anatomy:
+        _show_anatomy(console, profile.anatomy)
+    for stacks in profile.stack_profiles:
+        _show_stacks(console, profile, stacks)
+    if profile.census:
+        calls = ", ".join(f"{name} {call.calls:,}" for name, call in profile.census.calls.items())
+        console.print(f"System calls ({profile.census.source}): {calls or 'none'}", highlight=False)
+    for remark in profile.remarks:
+        console.print(plain(remark), style="yellow", highlight=False)
+
+
+def show_diagnosis(diagnosis: Diagnosis) -> None:
+    """Print what it means, or what was looked at where no rule fits."""
+    console = Console()
+    console.print()
+    for place, finding in enumerate(diagnosis.findings):
+        _show_finding(console, finding, first=place == 0)
+    if not diagnosis.findings:
+        console.print("[bold]No rule fits.[/] What was looked at:")
+        for line in diagnosis.evidence:
+            console.print(f"  • {plain(line)}", highlight=False)
+
+
+def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
+    ratio = f", {anatomy.refault_ratio:.3g} each" if anatomy.refault_ratio else ""
+    console.print(
+        f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
+    )
+    if anatomy.lost or anatomy.unplaced:
+        console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
+    console.print(f"  memory: {_listed(anatomy.by_memory)}", highlight=False)
+    console.print(f"  touched: {_listed(anatomy.by_touch)}", highlight=False)
+    console.print(f"  wanted: {_listed(anatomy.by_access)}", highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    for name in ("faults", "memory", "touched", "where"):
+        table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
+    for site in anatomy.sites[:_SITES]:
+        table.add_row(f"{site.faults:,}", site.memory.value, site.touch.value, _place(site.frame))
+    if anatomy.sites:
+        console.print(table)
+
+
+def _listed(table: Mapping[Kind, int]) -> str:
+    return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
+
+
+def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
+    total = f"{stacks.total:,} faults" if stacks.kind is StackKind.FAULTS else f"{stacks.total / 1e9:.3g} s"
+    lost = f", {stacks.lost:,} lost" if stacks.lost else ""
+    console.print(
+        f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
+        highlight=False,
+    )
+    ways: Counter[str] = Counter()
+    for stack in stacks.stacks:
+        frames = [profile.frames[place] for place in stack.frames]
+        ways[" ← ".join(_cut(frame.function) for frame in reversed(frames[-_DEEP:]))] += stack.weight
+    for way, weight in ways.most_common(_STACKS):
+        console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {plain(way)}", highlight=False)
+
+
+def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
+    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {plain(finding.title)}[/] ({finding.rule})")
+    for line in finding.evidence:
+        console.print(f"  • {plain(line)}", highlight=False)
+    for remedy in finding.remedies:
+        settings = " ".join(f"--set {name}={value}" for name, value in remedy.settings.items())
+        shown = f"  [dim]faultwatch try {plain(settings)}[/]" if settings else ""
+        console.print(f"  → {plain(remedy.text)}{shown}", highlight=False)
+    console.print(f"  [dim]as in {plain(finding.report)}[/]", highlight=False)
+
+
+def _place(frame: Frame) -> str:
+    line = f"  {frame.file.rpartition('/')[2]}:{frame.line}" if frame.file else ""
+    return plain(f"{_cut(frame.function)}{line}")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 else name[:59] + "…"

@@ -1,0 +1,50 @@
+"""What a remedy changes, on a terminal."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.cli.tables import number
+from runner.cli.text import plain
+from runner.compare import Compared
+from runner.contract.metrics import metric
+
+_SHOWN = (
+    "minor-faults",
+    "major-faults",
+    "region:minor-faults",
+    "faults-per-operation",
+    "sys-percent",
+    "task-clock",
+    "elapsed",
+    "throughput",
+    "max-rss",
+)
+"""What a remedy is judged by: faults, the system share, throughput; and what it costs in memory."""
+
+
+def show_remedy(result: Compared, settings: Sequence[str]) -> None:
+    """Print the present state beside the one with the remedy."""
+    console = Console()
+    console.print(f"[bold]{plain(result.base.case.name)}[/] with {plain(' '.join(settings))}", highlight=False)
+    if result.comparison is None:
+        for side in (result.base, result.head):
+            if side.failure:
+                console.print(f"[yellow]{side.outcome}: {plain(side.failure.message)}[/]", highlight=False)
+        return
+    verdicts = {one.metric: one for one in result.comparison.metrics}
+    table = Table()
+    for title in ("metric", "as it is", "with it", "change", "verdict"):
+        table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
+    for name in _SHOWN:
+        before, after = result.base.values(name), result.head.values(name)
+        if not before or not after:
+            continue
+        low, high = median(before), median(after)
+        change = f"{100 * (high - low) / low:+.3g} %" if low else number(name, high - low, sign=True)
+        verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
+        table.add_row(metric(name).title, number(name, low), number(name, high), change, verdict)
+    console.print(table)
+    console.print(f"{len(result.base.samples)} pairs, measured in turns. Nothing of it is stored.", style="dim")

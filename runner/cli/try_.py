@@ -1,0 +1,105 @@
+"""``faultwatch try``: measure what a remedy would do, against the present state, in turns."""
+
+import json
+
+import click
+
+from runner.cli.common import (
+    activity,
+    env_option,
+    find_workload,
+    json_option,
+    options,
+    sandbox_option,
+    wants_sandbox,
+    workbench,
+)
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+from runner.subject.repository import open_repository
+from runner.trial import Subject, Trial
+from runner.workload import cases
+
+
+@click.command(name="try")
+@options(
+    click.argument("workload_name", metavar="WORKLOAD"),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        required=True,
+        metavar="NAME=VALUE",
+        help="What to try: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter.",
+    ),
+    click.option(
+        "--case", "choices", multiple=True, metavar="NAME=VALUE", help="The case, by the values of its parameters."
+    ),
+    click.option(
+        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
+    ),
+    click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
+    click.option(
+        "--samples", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N", help="Pairs to measure."
+    ),
+    env_option,
+    sandbox_option,
+    json_option,
+)
+def command(
+    workload_name: str,
+    settings: tuple[str, ...],
+    choices: tuple[str, ...],
+    repo: str | None,
+    revision: str,
+    samples: int,
+    variables: tuple[str, ...],
+    confined: bool | None,
+    as_json: bool,
+) -> None:
+    """Measure one case of a WORKLOAD as it is and with a remedy, in turns, and say what the remedy changes.
+
+    Nothing is stored. Exit code 1 where one of the two cannot be measured.
+    """
+    from runner.compare import Pairs, compare
+    from runner.embedded import connect
+    from runner.subject.build import BuildFailure
+    from runner.workload.remedy import parse_settings, with_remedy
+
+    workload = find_workload(workload_name)
+    remedied = with_remedy(workload, parse_settings(settings))
+    chosen = cases(workload, choices)
+    if len(chosen) != 1:
+        raise FaultwatchError(
+            f"a remedy is tried on one case, and {len(chosen)} were chosen",
+            f"choose one with --case NAME=VALUE; the first is {chosen[0].name}",
+        )
+    config = load_settings()
+    repository = open_repository(repo or str(workload.path.parent), config.clones)
+    place = workbench(config, variables, confined=wants_sandbox(confined, repository, config))
+    commit = repository.revision(revision)
+    with activity(f"building {commit.commit[:10]}"):
+        try:
+            tree, build = place.builder.build(repository, commit.commit, workload)
+        except BuildFailure as failure:
+            raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
+    subject = Subject(repository.name, commit, chosen[0], build)
+    present, changed = (Trial(one, subject, place.bench, tree) for one in (workload, remedied))
+    for what, trial in (("as it is", present), ("with the remedy", changed)):
+        if trial.obstacle:
+            raise FaultwatchError(f"{chosen[0].name} cannot be measured {what}: {trial.obstacle}")
+    with connect(config) as service, activity(f"measuring {chosen[0].name} both ways"):
+        result = compare(present, changed, service.compare, pairs=Pairs.of(workload, samples))
+    if as_json:
+        document = {
+            "present": result.base.model_dump(mode="json"),
+            "remedy": result.head.model_dump(mode="json"),
+            "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        from runner.cli.remedy_tables import show_remedy
+
+        show_remedy(result, settings)
+    if result.comparison is None:
+        raise click.exceptions.Exit(1)

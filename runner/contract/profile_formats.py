@@ -1,0 +1,76 @@
+"""A profile's stacks in the formats of other tools: folded stacks, speedscope's JSON, pprof's protocol buffer."""
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+
+from runner.contract import pprof
+from runner.contract.profile import Frame, Profile, StackKind, StackProfile
+
+UNITS = {StackKind.FAULTS: "count", StackKind.ON_CPU: "nanoseconds", StackKind.OFF_CPU: "nanoseconds"}
+
+
+def write(profile: Profile, stacks: StackProfile, form: str) -> bytes:
+    """Return the stacks in a format that :data:`FORMATS` knows."""
+    return FORMATS[form](profile, stacks)
+
+
+def folded(profile: Profile, stacks: StackProfile) -> bytes:
+    """Return one stack a line, frames from the program's start on, and its weight: what flame graph tools read."""
+    lines = (
+        ";".join(_word(profile.frames[place]) for place in stack.frames) + f" {stack.weight}" for stack in stacks.stacks
+    )
+    return ("\n".join(sorted(lines)) + "\n").encode() if stacks.stacks else b""
+
+
+def speedscope(profile: Profile, stacks: StackProfile) -> bytes:
+    """Return the file that https://www.speedscope.app opens; see its ``file-format-spec.ts``."""
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": f"{profile.case.name}: {stacks.kind}",
+        "exporter": f"faultwatch {profile.runner_version}",
+        "activeProfileIndex": 0,
+        "shared": {"frames": [_speedscope_frame(frame) for frame in profile.frames]},
+        "profiles": [
+            {
+                "type": "sampled",
+                "name": str(stacks.kind),
+                "unit": {"count": "none"}.get(UNITS[stacks.kind], UNITS[stacks.kind]),
+                "startValue": 0,
+                "endValue": stacks.total,
+                "samples": [list(stack.frames) for stack in stacks.stacks],
+                "weights": [stack.weight for stack in stacks.stacks],
+            }
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def as_pprof(profile: Profile, stacks: StackProfile) -> bytes:
+    """Return the compressed protocol buffer that ``go tool pprof`` opens."""
+    unit = UNITS[stacks.kind]
+    rows = [([profile.frames[place] for place in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
+    # No time of writing in it: the same profile is the same file.
+    return gzip.compress(pprof.encode(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
+
+
+FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
+    "folded": folded,
+    "speedscope": speedscope,
+    "pprof": as_pprof,
+}
+
+
+def _word(frame: Frame) -> str:
+    """Return a frame as a word of a folded stack: what separates there is replaced."""
+    name = frame.function.replace(";", ":")
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+
+
+def _speedscope_frame(frame: Frame) -> dict[str, object]:
+    found: dict[str, object] = {"name": frame.function}
+    if frame.file or frame.module:
+        found["file"] = frame.file or frame.module
+    if frame.line:
+        found["line"] = frame.line
+    return found

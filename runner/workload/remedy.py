@@ -1,0 +1,82 @@
+"""A workload with a remedy: other settings than its file has, for the same case. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runner.errors import FaultwatchError
+from runner.state.huge_pages import CHOICES
+from runner.workload.allocators import ALLOCATORS
+from runner.workload.definition import Workload
+
+VARIABLE = "env."
+_FIELDS = ("command", "environment", "allocator", "page_cache", "files", "processes", "memory_limit", "huge_pages")
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
+    """Read ``NAME=VALUE`` arguments.
+
+    Raises
+    ------
+    FaultwatchError
+        Where one is not of that form.
+    """
+    settings = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name or "\0" in value:
+            raise FaultwatchError(f"--set {assignment!r} is not of the form NAME=VALUE")
+        settings[name] = value
+    return settings
+
+
+def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
+    """Return a workload whose cases run with other settings, under the names and parameters that they have.
+
+    Parameters
+    ----------
+    settings
+        ``allocator``; ``thp``: never, madvise or always; ``env.NAME``: a variable of the program; or a parameter of the
+        workload's matrix.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is no such setting, or it takes no such value.
+    """
+    run: dict[str, Any] = {name: getattr(workload.run, name) for name in _FIELDS}
+    for name, value in settings.items():
+        if name.startswith(VARIABLE):
+            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE): _literally(value)}
+        elif name == "allocator":
+            run["allocator"] = _one_of(name, value, tuple(ALLOCATORS))
+        elif name == "thp":
+            run["huge_pages"] = _one_of(name, value, tuple(CHOICES))
+        elif name in workload.matrix:
+            run = {key: _filled(content, name, value) for key, content in run.items()}
+        else:
+            known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
+            raise FaultwatchError(f"--set {name}: there is no such setting", f"there are: {known}")
+    return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"there are: {', '.join(choices)}")
+    return value
+
+
+def _filled(content: Any, name: str, value: str) -> Any:
+    """Put a value wherever the parameter stands."""
+    if isinstance(content, str):
+        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _literally(value), content)
+    if isinstance(content, tuple):
+        return tuple(_filled(part, name, value) for part in content)
+    if isinstance(content, dict):
+        return {key: _filled(part, name, value) for key, part in content.items()}
+    return content
+
+
+def _literally(value: str) -> str:
+    """Return a value as it has to stand where ``{name}`` is a placeholder."""
+    return value.replace("{", "{{").replace("}", "}}")

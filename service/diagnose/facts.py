@@ -1,0 +1,175 @@
+"""What the rules look at: the numbers of one profile, each taken from where it is told best. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runner.contract.profile import Anatomy, Area, Memory, Profile, Stack, StackProfile, Touch
+
+_FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
+_MAPPING = re.compile(
+    r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(?:munmap|madvise|brk|mremap|mmap(?:_pgoff)?)"
+)
+_LOCKING = re.compile(r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*")
+_MEMORY_CALLS = re.compile(
+    r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULTING.pattern + r"|lock_mm_and_find_vma|vma_.*"
+)
+_TAKING = ("mmap", "brk", "mremap")
+PAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The numbers of one profile.
+
+    Attributes
+    ----------
+    faults
+        Of the first process, in the scope of the profile.
+    fault_cost, call_cost
+        Share of the CPU time that goes into faults, and into the system calls that take memory and give it back.
+    lock_wait
+        Seconds that threads waited for the lock of their address space.
+    cpu_seconds
+        Of the first process.
+    operations
+        Of the first process; None where the program tells none.
+    """
+
+    profile: Profile
+    anatomy: Anatomy
+    faults: int
+    fault_cost: float
+    call_cost: float
+    lock_wait: float
+    cpu_seconds: float
+    operations: float | None
+
+    @classmethod
+    def of(cls, profile: Profile) -> Facts:
+        """Take the numbers from a profile."""
+        anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
+        fault_cost, call_cost = _costs(profile)
+        waited = sum(stack.weight for stack, names in _named(profile, profile.off_cpu) if _waits_for_lock(names))
+        cpu = _first(profile, "region:task-clock", "task-clock") / profile.processes
+        return cls(
+            profile=profile,
+            anatomy=anatomy,
+            faults=anatomy.counted,
+            fault_cost=fault_cost,
+            call_cost=call_cost,
+            lock_wait=waited / 1e9,
+            cpu_seconds=cpu,
+            operations=profile.operations / profile.processes if profile.operations else None,
+        )
+
+    @property
+    def cost(self) -> float:
+        """Share of the CPU time that taking memory, touching it and giving it back costs."""
+        return self.fault_cost + self.call_cost
+
+    def share(self, *kinds: Touch | Memory) -> float:
+        """Return which share of the faults is of some kinds."""
+        found = 0
+        for kind in kinds:
+            found += (
+                self.anatomy.by_touch.get(kind, 0) if isinstance(kind, Touch) else self.anatomy.by_memory.get(kind, 0)
+            )
+        return found / self.faults if self.faults else 0.0
+
+    @property
+    def of_program(self) -> float:
+        """Share of the faults in memory that the program itself asked for."""
+        return self.share(Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED)
+
+    def calls(self, *names: str) -> int:
+        """Return how often some system calls were made."""
+        census = self.profile.census
+        return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
+
+    @property
+    def takes_per_operation(self) -> float | None:
+        """How often an operation asks the kernel for memory."""
+        return self.calls(*_TAKING) / self.operations if self.operations else None
+
+    @property
+    def largest(self) -> Area | None:
+        """The stretch of memory with the most faults."""
+        return self.anatomy.areas[0] if self.anatomy.areas else None
+
+    @property
+    def where(self) -> str:
+        """The place with the most faults, as a sentence; empty where there is none."""
+        sums: Counter[str] = Counter()
+        for site in self.anatomy.sites:
+            sums[site.frame.function] += site.faults
+        if not sums:
+            return ""
+        ((function, faults),) = sums.most_common(1)
+        return f"{faults:,} of the faults are in {short(function)}{self._way()}"
+
+    def lines(self) -> tuple[str, ...]:
+        """Return what was looked at, in words."""
+        return tuple(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.faults:,} faults on {self.anatomy.pages:,} pages{self._ratio()}, {self.anatomy.major:,} major"
+        for title, table in (("of", self.anatomy.by_memory), ("touched", self.anatomy.by_touch)):
+            if table:
+                yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
+        yield f"{self.fault_cost:.0%} of the CPU time goes into faults, {self.call_cost:.0%} into mapping and unmapping"
+        yield f"threads waited {self.lock_wait:.3g} s for the address space's lock, {self.cpu_seconds:.3g} s on CPUs"
+        if self.profile.census:
+            counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
+            yield "system calls: " + (", ".join(counts) or "none that takes or gives back memory")
+        if self.where:
+            yield self.where
+
+    def _ratio(self) -> str:
+        ratio = self.anatomy.refault_ratio
+        return f" ({ratio:.3g} each)" if ratio else ""
+
+    def _way(self) -> str:
+        """Return by which way the heaviest stack came there, from the program's own last line on."""
+        stacks = self.profile.faults.stacks if self.profile.faults else ()
+        if not stacks:
+            return ""
+        frames = [self.profile.frames[place] for place in stacks[0].frames]
+        own = [frame for frame in frames if frame.file and not frame.module.startswith(("/usr/", "/lib", "["))]
+        line = f", called at {own[-1].file.rpartition('/')[2]}:{own[-1].line}" if own else ""
+        return f"{line} ({' ← '.join(short(frame.function) for frame in reversed(frames[-4:]))})"
+
+
+def _named(profile: Profile, stacks: StackProfile | None) -> Iterator[tuple[Stack, list[str]]]:
+    for stack in stacks.stacks if stacks else ():
+        yield stack, [profile.frames[place].function for place in stack.frames]
+
+
+def _costs(profile: Profile) -> tuple[float, float]:
+    """Return the shares of faults and of mapping; without recorded CPU time, the system share is the best guess."""
+    on_cpu = profile.on_cpu
+    if on_cpu is None or not on_cpu.total:
+        return _first(profile, "sys-percent") / 100, 0.0
+    faulting = mapping = 0
+    for stack, names in _named(profile, on_cpu):
+        if any(_FAULTING.fullmatch(name) for name in names):
+            faulting += stack.weight
+        elif any(_MAPPING.fullmatch(name) for name in names):
+            mapping += stack.weight
+    return faulting / on_cpu.total, mapping / on_cpu.total
+
+
+def _waits_for_lock(names: list[str]) -> bool:
+    return any(_LOCKING.fullmatch(name) for name in names) and any(_MEMORY_CALLS.fullmatch(name) for name in names)
+
+
+def _first(profile: Profile, *names: str) -> float:
+    return next((value for name in names if (value := profile.value(name)) is not None), 0.0)
+
+
+def short(function: str) -> str:
+    """Return a function's name, cut where it is as long as templates make it."""
+    return function if len(function) <= 60 else function[:59] + "…"
