@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-QUIET_SECONDS = 0.5
+QUIET_SECONDS = 3.0
 """Work is put off while it is asked for again within this time."""
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 300.0
 """No longer than this."""
 
 

@@ -1,0 +1,138 @@
+"""The store under load: taking runs in, answering, being killed, being backed up.
+
+    make bench-store                        10 million samples in 2,000 series, 200 kills
+    python -m bench.store --quick           a tenth of both
+
+All ratios are of things that were measured in the same run, on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from bench import store_backup, store_ingest, store_kill, store_queries
+from bench.report import finish
+from bench.store_data import Size
+from bench.store_ingest import progress
+from bench.store_service import Service
+
+LEAST_SHARE = 0.25
+MOST_MS = 50.0
+MOST_GROWTH = 1.5
+MOST_WAIT_MS = 100.0
+WORKERS = 2
+_SMALL_COMMITS = 1000
+
+
+def main() -> None:
+    """Run everything and say what holds."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the samples and of the kills")
+    parser.add_argument("--commits", type=int, help="commits of each of the 100 cases")
+    parser.add_argument("--kills", type=int)
+    asked = parser.parse_args()
+    size = Size(cases=100, commits=asked.commits or (100 if asked.quick else 1000))
+    kills = asked.kills if asked.kills is not None else 20 if asked.quick else 200
+    folder = Path(tempfile.mkdtemp(prefix="faultwatch-bench-"))
+    try:
+        figures, misses = _measure(folder, size, kills)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    finish("store", misses, figures)
+
+
+def _measure(folder: Path, size: Size, kills: int) -> tuple[dict[str, object], list[str]]:
+    misses: list[str] = []
+    figures: dict[str, object] = {"samples": size.samples, "series": size.series}
+    large = Service(folder / "large", WORKERS)
+    small = Service(folder / "small", WORKERS)
+    try:
+        figures |= _ingest(folder, large, size, misses)
+        # As many points in a series, a hundredth of the series: the same questions have as long answers.
+        store_ingest.ingest(small, Size(1, size.commits), progress)
+        for service in (small, large):
+            _settle(service)
+        figures |= _ask(large, small, misses)
+        figures |= _back_up(large, folder, misses)
+    finally:
+        large.stop()
+        small.stop()
+    if kills:
+        found = store_kill.kill_often(folder / "killed", kills, progress)
+        print(f"\n{found['kills']} kills under ingest: {found}")
+        figures["kill"] = found
+        if found["lost"] or found["doubled"] or found["incomplete"] or found["integrity"] != "ok":
+            misses.append(f"after kill -9: {found}")
+    return figures, misses
+
+
+def _ingest(folder: Path, service: Service, size: Size, misses: list[str]) -> dict[str, object]:
+    chunk = min(size.samples, 2_000_000)
+    before = store_ingest.bare(folder, chunk)
+    taken = store_ingest.ingest(service, size, progress)
+    after = store_ingest.bare(folder, chunk)
+    bare = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
+    share, share_cpu = taken[0] / bare[0], taken[1] / bare[1]
+    print(f"\nsamples a second                 by clock   by processor time\n{'-' * 64}")
+    print(f"executemany alone               {bare[0]:>9,.0f}   {bare[1]:>9,.0f}   one row a sample, no index")
+    print(f"through HTTP, {WORKERS} processes       {taken[0]:>9,.0f}   {taken[1]:>9,.0f}")
+    print(f"share                           {share:>9.3f}   {share_cpu:>9.3f}   at least {LEAST_SHARE} by clock")
+    if share < LEAST_SHARE:
+        misses.append(f"ingest at {share:.3f} of executemany, {share_cpu:.3f} by processor time")
+    return {
+        "ingest_per_second": round(taken[0]),
+        "bare_per_second": round(bare[0]),
+        "ingest_share": round(share, 3),
+        "ingest_share_by_processor": round(share_cpu, 3),
+    }
+
+
+def _settle(service: Service) -> None:
+    """Wait until all is judged."""
+    start = time.monotonic()
+    stale = "SELECT count(*) FROM series WHERE version <> judged_version AND metric IN ('minor-faults', 'major-faults')"
+    while True:
+        with closing(sqlite3.connect(service.database)) as connection:
+            (left,) = connection.execute(stale).fetchone()
+        if not left:
+            break
+        progress(f"{left:,} series to judge")
+        time.sleep(0.5)
+    print(f"\njudged within {time.monotonic() - start:.1f} s")
+
+
+def _ask(large: Service, small: Service, misses: list[str]) -> dict[str, object]:
+    found = store_queries.p95(small, large)
+    print(f"\n{'p95, milliseconds':32} {'small':>8} {'large':>8} {'ratio':>6}\n{'-' * 64}")
+    for name, (least, spent) in found.items():
+        ratio = spent / least
+        print(f"{name:32} {least:>8.1f} {spent:>8.1f} {ratio:>6.2f}")
+        if spent > MOST_MS:
+            misses.append(f"{name}: p95 {spent:.1f} ms")
+        if ratio > MOST_GROWTH:
+            misses.append(f"{name}: {ratio:.2f} × what it takes in a small store")
+    told = {name: [round(least, 1), round(spent, 1)] for name, (least, spent) in found.items()}
+    return {"p95_ms_small_and_large": told}
+
+
+def _back_up(service: Service, folder: Path, misses: list[str]) -> dict[str, object]:
+    found = store_backup.during_backup(service, folder)
+    megabytes = service.database.stat().st_size / 1e6
+    print(f"\nbackup of {megabytes:,.0f} MB in {found['seconds']:.1f} s, writes meanwhile: {found['writes']:.0f}")
+    print(f"{'write, milliseconds':32} {'median':>8} {'longest':>8}\n{'-' * 64}")
+    print(f"{'before':32} {found['median_before_ms']:>8.1f} {found['longest_before_ms']:>8.1f}")
+    print(f"{'during':32} {found['median_ms']:>8.1f} {found['longest_ms']:>8.1f}")
+    blocked = found["longest_ms"] - found["longest_before_ms"]
+    if blocked > MOST_WAIT_MS:
+        misses.append(f"a write took {found['longest_ms']:.0f} ms during a backup")
+    return {"backup": {name: round(value, 1) for name, value in found.items()}, "megabytes": round(megabytes)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Made-up runs in any number, as a runner would send them: made fast, for the client shares the machine."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from runner.contract import Case, Environment, Host, Outcome, Report, ReportList, Revision, Sample
+
+SUBJECT = "bench"
+SAMPLES = 5
+METRICS = ("minor-faults", "major-faults", "sys-time", "elapsed", *(f"event-{number}" for number in range(16)))
+START = datetime(2025, 1, 1, tzinfo=UTC)
+_KNOBS = {f"knob.{number}": f"value {number}" for number in range(24)}
+_SAMPLE = '{"readings":{%s}}' % ",".join(f'"{name}":{{"value":%r}}' for name in METRICS)  # noqa: UP031
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is: each case is measured once at each commit."""
+
+    cases: int
+    commits: int
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return self.cases * self.commits
+
+    @property
+    def samples(self) -> int:
+        """How many values there are: of each sample of each run, one for each metric."""
+        return self.runs * SAMPLES * len(METRICS)
+
+    @property
+    def series(self) -> int:
+        """How many series there are."""
+        return self.cases * len(METRICS)
+
+
+def revision(number: int) -> Revision:
+    """Return a commit."""
+    return Revision(
+        commit=f"{number + 1:040x}",
+        parents=(f"{number:040x}",) if number else (),
+        author="Ada",
+        committed_at=START + timedelta(hours=number),
+        title=f"Change number {number}",
+    )
+
+
+def values(case: int, commit: int) -> list[list[int | float]]:
+    """Return what was counted: for each sample, a value of each metric. Every seventh case takes a step half way."""
+    noise = Random(case * 1_000_003 + commit)
+    step = 16 if case % 7 == 0 and commit % 1000 >= 500 else 0
+    exact: list[int | float] = [100_000 + case + step, 0]
+    return [
+        [*exact, 0.5 + noise.random() / 100, 1 + noise.random() / 50, *(5000 + noise.getrandbits(3) for _ in range(16))]
+        for _ in range(SAMPLES)
+    ]
+
+
+def run_id(case: int, commit: int) -> uuid.UUID:
+    """Return the id of a run, which is as good as random."""
+    return uuid.UUID(int=Random(case << 32 | commit).getrandbits(128), version=4)
+
+
+def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Return bodies of requests that hold so many runs, and how many each holds; commit by commit."""
+    head = _head()
+    body: list[str] = []
+    for commit in range(first_commit, first_commit + size.commits):
+        told = revision(commit).model_dump_json()
+        for case in range(size.cases):
+            body.append(_report(head, told, case, commit))
+            if len(body) == runs:
+                yield len(body), _list(body)
+                body = []
+    if body:
+        yield len(body), _list(body)
+
+
+def _list(reports: list[str]) -> bytes:
+    return f'{{"reports":[{",".join(reports)}]}}'.encode()
+
+
+def _head() -> str:
+    """Return what all reports share, from the models themselves."""
+    made = Report(
+        run_id=uuid.UUID(int=0),
+        subject=SUBJECT,
+        revision=revision(0),
+        case=Case(workload="w", definition="0" * 16),
+        host=Host(name="host"),
+        environment=Environment(knobs=_KNOBS),
+        runner_version="1",
+        started_at=START,
+        finished_at=START,
+        outcome=Outcome.MEASURED,
+        samples=(Sample(readings={}),),
+    )
+    ReportList(reports=(made,))
+    shared = json.loads(made.model_dump_json(exclude_defaults=True))
+    return json.dumps({name: shared[name] for name in ("subject", "host", "environment", "runner_version", "outcome")})[
+        1:-1
+    ]
+
+
+def _report(head: str, told: str, case: int, commit: int) -> str:
+    at = (START + timedelta(days=400, seconds=60 * commit + case)).isoformat()
+    samples = ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
+    return (
+        f'{{{head},"run_id":"{run_id(case, commit)}","revision":{told},"started_at":"{at}","finished_at":"{at}",'
+        f'"case":{{"workload":"made-up","definition":"0123456789abcdef","parameters":{{"number":{case}}}}},'
+        f'"samples":[{samples}]}}'
+    )

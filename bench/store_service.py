@@ -1,0 +1,87 @@
+"""A real service for benchmarks: gunicorn in processes of its own, on a database of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from http.client import HTTPConnection
+from pathlib import Path
+
+PATIENCE = 120
+
+
+class Service:
+    """A service that runs until it is stopped or killed."""
+
+    def __init__(self, home: Path, workers: int = 1) -> None:
+        self.home = home
+        port_file = home / "port"
+        home.mkdir(parents=True, exist_ok=True)
+        port_file.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", port_file],
+            env=os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_WORKERS": str(workers)},
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # so that all of it can be killed at once
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not port_file.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("the service does not start")
+            time.sleep(0.01)
+        self.port = int(port_file.read_text())
+
+    @property
+    def database(self) -> Path:
+        """The file that it stores everything in."""
+        return self.home / "faultwatch.db"
+
+    def connect(self) -> HTTPConnection:
+        """Return a connection."""
+        return HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        """End all of its processes at once, with no warning."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all its processes so far."""
+        ticks = 0
+        for process in (self.process.pid, *_children(self.process.pid)):
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: int) -> Sequence[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def post(connection: HTTPConnection, path: str, body: bytes) -> bytes:
+    """Send JSON; return the answer to it."""
+    connection.request("POST", path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    told = answer.read()
+    if answer.status >= 300:
+        raise RuntimeError(f"{path}: {answer.status} {told[:500]!r}")
+    return told
+
+
+def get(connection: HTTPConnection, path: str) -> bytes:
+    """Return what is at an address."""
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    told = answer.read()
+    if answer.status >= 300:
+        raise RuntimeError(f"{path}: {answer.status} {told[:500]!r}")
+    return told
