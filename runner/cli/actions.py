@@ -1,11 +1,27 @@
-"""What GitHub Actions reads of a step: its outputs and its summary, in files that variables name."""
+"""What a CI job leaves behind: a report, and what GitHub Actions reads of a step, in files that variables name."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+
+
+def write_report(file: Path, content: object) -> None:
+    """Write a report as JSON.
+
+    Raises
+    ------
+    FaultwatchError
+        Where it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "name another one with --report") from None
 
 
 def set_outputs(outputs: Mapping[str, str]) -> None:

@@ -51,6 +51,12 @@ sandbox_option = click.option(
     default=None,
     help="Build and run in a sandbox, as code of strangers has to be. Default: where --repo is an address.",
 )
+report_option = click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write all that was measured as JSON; a GitHub Actions step gets the path as an output.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 

@@ -1,12 +1,10 @@
 """``faultwatch gate``: head of a pull request against its merge base, as a CI job runs it."""
 
-import json
 from pathlib import Path
 
 import click
 
-from runner.cli.common import env_option, find_workload, options, samples_option, set_option, workbench
-from runner.errors import FaultwatchError
+from runner.cli.common import env_option, find_workload, options, report_option, samples_option, set_option, workbench
 from runner.settings import load_settings
 from runner.subject.repository import open_repository
 
@@ -27,14 +25,7 @@ from runner.subject.repository import open_repository
     click.option(
         "--sandbox/--no-sandbox", "confined", default=True, help="Build and run in a sandbox. Default: always."
     ),
-    click.option(
-        "--report",
-        type=click.Path(dir_okay=False, path_type=Path),
-        default="faultwatch-gate.json",
-        show_default=True,
-        metavar="FILE",
-        help="Where the report goes, as JSON.",
-    ),
+    report_option,
 )
 def command(
     base: str,
@@ -45,14 +36,14 @@ def command(
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool,
-    report: Path,
+    report: Path | None,
 ) -> None:
     """Compare HEAD with the commit at which it left BASE, and say in one word what that comes to.
 
     In a GitHub Actions job the verdict and the report's path become outputs of the step, and the tables its summary.
     Exit code 1 where the verdict is `regressed` or `failed`.
     """
-    from runner.cli.actions import add_summary, set_outputs
+    from runner.cli.actions import add_summary, set_outputs, write_report
     from runner.cli.compare import compared, document
     from runner.cli.markdown import summary
     from runner.cli.verdicts import show_comparison
@@ -65,27 +56,15 @@ def command(
     place = workbench(settings, variables, confined=confined)
     results = compared(settings, repository, workload, place, (origin, head), choices, samples)
     verdict = gate(results)
-    _write(
-        report,
-        {
-            "verdict": verdict,
-            "base": origin,
-            "head": repository.resolve(head),
-            "cases": [document(result) for result in results],
-        },
-    )
-    set_outputs({"verdict": verdict, "report": str(report.resolve())})
+    outputs = {"verdict": str(verdict)}
+    if report:
+        told = {"verdict": verdict, "base": origin, "head": repository.resolve(head)}
+        write_report(report, told | {"cases": [document(result) for result in results]})
+        outputs["report"] = str(report.resolve())
+    set_outputs(outputs)
     add_summary(summary(verdict, results))
     for result in results:
         show_comparison(result)
     click.echo(f"gate: {verdict}")
     if not verdict.passes:
         raise click.exceptions.Exit(1)
-
-
-def _write(file: Path, content: object) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "name another one with --report") from None

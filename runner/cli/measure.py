@@ -1,4 +1,4 @@
-"""``faultwatch measure``: one workload at one revision, nothing stored."""
+"""``faultwatch measure``: one workload at one revision; nothing is stored, unless it is sent."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from runner.cli.common import (
     json_option,
     options,
     refuse_dirty,
+    report_option,
     samples_option,
     sandbox_option,
     set_option,
@@ -22,9 +23,12 @@ from runner.cli.common import (
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
-from runner.settings import load_settings
+from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
+
+_MOST_COMMITS = 1_000
+"""Commits that the service is told with a revision, so that it knows its place."""
 
 
 @click.command(name="measure")
@@ -42,6 +46,8 @@ from runner.workload import Workload, cases
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
     ),
+    click.option("--send", is_flag=True, help="Hand over to the service what was counted."),
+    report_option,
     json_option,
 )
 def command(
@@ -54,12 +60,14 @@ def command(
     confined: bool | None,
     committed_only: bool,
     output: Path | None,
+    send: bool,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Build a revision, run every case of a WORKLOAD under perf stat, and show what was counted.
 
     WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed,
-    or where none could be measured.
+    or where none could be measured. Nothing is stored without --send.
     """
     workload = find_workload(workload_name)
     settings = load_settings()
@@ -70,13 +78,21 @@ def command(
     reports = _measure(workload, choices, repository, revision, place, samples)
     if output:
         _write_suite(reports, output)
+    failed = any(one.outcome is Outcome.FAILED for one in reports) or not any(one.samples for one in reports)
+    if report:
+        from runner.cli.actions import set_outputs, write_report
+
+        write_report(report, [one.model_dump(mode="json") for one in reports])
+        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
+    if send:
+        _send(settings, repository, reports)
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
     else:
         from runner.cli.case_tables import show_reports
 
         show_reports(reports)
-    if any(report.outcome is Outcome.FAILED for report in reports) or not any(report.samples for report in reports):
+    if failed:
         raise click.exceptions.Exit(1)
 
 
@@ -126,6 +142,23 @@ def _measure(
             )
             reports.append(with_efficiency(report, reports, workload))
     return reports
+
+
+def _send(settings: Settings, repository: Repository, reports: list[Report]) -> None:
+    """Hand reports over, with the commits that lie before theirs; where the service does not take them, they wait."""
+    from runner.embedded import connect
+    from runner.outbox import Outbox
+    from runner.spool import Spool
+
+    spool = Spool(settings.spool)
+    for one in reports:
+        spool.add(one)
+    with connect(settings) as service:
+        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
+        outbox = Outbox(spool, service.send_report)
+        outbox.deliver(at_once=True)
+    if outbox.trouble:
+        raise FaultwatchError(f"{outbox.trouble.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
 def _write_suite(reports: list[Report], output: Path) -> None:
