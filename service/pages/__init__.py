@@ -15,11 +15,12 @@ from werkzeug.exceptions import HTTPException
 
 from runner.contract import metric
 from service import vendor
-from service.api.problems import http_problem
+from service.api.problems import ProblemError, http_problem
 from service.pages import (
     compare,
     drift,
     environments,
+    event,
     hosts,
     live,
     matrix,
@@ -28,6 +29,7 @@ from service.pages import (
     run,
     search,
     series,
+    silences,
     workloads,
 )
 from service.pages.source import EXTENSION, StoreSource
@@ -38,7 +40,7 @@ log = logging.getLogger(__name__)
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
-    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, run.bp),
+    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, event.bp, silences.bp, run.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp),
 )
 
@@ -93,6 +95,11 @@ def _nowhere(error: HTTPException) -> ResponseReturnValue:
     return _problem(error) if in_page and not request.path.startswith("/api/") else http_problem(error)
 
 
+def _refused(error: ProblemError) -> ResponseReturnValue:
+    """Tell people on a page what programs get as a problem document."""
+    return render_template("problem.html", name=error.status.phrase, description=str(error)), error.status
+
+
 def _crash(error: Exception) -> tuple[str, int]:
     log.error("a page crashed", exc_info=error)
     return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500
@@ -113,4 +120,5 @@ def _utc_text(moment: datetime) -> str:
 
 for _page in _PAGES:
     _page.register_error_handler(HTTPException, _problem)
+    _page.register_error_handler(ProblemError, _refused)
     _page.register_error_handler(Exception, _crash)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, abort
 
-from service.pages import commands
+from service.pages import commands, triage
 from service.pages.order import rank
 from service.pages.source import source
 from service.pages.sparkline import sparkline
@@ -23,11 +23,14 @@ def show(drift_id: str) -> Page:
     drift = source().drift(drift_id)
     if drift is None:
         abort(404, "There is no such drift. Runs that came later may have shown another level.")
+    event = source().event_of(drift_id)
     sides = [source().run(run_id) for run_id in (drift.run_before, drift.run_after)]
     return Page(
         "drift.html",
         {
             "drift": drift,
+            "event": event,
+            "author": triage.author(),
             "line": sparkline(source().outlines([drift.series_id]).get(drift.series_id)),
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
             "commands": [commands.measure(report) for report in sides if report],

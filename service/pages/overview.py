@@ -46,6 +46,7 @@ def show() -> Page:
         {
             "drifts": drifts,
             "events": told,
+            "decided": source().decided(),
             "lines": {series_id: sparkline(drawn) for series_id, drawn in outlines.items()},
             "cases": _cases(series),
             "flagged": {series_id: len(drawn.flagged) for series_id, drawn in outlines.items()},

@@ -14,10 +14,10 @@ from runner.contract import Outcome, Report
 from service.current import database
 from service.directory import Activity, HostEntry
 from service.outline import Outline
-from service.store import drifts, hosts, outlines, overview, runs, series
-from service.store.drifts import DriftFilter
+from service.store import drifts, events, hosts, outlines, overview, runs, series, traces
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
+from service.triage.told import EventDetail
 from service.views import Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
 
 EXTENSION = "faultwatch.pages"
@@ -35,7 +35,10 @@ class Source(Protocol):
     """Answers the questions of the pages."""
 
     def drifts(self) -> DriftList:
-        """Return the newest drifts, and how many there are."""
+        """Return the newest drifts that are not decided about, and how many there are."""
+
+    def decided(self) -> int:
+        """Return how many drifts are decided about."""
 
     def judged(self) -> tuple[list[SeriesSummary], int]:
         """Return the judged series that were measured last, and how many there are."""
@@ -67,6 +70,9 @@ class Source(Protocol):
     def drift(self, drift_id: str) -> Drift | None:
         """Return one drift."""
 
+    def event_of(self, drift_id: str) -> EventDetail | None:
+        """Return the event that a drift is part of."""
+
     def run(self, run_id: UUID) -> Report | None:
         """Return one run, as it was reported."""
 
@@ -75,9 +81,14 @@ class StoreSource:
     """Answers from the application's database."""
 
     def drifts(self) -> DriftList:
-        """Return the newest drifts, and how many there are."""
+        """Return the newest drifts that are not decided about, and how many there are."""
         with database().reading() as session:
-            return drifts.listed(session, DriftFilter(), _DRIFTS)
+            return overview.open_drifts(session, _DRIFTS)
+
+    def decided(self) -> int:
+        """Return how many drifts are decided about."""
+        with database().reading() as session:
+            return overview.decided(session)
 
     def judged(self) -> tuple[list[SeriesSummary], int]:
         """Return the judged series that were measured last, and how many there are."""
@@ -139,6 +150,12 @@ class StoreSource:
         """Return one drift."""
         with database().reading() as session:
             return drifts.find(session, drift_id)
+
+    def event_of(self, drift_id: str) -> EventDetail | None:
+        """Return the event that a drift is part of."""
+        with database().reading() as session:
+            event = traces.events_of(session, [drift_id]).get(drift_id)
+            return None if event is None else events.detail(session, event)
 
     def run(self, run_id: UUID) -> Report | None:
         """Return one run, as it was reported."""

@@ -10,8 +10,10 @@ from sqlalchemy.orm import Session, contains_eager
 from runner.contract import CATALOGUE
 from service.directory import Activity
 from service.store import series
-from service.store.models import Case, Drift, Host, Revision, Run, Series
-from service.views import SeriesSummary
+from service.store.models import Case, Decision, Drift, Event, Host, Revision, Run, Series
+from service.triage.life import CLOSED
+from service.views import Drift as DriftView
+from service.views import DriftList, SeriesSummary
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 
@@ -29,6 +31,23 @@ def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
     )
     found = [SeriesSummary(**series.head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
     return found, total
+
+
+_CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
+
+
+def decided(session: Session) -> int:
+    """Return how many drifts there are of which an event says that nothing is left to do."""
+    return session.scalar(select(func.count()).select_from(Drift).where(Drift.event_id.in_(_CLOSED))) or 0
+
+
+def open_drifts(session: Session, limit: int) -> DriftList:
+    """Return the other drifts: those of the newest commits first."""
+    wanted = select(Drift).where(Drift.event_id.is_(None) | Drift.event_id.not_in(_CLOSED))
+    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Drift.id).subquery())) or 0
+    order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
+    rows = session.scalars(wanted.order_by(*order).limit(limit))
+    return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 
 def activity(session: Session, since: datetime) -> list[Activity]:
@@ -57,7 +76,8 @@ def state(session: Session) -> str:
     """Return a text that is another one where anything was measured or judged meanwhile."""
     newest = session.scalar(select(func.max(Run.number))) or 0
     drifts = session.scalar(select(func.count()).select_from(Drift)) or 0
-    return f"{newest}.{drifts}"
+    decided = session.scalar(select(func.max(Decision.id))) or 0
+    return f"{newest}.{drifts}.{decided}"
 
 
 def series_state(session: Session, series_id: int) -> str:

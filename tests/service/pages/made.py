@@ -405,6 +405,12 @@ class MadeSource:
     def drift(self, drift_id: str) -> Drift | None:
         return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
 
+    def decided(self) -> int:
+        return 0
+
+    def event_of(self, _: str) -> None:
+        return None
+
     def run(self, wanted: uuid.UUID) -> Report | None:
         if wanted == run_id(FAILED):
             return failed_report()

@@ -12,19 +12,15 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     assert "faultwatch history --repo" in text
 
 
-def test_open_drifts_stand_newest_first_with_size_cause_and_case(client: FlaskClient) -> None:
+def test_open_drifts_stand_newest_first_with_size_cause_and_case(client: FlaskClient, made: FlaskClient) -> None:
     text = read(client, "/")
-    assert "4 open drifts" in text
-    places = [
-        text.index(words)
-        for words in ("Reuse the buffer", "variable.MALLOC_CONF changed", "Keep a page", "Hand memory")
-    ]
-    assert places == sorted(places)
+    assert "2 open drifts" in text
+    assert "2 more are fixed, expected or a false alarm" in text
+    assert text.index("Reuse the buffer") < text.index("Hand memory")
     assert "Regression: +16,384 faults +732 %" in text
-    assert "Regression: +1 fault +0.0054 %" in text
     assert "Improvement: −16,384 faults −76 %" in text
-    assert "configuration" in text
     assert history.CASE.name in text
+    assert "configuration" in read(made, "/")
 
 
 def test_no_percent_of_a_zero_baseline(made: FlaskClient) -> None:
@@ -39,7 +35,7 @@ def test_every_judged_series_is_listed_with_its_level_and_trend(client: FlaskCli
     text = read(client, "/")
     assert "Minor faults 4 drifts 5,240 faults" in text
     assert "Major faults 0 faults" in text
-    assert source.count('class="spark"') == 4 + 2
+    assert source.count('class="spark"') == 2 + 2
 
 
 def test_hosts_are_told_with_their_state_and_what_they_measure_now(client: FlaskClient, made: FlaskClient) -> None:
