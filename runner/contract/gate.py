@@ -49,7 +49,8 @@ class GateReport(Strict):
     """All that was measured for the head of a pull request; sent once it is."""
 
     repository: Repository
-    pull_request: int = Field(ge=1, lt=2**31)
+    pull_request: int | None = Field(default=None, ge=1, lt=2**31)
+    """None where the job was not told; the service knows the pull request by its head."""
     base: CommitHash
     head: CommitHash
     cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     DateTime,
     Dialect,
     Enum,
@@ -425,7 +426,72 @@ class Token(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    repository: Mapped[str | None] = mapped_column(String(140))
+    """Of the token that an Actions job was given: it reports about this repository alone."""
 
     def holds(self, now: datetime) -> bool:
         """Whether it lets its caller in."""
         return self.revoked_at is None and self.created_at <= now < self.expires_at
+
+
+class GithubDelivery(Base):
+    """A webhook of GitHub that was taken; its payload goes once it is done, its id stays."""
+
+    __tablename__ = "github_delivery"
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    """SHA-256 of the payload: the signature does not cover the id."""
+    event: Mapped[str] = mapped_column(String(50))
+    payload: Mapped[str | None] = mapped_column(Text)
+    received_at: Mapped[datetime]
+    attempts: Mapped[int] = mapped_column(default=0)
+    due_at: Mapped[datetime | None] = mapped_column(index=True)
+    """Not before this time; None where nothing is left to do."""
+    error: Mapped[str | None] = mapped_column(Text)
+
+
+class GithubPull(Base):
+    """A pull request that GitHub or a runner told of."""
+
+    __tablename__ = "github_pull"
+    __table_args__ = (UniqueConstraint("repository", "number"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    repository: Mapped[str] = mapped_column(String(140))
+    """In small letters: GitHub does not tell them apart."""
+    number: Mapped[int]
+    comment_id: Mapped[int | None] = mapped_column(BigInteger)
+    """The comment that is edited in place."""
+    busy_until: Mapped[datetime | None]
+    """Somebody is writing to it, unless they were ended: nobody else does before this time."""
+
+
+class GithubGate(Base):
+    """What was measured of one head of a pull request, and how far GitHub was told."""
+
+    __tablename__ = "github_gate"
+    __table_args__ = (UniqueConstraint("pull_id", "head"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    pull_id: Mapped[int] = mapped_column(ForeignKey("github_pull.id"))
+    head: Mapped[str] = mapped_column(String(64), index=True)
+    document: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """The newest report, as zlib-compressed JSON; None while nothing was measured."""
+    measured_at: Mapped[datetime | None]
+    accepted_by: Mapped[str | None] = mapped_column(String(100))
+    accepted_reason: Mapped[str] = mapped_column(Text, default="")
+    wanted: Mapped[int] = mapped_column(default=0)
+    """Goes up with whatever changes what is told."""
+    told: Mapped[int] = mapped_column(default=0)
+    """The version that GitHub was told."""
+    attempts: Mapped[int] = mapped_column(default=0)
+    due_at: Mapped[datetime | None] = mapped_column(index=True)
+    error: Mapped[str | None] = mapped_column(Text)
+
+    pull: Mapped[GithubPull] = relationship(lazy="raise")
+
+
+class ActionsToken(Base):
+    """An identity of an Actions job that was shown: each one lets in once."""
+
+    __tablename__ = "actions_token"
+    jti: Mapped[str] = mapped_column(String(200), primary_key=True)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
