@@ -21,6 +21,10 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 test: system-tests lint node_modules/.installed ## Check everything: the linters, the types, the tests
 	@$(PYTHON) -m pytest
 
+.PHONY: test-workflows
+test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Read the workflows with the linters and run them here
+	@$(PYTHON) -m pytest -m "workflows or not workflows" tests/workflows
+
 .PHONY: lint
 lint: .venv/.dev ## Check the style, the types and who imports whom
 	@.venv/bin/ruff check .
@@ -48,11 +52,12 @@ lock: ## Compile the lock files anew (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
 	$(LOCK) --extra service --extra build --extra dev --constraints requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
+	$(LOCK) --extra workflows --output-file requirements-workflows.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove what was installed and built here; measurements stay
-	rm -rf .venv .venv-bench node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: system system-tests
@@ -83,6 +88,15 @@ system-tests:
 	@"$$(setup/find-python)" -m venv .venv-bench
 	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
 		--requirement requirements-bench.txt
+	@touch $@
+
+# actionlint comes from its own sources, where there is a Go to compile them.
+.venv-workflows/.installed: requirements-workflows.txt | system
+	@"$$(setup/find-python)" -m venv .venv-workflows
+	@.venv-workflows/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+		--requirement requirements-workflows.txt
+	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
+		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json | system

@@ -113,7 +113,9 @@ def test_no_file_names_the_address_of_a_registry() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "package-lock.json"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-dev.txt", "requirements-workflows.txt", "package-lock.json"]
+)
 def test_lock_files_hold_hashes_and_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "sha256:" in text or "sha512-" in text
