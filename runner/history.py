@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.client import Service
-from runner.contract.job import Job, PlanRequest
+from runner.contract.job import Job, PlanRequest, Reason
 from runner.contract.level import Number
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -19,6 +19,10 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.trial import Bench
 from runner.workload import Workload
+
+FOLLOW_UPS = 3
+"""Plans that are asked for after the first one, for what it left in doubt."""
+IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 
 
 class Watcher(Protocol):
@@ -87,15 +91,13 @@ class Historian:
         outbox.deliver()
         self.service.send_revisions(self.repository.name, revisions)
         jobs, stored = self._plan(revisions)
-        each = Sampling.of(self.workload, self.samples).least + 1
-        watcher.planned(jobs, stored, len(jobs) * each)
         summary = Summary(revisions=len(revisions), stored=stored)
-        known = {revision.commit: revision for revision in revisions}
         latest: dict[str, Mapping[str, Number]] = {}
-        for commit, group in itertools.groupby(jobs, key=lambda job: job.revision):
-            revision = known.get(commit) or self.repository.revision(commit)
-            wanted = [(job.case, latest.get(job.case.name) or job.expected) for job in group]
-            for report, executions in self._measure_revision(revision, wanted, watcher):
+        each = Sampling.of(self.workload, self.samples).least + 1
+
+        def carry_out(jobs: Sequence[Job], stored: int) -> None:
+            watcher.planned(jobs, stored, len(jobs) * each)
+            for report, executions in self._measure_all(jobs, revisions, latest, watcher):
                 outbox.post(report)
                 watcher.reported(report, each - executions)
                 if report.outcome is Outcome.MEASURED:
@@ -103,11 +105,34 @@ class Historian:
                     latest[report.case.name] = levels(report.samples)
                 else:
                     summary.failed.append(report)
+
+        carry_out(jobs, stored)
+        for _ in range(FOLLOW_UPS):
+            if not jobs or self.spool.waiting() or outbox.trouble:
+                break
+            # What was measured may leave the service in doubt: a stray run, or two causes at once.
+            jobs = [job for job in self._plan(revisions)[0] if job.reason in IN_DOUBT]
+            if jobs:
+                carry_out(jobs, 0)
         if self.spool.waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.trouble = len(self.spool.waiting()), outbox.trouble
         summary.refused = len(self.spool.refused())
         return summary
+
+    def _measure_all(
+        self,
+        jobs: Sequence[Job],
+        revisions: Sequence[Revision],
+        latest: Mapping[str, Mapping[str, Number]],
+        watcher: Watcher,
+    ) -> Iterator[tuple[Report, int]]:
+        """Yield the report of each job, and how many executions it took; each revision is built once."""
+        known = {revision.commit: revision for revision in revisions}
+        for commit, group in itertools.groupby(jobs, key=lambda job: job.revision):
+            revision = known.get(commit) or self.repository.revision(commit)
+            wanted = [(job.case, latest.get(job.case.name) or job.expected) for job in group]
+            yield from self._measure_revision(revision, wanted, watcher)
 
     def _plan(self, revisions: Sequence[Revision]) -> tuple[list[Job], int]:
         """Ask for each environment in turn: the cases of a workload can differ in theirs."""

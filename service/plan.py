@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from runner.contract import Case, Job, Outcome, Plan, PlanRequest, Reason
+
+RERUNS = 3
+"""How often the newest revision is measured again, at most, where its drift is in doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the service wants of a case, besides what the runner offers.
+
+    Attributes
+    ----------
+    crosswise
+        Revisions to measure in the environment of the request, for a cross-measurement.
+    unsure
+        Whether the newest run in that environment may be a stray one.
+    elsewhere
+        Revisions that were measured on other hosts.
+    """
+
+    crosswise: frozenset[str] = frozenset()
+    unsure: bool = False
+    elsewhere: frozenset[str] = frozenset()
+
+
+_NONE = Orders()
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +43,12 @@ class StoredRun:
     outcome: Outcome
 
 
-def plan(request: PlanRequest, positions: Mapping[str, int], stored: Mapping[int, Iterable[StoredRun]]) -> Plan:
+def plan(
+    request: PlanRequest,
+    positions: Mapping[str, int],
+    stored: Mapping[int, Iterable[StoredRun]],
+    orders: Mapping[int, Orders] = MappingProxyType({}),
+) -> Plan:
     """Return the jobs that are left of a request.
 
     Parameters
@@ -28,6 +59,8 @@ def plan(request: PlanRequest, positions: Mapping[str, int], stored: Mapping[int
         Place of each revision in the subject's history; holds every revision of the request and of the runs.
     stored
         Runs of each case on the host, by the case's index in the request.
+    orders
+        What the service wants besides, by the case's index.
 
     Notes
     -----
@@ -45,6 +78,9 @@ def plan(request: PlanRequest, positions: Mapping[str, int], stored: Mapping[int
         anchor = _anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
+        wanted = orders.get(index, _NONE)
+        ordered += _crosswise(wanted, runs, here, ordered, positions)
+        ordered += _rerun(wanted, runs, request.environment.hash, missing, positions)
         jobs += [
             (positions[revision], index, Job(revision=revision, case=case, reason=reason))
             for revision, reason in ordered
@@ -85,11 +121,52 @@ def _anchor(
     return None if measured_here or revision == first_missing else revision
 
 
+_Ordered = Sequence[tuple[str, Reason]]
+
+
+def _crosswise(
+    wanted: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
+) -> _Ordered:
+    """Return the revisions to measure for a cross-measurement; one that failed in this environment is not tried again.
+
+    On a host that never measured the case, that is the newest revision before which another host did: the host was
+    replaced.
+    """
+    revisions = set(wanted.crosswise)
+    missing = [positions[revision] for revision, reason in ordered if reason is Reason.MISSING]
+    if missing and not any(True for _ in runs):
+        before = [revision for revision in wanted.elsewhere if positions[revision] < min(missing)]
+        revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
+    revisions -= here | {revision for revision, _ in ordered}
+    return [(revision, Reason.CROSSWISE) for revision in sorted(revisions)]
+
+
+def _rerun(
+    wanted: Orders,
+    runs: Iterable[StoredRun],
+    environment: str,
+    missing: Iterable[str],
+    positions: Mapping[str, int],
+) -> _Ordered:
+    """Return the newest revision, where its drift is in doubt and no later revision is going to tell."""
+    measured = [run.revision for run in runs if run.environment == environment and run.outcome is Outcome.MEASURED]
+    if not wanted.unsure or not measured:
+        return []
+    newest = max(measured, key=lambda revision: positions[revision])
+    later = any(positions[revision] > positions[newest] for revision in missing)
+    again = not later and measured.count(newest) <= RERUNS
+    return [(newest, Reason.RERUN)] if again else []
+
+
 def _note(jobs: Iterable[Job]) -> str:
-    anchors = {job.revision for job in jobs if job.reason is Reason.ANCHOR}
-    if not anchors:
-        return ""
-    return (
-        "The environment has changed since the last run. What was measured last is measured again first, "
-        "so that the configuration is not blamed on a commit."
-    )
+    reasons = {job.reason for job in jobs}
+    return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
+
+
+_NOTES = {
+    Reason.ANCHOR: "The environment has changed since the last run. What was measured last is measured again first, "
+    "so that the configuration is not blamed on a commit.",
+    Reason.CROSSWISE: "Commit and configuration, or the host, changed at once. One is measured without the other, "
+    "so that each gets its part of the blame.",
+    Reason.RERUN: "The newest run lies off the level before. It is measured again, to tell a drift from a stray run.",
+}

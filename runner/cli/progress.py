@@ -11,6 +11,12 @@ from runner.cli.text import plain
 from runner.contract.job import Job, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
+_WHY = {
+    Reason.ANCHOR: "measured again because the environment changed",
+    Reason.CROSSWISE: "measured crosswise to tell what the commit did from what the environment did",
+    Reason.RERUN: "measured again because the newest run lies off the level before",
+}
+
 
 class ProgressBar:
     """A :class:`runner.history.Watcher` that draws on a console."""
@@ -41,11 +47,12 @@ class ProgressBar:
 
     def planned(self, jobs: Sequence[Job], stored: int, executions: int) -> None:
         """Say what lies ahead."""
-        self._progress.update(self._task, total=executions)
-        anchors = sum(job.reason is Reason.ANCHOR for job in jobs)
+        self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
         parts = [f"{len(jobs)} to measure", f"{stored} stored already"]
-        if anchors:
-            parts.append(f"{anchors} measured again because the environment changed")
+        for reason, why in _WHY.items():
+            number = sum(job.reason is reason for job in jobs)
+            if number:
+                parts.append(f"{number} {why}")
         self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}")
 
     def started(self, revision: Revision, case: Case) -> None:

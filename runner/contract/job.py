@@ -18,6 +18,10 @@ class Reason(StrEnum):
     ANCHOR = "anchor"
     """Measured before in another environment. Measuring the same revision again in this one separates what the
     configuration did from what later commits did."""
+    CROSSWISE = "crosswise"
+    """Commit and configuration, or the host, changed at once. One measured without the other tells what each did."""
+    RERUN = "rerun"
+    """The newest run lies off the level before; another one tells whether that is a drift or a stray run."""
 
 
 class PlanRequest(Strict):

@@ -10,7 +10,7 @@ from runner.contract import Plan, PlanRequest
 from service.api.problems import FieldError, ProblemError
 from service.current import database
 from service.plan import plan
-from service.store import revisions, runs
+from service.store import expectations, orders, revisions, runs
 
 bp = APIBlueprint("plans", __name__)
 
@@ -25,9 +25,10 @@ def post(json_data: PlanRequest) -> Plan:
     """
     with database().reading() as session:
         positions = revisions.positions(session, json_data.subject)
+        _require_known(json_data.revisions, positions)
         stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
-    _require_known(json_data.revisions, positions)
-    return plan(json_data, positions, stored)
+        made = plan(json_data, positions, stored, orders.wanted(session, json_data))
+        return expectations.fill(session, json_data, made, positions)
 
 
 def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:

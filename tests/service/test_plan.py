@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
 
 from runner.contract import Environment, Outcome, Reason
-from service.plan import StoredRun, plan
+from service.plan import Orders, StoredRun, plan
 
 POSITIONS = {commit(number): number for number in range(1, 31)}
 
@@ -101,3 +101,52 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
     assert len(anchors) <= bool(missing)
     assert all(anchor in set(elsewhere) - set(here) - set(failed) for anchor in anchors)
     assert plan(request, POSITIONS, {0: runs + stored(*order)}).jobs == ()
+
+
+def ordered(orders: Orders, runs: list[StoredRun], *numbers: int) -> list[tuple[int, str]]:
+    made = plan(plan_request(*numbers), POSITIONS, {0: runs}, {0: orders})
+    return [(int(job.revision, 16), job.reason.value) for job in made.jobs]
+
+
+def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:
+    wanted = Orders(crosswise=frozenset({commit(2)}))
+    assert ordered(wanted, stored(3)) == [(2, "crosswise")]
+    assert ordered(wanted, stored(2, 3)) == []
+    assert ordered(wanted, stored(3) + stored(2, outcome=Outcome.FAILED)) == []
+    assert ordered(wanted, stored(3), 2) == [(2, "missing")]
+
+
+def test_a_doubtful_newest_run_is_measured_again_three_times_at_most() -> None:
+    doubtful = Orders(unsure=True)
+    runs = stored(1, 2, 3)
+    for _ in range(3):
+        assert ordered(doubtful, runs, 1, 2, 3) == [(3, "rerun")]
+        runs += stored(3)
+    assert ordered(doubtful, runs, 1, 2, 3) == []
+
+
+def test_a_later_revision_tells_as_much_as_a_rerun() -> None:
+    assert ordered(Orders(unsure=True), stored(1, 2), 3) == [(3, "missing")]
+
+
+def test_another_environment_cannot_be_measured_again() -> None:
+    assert ordered(Orders(unsure=True), stored(1, 2, environment=JEMALLOC)) == []
+
+
+def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_first() -> None:
+    elsewhere = Orders(elsewhere=frozenset(commit(number) for number in (1, 2, 9)))
+    assert ordered(elsewhere, [], 4, 5) == [(2, "crosswise"), (4, "missing"), (5, "missing")]
+    assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]
+
+
+@given(asked=numbers, here=numbers, crosswise=numbers, elsewhere=numbers, unsure=st.booleans())
+def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
+    asked: list[int], here: list[int], crosswise: list[int], elsewhere: list[int], unsure: bool
+) -> None:
+    orders = Orders(frozenset(map(commit, crosswise)), unsure, frozenset(map(commit, elsewhere)))
+    runs = stored(*here)
+    for _ in range(5):
+        jobs = ordered(orders, runs, *asked)
+        assert len({number for number, _ in jobs}) == len(jobs)
+        runs += stored(*(number for number, _ in jobs))
+    assert ordered(orders, runs, *asked) == []
