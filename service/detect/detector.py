@@ -35,7 +35,7 @@ class DriftSeries:
         self._drifts: list[Drift] = []
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[Drift]:
-        """Append one point and return the drifts of the whole series."""
+        """Append one point and return the drifts of the whole series; see :meth:`drifts`."""
         self.extend([value], None if samples is None else [samples])
         return self.drifts()
 
@@ -56,7 +56,11 @@ class DriftSeries:
         self._samples += samples if samples is not None else [()] * len(values)
 
     def drifts(self) -> list[Drift]:
-        """Return the drifts, in order of index."""
+        """Return the drifts, in order of index.
+
+        The list is the series' own as long as nothing changes, so that asking costs the same however many drifts it
+        has: read it, do not write to it. It never changes later.
+        """
         n = len(self._values)
         if n < 2:
             return []
@@ -77,14 +81,14 @@ class DriftSeries:
         if findings is not self._findings:
             same = 0
             for known, finding in zip(self._findings, findings, strict=False):
-                if known != finding:
+                if known is not finding and known != finding:
                     break
                 same += 1
             self._findings = findings
-            self._drifts[same:] = [self._word(finding) for finding in findings[same:]]
+            self._drifts = [*self._drifts[:same], *(self._word(finding) for finding in findings[same:])]
         again = [difference(value, self._values[0]) for value in self._samples[-1]]
         tail = self._noisy.tail(again)
-        return [*self._drifts, self._word_tail(tail)] if tail else list(self._drifts)
+        return [*self._drifts, self._word_tail(tail)] if tail else self._drifts
 
     def _word(self, finding: Finding) -> Drift:
         at, low_level, high_level, low, high, rule = finding

@@ -92,12 +92,8 @@ def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
     if count < WITNESSES or (count <= MANY and min(offsets) < ALIKE):
         return False
     bound = min(CAP, 1.5 * middle(offsets))
-    return sum(min(off, bound) for off in offsets) >= SURE * _deviation(count, inflation, reference)
-
-
-def _deviation(count: int, inflation: float, reference: int) -> float:
-    """Return the standard deviation of a sum of so many offsets from the median of ``reference`` points."""
-    return math.sqrt(count * inflation * (1 + count / reference))
+    deviation = math.sqrt(count * inflation * (1 + count / reference))
+    return sum(min(off, bound) for off in offsets) >= SURE * deviation
 
 
 def _left(
@@ -110,20 +106,20 @@ def _left(
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
-    count, points = len(newest), 1
-    gap, inflation = noise.gap, noise.inflation
+    count, points, gap = len(newest), 1, noise.gap
     for value in (*earlier, None):
         if total <= (HOPELESS * count if count > 2 else 0.0):
             break
         if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
-            z = total / _deviation(count, inflation, reference)
-            if z > best:
-                best, length = z, points
+            gain = total * total / (count + count * count / reference)
+            if gain > best:
+                best, length = gain, points
         if value is None:
             break
         following = (_offset(value, level, gap) if gap else value - level) * scale
-        nearest = min(nearest, following)
+        if following < nearest:  # noqa: PLR1730 - a call costs more
+            nearest = following
         total += CAP if following > CAP else following if following > -CAP else -CAP
         count += 1
         points += 1
-    return length if best >= TOGETHER else 0
+    return length if best >= TOGETHER * TOGETHER * noise.inflation else 0
