@@ -30,9 +30,8 @@ class DriftSeries:
         self._exact = ExactSeries()
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
-        self._noise = self._noisy.noise
-        self._findings: list[Finding] = []
         self._drifts: list[Drift] = []
+        self._tail: Tail | None = None  # the last of the drifts, if it is about the newest points
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[Drift]:
         """Append one point and return the drifts of the whole series; see :meth:`drifts`."""
@@ -58,8 +57,8 @@ class DriftSeries:
     def drifts(self) -> list[Drift]:
         """Return the drifts, in order of index.
 
-        The list is the series' own as long as nothing changes, so that asking costs the same however many drifts it
-        has: read it, do not write to it. It never changes later.
+        The list is the series' own, so that asking costs the same however many drifts there are: read it before the
+        next point is appended, do not write to it.
         """
         n = len(self._values)
         if n < 2:
@@ -75,20 +74,15 @@ class DriftSeries:
         return self._noisy_drifts()
 
     def _noisy_drifts(self) -> list[Drift]:
-        findings = self._noisy.findings
-        if self._noisy.noise is not self._noise:
-            self._noise, self._findings, self._drifts = self._noisy.noise, [], []
-        if findings is not self._findings:
-            same = 0
-            for known, finding in zip(self._findings, findings, strict=False):
-                if known is not finding and known != finding:
-                    break
-                same += 1
-            self._findings = findings
-            self._drifts = [*self._drifts[:same], *(self._word(finding) for finding in findings[same:])]
+        if self._tail:
+            self._drifts.pop()
+        kept, news = self._noisy.news()
+        self._drifts[kept:] = [self._word(finding) for finding in news]
         again = [difference(value, self._values[0]) for value in self._samples[-1]]
-        tail = self._noisy.tail(again)
-        return [*self._drifts, self._word_tail(tail)] if tail else self._drifts
+        self._tail = self._noisy.tail(again)
+        if self._tail:
+            self._drifts.append(self._word_tail(self._tail))
+        return self._drifts
 
     def _word(self, finding: Finding) -> Drift:
         at, low_level, high_level, low, high, rule = finding

@@ -32,13 +32,6 @@ class _State(NamedTuple):
 class NoisySeries:
     """The changes of a noisy series, kept up to date.
 
-    Attributes
-    ----------
-    findings : list of Finding
-        What was found up to the last whole block, in order; another list as soon as anything changes.
-
-    Notes
-    -----
     What it finds depends on the values only, not on how they were cut into calls of :meth:`extend`.
     """
 
@@ -56,7 +49,8 @@ class NoisySeries:
         self._rows: list[Row] = []
         self._states: list[_State] = []
         self._closed: list[judge.Finding] = []
-        self.findings: list[judge.Finding] = []
+        self._open: list[judge.Finding] = []
+        self._told = 0  # how many findings, from the first on, are as news() returned them
 
     def extend(self, new: Floats) -> None:
         """Append finite values."""
@@ -99,6 +93,7 @@ class NoisySeries:
         """Group the rows from number ``same`` on."""
         del self._states[same:]
         del self._closed[self._states[-1].closed if same else 0 :]
+        self._told = min(self._told, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
             if group is None or not judge.joins(group, row):
@@ -107,7 +102,12 @@ class NoisySeries:
             else:
                 group = judge.extend(group, row, self.noise.sigma)
             self._states.append(_State(len(self._closed), group))
-        self.findings = [*self._closed, *judge.close(group, self.noise.sigma)]
+        self._open = judge.close(group, self.noise.sigma)
+
+    def news(self) -> tuple[int, list[judge.Finding]]:
+        """Return how many findings are as they were when this was last asked, and all that follow those."""
+        kept, self._told = self._told, len(self._closed) + len(self._open)
+        return kept, self._closed[kept:] + self._open[max(0, kept - len(self._closed)) :]
 
     def tail(self, again: Sequence[float] = ()) -> Tail | None:
         """Judge the points after the change found last; ``again`` are further measurements of the newest one."""

@@ -32,7 +32,7 @@ def test_appending_gives_the_answer_of_reading_anew(values, stride):
     for n, value in enumerate(values, 1):
         drifts = series.append(value)
         if n % stride == 0 or n == len(values):
-            assert drifts == find_drifts(values[:n])
+            assert drifts == series.drifts() == find_drifts(values[:n])
 
 
 @settings(max_examples=60, deadline=None)
