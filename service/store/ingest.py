@@ -7,9 +7,8 @@ long as its rows take.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 from uuid import UUID
 
 from sqlalchemy import select
@@ -25,8 +24,6 @@ from service.store.filing import Prepared, PreparedPoint
 from service.store.models import Run, StoredReport
 from service.store.plain import PlainReport
 from service.store.points import pack
-
-Thing = TypeVar("Thing")
 
 _MOST = 500
 """Ids that are looked up in one query."""
@@ -45,13 +42,18 @@ class Taken:
 
 def prepare(reports: Iterable[contract.Report | PlainReport]) -> list[Prepared]:
     """Work out what is stored of reports. Pure."""
-    cases: _Names[contract.Case] = _Names(known.case_key)
-    environments: _Names[contract.Environment] = _Names(lambda held: held.hash)
+    # Many reports tell of few cases and environments, whose names take long to work out.
+    cases: dict[tuple[str, str, str], str] = {}
+    knobs: dict[str, str] | None = None
     prepared = []
     for report in reports:
         head = report.head if isinstance(report, PlainReport) else report
-        names = cases.of(head.case), environments.of(head.environment)
-        prepared.append(Prepared(head, *names, _pack(report), tuple(_points(report))))
+        case = head.case.workload, head.case.definition, repr(head.case.parameters)
+        if case not in cases:
+            cases[case] = known.case_key(head.case)
+        if head.environment.knobs != knobs:
+            knobs, environment = head.environment.knobs, head.environment.hash
+        prepared.append(Prepared(head, cases[case], environment, _pack(report), tuple(_points(report))))
     return prepared
 
 
@@ -74,21 +76,6 @@ def store(session: Session, prepared: Sequence[Prepared]) -> Taken:
                 conflicting.append(run_id)
     filing.add(session, list(first.values()))
     return Taken(frozenset(first), tuple(conflicting))
-
-
-class _Names(Generic[Thing]):
-    """Names things that come many times in a row; telling that it is the same thing is faster than naming it."""
-
-    def __init__(self, name: Callable[[Thing], str]) -> None:
-        self._name = name
-        self._last: Thing | None = None
-        self._named = ""
-
-    def of(self, thing: Thing) -> str:
-        """Return the name of a thing."""
-        if thing != self._last:
-            self._last, self._named = thing, self._name(thing)
-        return self._named
 
 
 def _pack(report: contract.Report | PlainReport) -> bytes:
@@ -114,7 +101,11 @@ def _same(sent: bytes, stored: bytes, thinned: bool = False) -> bool:
 def _points(report: contract.Report | PlainReport) -> Iterator[PreparedPoint]:
     if isinstance(report, PlainReport):
         for name, values in report.values.items():
-            yield _point(name, Level(Status.COUNTED, median(values), tuple(values)))
+            first = values[0]
+            if values.count(first) == len(values) and len(set(map(type, values))) == 1:
+                yield PreparedPoint(name, Status.COUNTED, first, len(values), None)
+            else:
+                yield _point(name, Level(Status.COUNTED, median(values), tuple(values)))
         return
     readings: dict[str, list[contract.Reading]] = {}
     for sample in report.samples:
