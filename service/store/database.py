@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -21,6 +22,10 @@ BUSY_SECONDS_AT_START = 3
 """The same where somebody waits for the service to start."""
 _WRITER = 4604180
 """Number of the lock that PostgreSQL's writers take."""
+LONGEST_LOG = 64 * 1024 * 1024
+"""Bytes of SQLite's write-ahead log from which on it is begun anew."""
+LOG_SECONDS = 5.0
+"""How long that is not tried again."""
 CACHE_KIB = 65536
 """Memory of each SQLite connection: a batch of runs touches a page of every series."""
 
@@ -35,6 +40,7 @@ class Database:
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._to_read = self.engine
+        self._log_is_looked_at = 0.0
         self._later: dict[Callable[[Database], None], Later] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
@@ -70,6 +76,24 @@ class Database:
             if not self.is_sqlite:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER})")
             yield session
+        if self.is_sqlite:
+            self._shorten_log()
+
+    def _shorten_log(self) -> None:
+        """Begin SQLite's write-ahead log anew where it has become long.
+
+        SQLite does so by itself only where nobody writes for a moment. Where somebody reads for long it cannot be done,
+        and is tried again later.
+        """
+        log = Path(f"{self.url.database}-wal")
+        if time.monotonic() < self._log_is_looked_at or not log.exists() or log.stat().st_size < LONGEST_LOG:
+            return
+        self._log_is_looked_at = time.monotonic() + LOG_SECONDS
+        with closing(self.engine.raw_connection()) as connection:
+            (waits,) = connection.execute("PRAGMA busy_timeout").fetchone()
+            connection.execute("PRAGMA busy_timeout = 50")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute(f"PRAGMA busy_timeout = {waits}")
 
     def later(self, work: Callable[[Database], None]) -> None:
         """Have work done once it is quiet."""
