@@ -106,7 +106,7 @@ def _paths(session: Session, one: Suite, metric: str) -> list[tuple[Points, int]
     )
     found = []
     for series_id in session.scalars(of_suite.order_by(Series.id)).all():
-        path = points.arrange(points.of_series(session, series_id)).path
+        path = points.trend_of(session, series_id).path
         if len(path) > 1 and path[-1].revision == one.newest.commit and path[-2].revision == one.before.commit:
             last = session.scalars(select(Drift.position).where(Drift.series_id == series_id)).all()
             found.append((path, max(last, default=-1)))

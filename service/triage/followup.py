@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from service.triage.course import Turn
 from service.triage.life import Action, State, follow, state_after
+from service.views import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +55,13 @@ def _last_fix(log: Sequence[Entry]) -> Entry | None:
 
 def _told(turn: Turn) -> Entry:
     levels = f"{turn.by.before} → {turn.by.after}"
-    why = "Back at the level before" if turn.action is Action.FIX else "It came back"
-    return Entry(turn.action, by_service=True, reason=f"{why}: {levels}.", commit=turn.by.revision)
+    why = "Back at the level before, or better" if turn.action is Action.FIX else "It came back"
+    return Entry(turn.action, by_service=True, reason=f"{why}: {levels}{_BY[turn.by.cause]}.", commit=turn.by.revision)
+
+
+_BY = {
+    Cause.COMMIT: "",
+    Cause.CONFIG: ", by a change of the configuration",
+    Cause.BOTH: ", where commit and configuration changed at once",
+    Cause.UNKNOWN: ", for an unknown cause",
+}
