@@ -53,6 +53,7 @@ class CaseEntry(View):
     series: int
     """How many series it has, over all subjects and hosts."""
     last_seen: datetime | None
+    """When it had a value last."""
 
 
 class Hit(View):

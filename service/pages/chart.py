@@ -147,8 +147,8 @@ def chart(
         "unit": series.unit,
         "whole": series.kind == "count",
         # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
-        "logarithmic": bool(drawn or aside) and all(_low(point) > 0 for point in [*drawn, *aside]),
-        "ranged": any(_low(point) != _high(point) for point in [*drawn, *aside]),
+        "logarithmic": bool(drawn or aside) and all((point.low or 0) > 0 for point in [*drawn, *aside]),
+        "ranged": any(point.low != point.high for point in [*drawn, *aside]),
         "slots": slots.count,
         "runs": len(drawn),
         "thinned": window is not None or len(path) < len(drawn),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
 from flask import Blueprint, abort, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
@@ -27,7 +28,8 @@ _REGION = "region:"
 def show(series_id: int) -> Page:
     """Show one series."""
     series = _find(series_id)
-    points = sorted(series.points, key=lambda point: (point.position, point.measured_at), reverse=True)
+    rows = len(series.points) if "all" in request.args else _FIRST_ROWS
+    points = nlargest(rows, series.points, key=lambda point: (point.position, point.measured_at))
     siblings = sorted(source().siblings(series), key=lambda one: _nearness(series, one))
     others = _others(series)
     drawing = _draw(series, others)
@@ -41,9 +43,9 @@ def show(series_id: int) -> Page:
             "others": others,
             "whole_or_region": _whole_and_region(series, siblings),
             "siblings": siblings,
-            "points": points if "all" in request.args else points[:_FIRST_ROWS],
+            "points": points,
             "flagged": {drift.run_after: drift for drift in series.drifts},
-            "total": len(points),
+            "total": len(series.points),
             "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
             "missing": missing,
         },

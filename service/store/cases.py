@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.directory import CaseEntry
-from service.store.models import Case, Run, Series
+from service.store.models import Case, Series
 
 
 def listed(session: Session, workload: str | None = None) -> list[CaseEntry]:
     """Return the cases that were ever reported, by name; those of one workload if asked."""
     wanted = select(Case) if workload is None else select(Case).where(Case.workload == workload)
     rows = session.scalars(wanted.order_by(Case.workload, Case.name, Case.id)).all()
-    counts = dict(session.execute(select(Series.case_id, func.count()).group_by(Series.case_id)).all())
-    return [_entry(session, row, counts.get(row.id, 0)) for row in rows]
+    return _entries(session, rows)
 
 
 def find(session: Session, key: str) -> CaseEntry | None:
     """Return the case with this key."""
     row = session.scalar(select(Case).where(Case.key == key))
-    if row is None:
-        return None
-    count = session.scalar(select(func.count()).select_from(Series).where(Series.case_id == row.id))
-    return _entry(session, row, count or 0)
+    return None if row is None else _entries(session, [row])[0]
 
 
-def _entry(session: Session, row: Case, count: int) -> CaseEntry:
-    return CaseEntry(
-        key=row.key,
-        name=row.name,
-        workload=row.workload,
-        definition=row.definition,
-        parameters=row.parameters,
-        series=count,
-        last_seen=session.scalar(select(func.max(Run.started_at)).where(Run.case_id == row.id)),
-    )
+def _entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
+    counted = session.execute(select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id))
+    known = {case: (count, last) for case, count, last in counted}
+    return [
+        CaseEntry(
+            key=row.key,
+            name=row.name,
+            workload=row.workload,
+            definition=row.definition,
+            parameters=row.parameters,
+            series=known.get(row.id, (0, None))[0],
+            last_seen=known.get(row.id, (0, None))[1],
+        )
+        for row in rows
+    ]

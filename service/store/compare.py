@@ -58,13 +58,17 @@ def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
 
 def runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> list[Measured]:
     """Return the newest runs of a side that may be judged."""
-    conditions: list[ColumnElement[bool]] = [Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None), _of(side)]
+    # A revision has few runs. Of an environment or a host the newest are looked at, which an index has in order.
+    newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
+    conditions: list[ColumnElement[bool]] = [
+        Run.outcome == Outcome.MEASURED,
+        Run.quarantine.is_(None),
+        _of(session, side),
+    ]
     if host:
         conditions.append(Host.name == host)
     if workload:
         conditions.append(Case.workload == workload)
-    if side.subject:
-        conditions.append(Subject.name == side.subject)
     rows = session.execute(
         select(
             Run.id.label("run_id"),
@@ -84,7 +88,7 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
         .join(Run.environment)
         .join(Run.revision)
         .where(*conditions)
-        .order_by(Run.started_at.desc())
+        .order_by(*newest)
         .limit(RUNS)
     )
     return [Measured(**row._asdict()) for row in rows]
@@ -109,10 +113,17 @@ def drifts(session: Session, series_ids: Iterable[int]) -> dict[int, list[Placed
     return found
 
 
-def _of(side: Side) -> ColumnElement[bool]:
+def _of(session: Session, side: Side) -> ColumnElement[bool]:
+    """Return the condition on runs, by numbers: so that the database begins with the index of what is asked for."""
     if side.kind == "run":
         return Run.id == UUID(side.key)
-    return {"revision": Revision.commit, "environment": Environment.hash, "host": Host.name}[side.kind] == side.key
+    if side.kind == "revision":
+        revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
+        named = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(named)
+    if side.kind == "environment":
+        return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
+    return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))
 
 
 def _run(session: Session, key: str, _: str | None) -> list[Side]:

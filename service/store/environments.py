@@ -9,14 +9,16 @@ from service.directory import EnvironmentEntry
 from service.store.models import Environment, Host, Run
 
 _LISTED = 200
+_NEWEST = 200
+"""Runs of an environment that tell on which hosts it holds."""
 
 
 def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
     """Return the environments in which something was measured, the last seen first; those of one host if asked."""
     wanted = select(Environment)
     if host is not None:
-        of_host = select(Run.environment_id).join(Host, Run.host_id == Host.id).where(Host.name == host)
-        wanted = wanted.where(Environment.id.in_(of_host))
+        here = select(Host.id).where(Host.name == host).scalar_subquery()
+        wanted = wanted.where(select(Run.id).where(Run.environment_id == Environment.id, Run.host_id == here).exists())
     rows = session.scalars(wanted.order_by(Environment.id.desc()).limit(_LISTED)).all()
     entries = [entry for row in rows if (entry := _entry(session, row)) is not None]
     return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
@@ -50,7 +52,8 @@ def _entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     )
     if first is None or last is None:
         return None
-    hosts = select(Host.name).where(select(Run.id).where(here, Run.host_id == Host.id).exists()).order_by(Host.name)
+    newest = select(Run.host_id).where(here).order_by(Run.started_at.desc()).limit(_NEWEST).subquery()
+    hosts = select(Host.name).where(Host.id.in_(select(newest.c.host_id))).order_by(Host.name)
     return EnvironmentEntry(
         hash=row.hash,
         hosts=list(session.scalars(hosts)),

@@ -61,7 +61,8 @@ class PointRow(NamedTuple):
         told = {name: value for name, value in self._asdict().items() if name != "packed"}
         samples = self.samples
         low, high = (min(samples), max(samples)) if samples else (None, None)
-        return views.SeriesPoint(**told, low=low, high=high, on_path=on_path)
+        # Not validated: a series has thousands of points, and the database holds nothing but what was.
+        return views.SeriesPoint.model_construct(**told, low=low, high=high, on_path=on_path)
 
 
 _ROWS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
@@ -17,11 +17,12 @@ _FAILURES = 300
 def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[Recent]:
     """Return the newest points of every series of a metric."""
     other = aliased(Point)
-    newest = (
+    oldest = (
         select(other.run_number)
         .where(other.series_id == Series.id)
         .order_by(other.run_number.desc())
-        .limit(_NEWEST)
+        .limit(1)
+        .offset(_NEWEST - 1)
         .correlate(Series)
         .scalar_subquery()
     )
@@ -51,7 +52,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .join(Run.revision)
         .where(
             Series.metric == metric,
-            Point.run_number.in_(newest),
+            Point.run_number >= func.coalesce(oldest, 0),
             *([Subject.name == subject] if subject else []),
             *([Case.workload == workload] if workload else []),
         )

@@ -32,14 +32,15 @@ class RunFilter:
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on runs alone: what belongs to a run is looked up first, not joined to each."""
         named = (
-            (Run.subject_id, Subject.id, Subject.name, self.subject),
-            (Run.case_id, Case.id, Case.name, self.case),
-            (Run.revision_id, Revision.id, Revision.commit, self.revision),
-            (Run.host_id, Host.id, Host.name, self.host),
+            (Run.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject, True),
+            (Run.case_id, select(Case.id).where(Case.name == self.case), self.case, False),
+            (Run.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision, False),
+            (Run.host_id, select(Host.id).where(Host.name == self.host), self.host, True),
         )
+        # Only one subject or host has a name: by a single number its runs come out of the index in order.
         conditions: list[ColumnElement[bool]] = [
-            column.in_(select(identity).where(name == value))
-            for column, identity, name, value in named
+            column == found.scalar_subquery() if unique else column.in_(found)
+            for column, found, value, unique in named
             if value is not None
         ]
         if self.outcome is not None:

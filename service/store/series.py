@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, contains_eager
 from runner.contract import Outcome, metric
 from service import views
 from service.cause import knob_changes
-from service.store import drifts, points
+from service.store import drifts, layout, points
 from service.store.models import Case, Host, Revision, Run, Series, Subject
 from service.trend import Points
 
@@ -86,14 +86,11 @@ def detail(session: Session, series_id: int) -> views.SeriesDetail | None:
     row = find(session, series_id)
     if row is None:
         return None
-    rows = points.of_series(session, series_id)
-    path = points.arrange(rows).path
-    beside = {row.run_id: row for row in rows}
-    on_path = [beside.pop(point.run_id) for point in path]
-    return views.SeriesDetail(
-        **head(row).model_dump(),
-        points=[point.view(on_path=True) for point in on_path]
-        + [point.view(on_path=False) for point in beside.values()],
+    laid = layout.find(session, row)
+    path = laid.path
+    return views.SeriesDetail.model_construct(
+        **dict(head(row)),
+        points=laid.points,
         changes=_changes(session, path),
         drifts=drifts.of_series(session, series_id),
         failures=_failures(session, row),
