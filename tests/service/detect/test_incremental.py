@@ -35,6 +35,19 @@ def test_appending_gives_the_answer_of_reading_anew(values, stride):
             assert drifts == series.drifts() == find_drifts(values[:n])
 
 
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
+    rng = np.random.default_rng(seed)
+    steps = np.cumsum((rng.random(400) < 1 / 50) * rng.integers(-15, 16, 400))
+    values = (5000 + steps + rng.normal(0, 2, 400).round() + 64 * bimodal * (rng.random(400) < 0.3)).tolist()
+    series = DriftSeries()
+    for n, value in enumerate(values, 1):
+        drifts = series.append(value)
+        if n % 17 == 0:
+            assert drifts == find_drifts(values[:n])
+
+
 @settings(max_examples=60, deadline=None)
 @given(histories(), st.lists(st.integers(1, 100), max_size=5), st.booleans())
 def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
