@@ -53,7 +53,7 @@ def _case(result: Compared) -> Iterator[str]:
     yield from _table(changed)
     same = [one for one in counting if one.verdict is Verdict.SAME]
     if same:
-        yield f"<details><summary>{len(same)} metrics are the same</summary>"
+        yield f"<details><summary>The same: {len(same)}</summary>"
         yield ""
         yield from _table(same)
         yield "</details>"

@@ -1,0 +1,95 @@
+"""Runs workflows on this machine with act; two of GitHub's own actions are stood in for, the rest is real."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / ".venv-workflows" / "bin"
+
+_CHECKOUT = """
+name: checkout
+description: Fetches the branches of a repository on this machine, as the real one does from GitHub.
+inputs: {ref: {}, fetch-depth: {}, persist-credentials: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {REF: "${{ inputs.ref }}"}
+      run: git init -q . && git fetch -q "$SUBJECT" '+refs/heads/*:refs/remotes/origin/*' && git checkout -q "$REF"
+"""
+_UPLOAD = """
+name: upload-artifact
+description: Keeps a file.
+inputs: {name: {}, path: {}, overwrite: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {FILE: "${{ inputs.path }}", NAME: "${{ inputs.name }}"}
+      run: cp "$FILE" "$KEPT/$NAME.json"
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A workflow that was run."""
+
+    returncode: int
+    log: str
+    kept: Path
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The outputs of all steps; of those with one name, the last."""
+        return dict(re.findall(r"::set-output:: ([a-z_-]+)=(.*)", self.log))
+
+    @property
+    def summary(self) -> str:
+        """The job's summary, with its entities read."""
+        found = re.search(r"Summary - (.*?)^\[", self.log, re.DOTALL | re.MULTILINE)
+        return re.sub(r"&#(\d+);", lambda one: chr(int(one[1])), found[1]) if found else ""
+
+
+def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **environment: str) -> Done:
+    """Run a workflow of a repository.
+
+    Parameters
+    ----------
+    folder
+        Where everything that it leaves behind goes.
+    """
+    for name, action in (("checkout", _CHECKOUT), ("upload-artifact", _UPLOAD)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "action.yml").write_text(action)
+    kept = folder / "kept"
+    kept.mkdir(exist_ok=True)
+    pins = dict(re.findall(r"uses: (actions/\S+)@([0-9a-f]{40})", (ROOT / ".github/workflows/gate.yml").read_text()))
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
+    told = {"SUBJECT": str(subject), "KEPT": str(kept), "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run(
+        [
+            *(str(TOOLS / "act"), event, "-W", f".github/workflows/{workflow}", "-P", "self-hosted=-self-hosted"),
+            *(
+                part
+                for name, pin in pins.items()
+                for part in ("--local-repository", f"{name}@{pin}={_at(folder, name)}")
+            ),
+            *(part for name, value in told.items() for part in ("--env", f"{name}={value}")),
+            *more,
+        ],
+        cwd=subject,
+        env=os.environ | own,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, kept)
+
+
+def _at(folder: Path, name: str) -> Path:
+    return folder / name.removeprefix("actions/")

@@ -1,0 +1,172 @@
+"""The gate's workflow, run for real: act, git, a compiler, the sandbox and perf on this machine."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workflows.act import ROOT, TOOLS, Done, act
+
+pytestmark = [
+    pytest.mark.workflows,
+    pytest.mark.perf,
+    pytest.mark.skipif(not (TOOLS / "act").exists(), reason="act is not installed; make test-workflows installs it"),
+]
+CALLER = """
+name: faultwatch
+on: pull_request
+permissions: {}
+jobs:
+  gate:
+    permissions: {contents: read, id-token: write}
+    uses: ./.github/workflows/gate.yml
+  after:
+    needs: gate
+    if: always()
+    runs-on: self-hosted
+    steps:
+      - env: {VERDICT: "${{ needs.gate.outputs.verdict }}"}
+        run: echo "$VERDICT" >"$KEPT/verdict"
+"""
+BY_ACTION = """
+name: own
+on: workflow_dispatch
+jobs:
+  own:
+    runs-on: self-hosted
+    steps:
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1
+        with: {ref: origin/change}
+      - uses: ./.github/actions/gate
+        with: {base: origin/before, venv: VENV}
+"""
+
+
+class Subject:
+    """A repository with the demo's history, whose tip takes Faultwatch in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "copy-service"
+        script = ROOT / "workloads" / "copy_service" / "make_history.py"
+        subprocess.run([sys.executable, str(script), str(self.path)], check=True, capture_output=True)
+        self.commits = self.git("rev-list", "--reverse", "HEAD").split()
+
+    def git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=Author", "-c", "user.email=author@example.invalid")
+        done = subprocess.run(["git", *identity, *arguments], cwd=self.path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def propose(self, number: int) -> tuple[str, str]:
+        """Make a branch before the commit of that number and a pull request with it; return base and head."""
+        self.git("checkout", "--quiet", "--force", "-B", "before", self.commits[number - 2])
+        shutil.copytree(ROOT / ".github", self.path / ".github", dirs_exist_ok=True)
+        (self.path / ".github/workflows/faultwatch.yml").write_text(CALLER)
+        (self.path / ".github/workflows/own.yml").write_text(BY_ACTION.replace("VENV", str(ROOT / ".venv")))
+        shutil.copy(ROOT / "workloads/copy_service/workload.toml", self.path)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "Watch the faults")
+        base = self.git("rev-parse", "HEAD")
+        self.git("checkout", "--quiet", "-B", "change")
+        self.git("cherry-pick", self.commits[number - 1])
+        return base, self.git("rev-parse", "HEAD")
+
+    def run(self, number: int, *more: str, fork: bool = False) -> Done:
+        base, head = self.propose(number)
+        pull_request: dict[str, Any] = {
+            "number": 7,
+            "title": '"; touch /tmp/owned; "',
+            "base": {"sha": base, "ref": "main"},
+            "head": {"sha": head, "ref": "$(id)", "repo": {"fork": fork}},
+        }
+        event = self.folder / "event.json"
+        event.write_text(json.dumps({"pull_request": pull_request}))
+        return act(
+            self.folder,
+            self.path,
+            "pull_request",
+            "faultwatch.yml",
+            *("-e", str(event), *more),
+            FAULTWATCH_HOME=str(self.folder / "home"),
+        )
+
+
+@pytest.fixture(scope="module")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    return Subject(tmp_path_factory.mktemp("gate"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept(subject: Subject) -> None:
+    shutil.rmtree(subject.folder / "kept", ignore_errors=True)
+
+
+def report(done: Done) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((done.kept / "faultwatch-gate.json").read_text())
+    return found
+
+
+def minor_faults(done: Done) -> dict[str, Any]:
+    (case,) = report(done)["cases"]
+    return next(one for one in case["comparison"]["metrics"] if one["metric"] == "minor-faults")
+
+
+def assert_verdict(done: Done, verdict: str) -> None:
+    assert done.outputs["verdict"] == verdict, done.log
+    # act ends where a job fails; GitHub goes on with those that always run.
+    if done.returncode == 0:
+        assert (done.kept / "verdict").read_text().strip() == verdict
+    assert report(done)["verdict"] == verdict
+
+
+def test_one_page_more_fails_the_pull_request(subject: Subject) -> None:
+    done = subject.run(10)
+    assert_verdict(done, "regressed")
+    assert done.returncode != 0
+    assert minor_faults(done)["change"] == 1
+    assert "Something became worse by more than its budget" in done.summary
+    assert "| +1 (+0.00187 %) | 0 | regression, over its budget |" in done.summary
+
+
+def test_an_improvement_passes_and_is_told(subject: Subject) -> None:
+    done = subject.run(17)
+    assert_verdict(done, "improved")
+    assert done.returncode == 0
+    assert minor_faults(done)["change"] == -49_152
+    assert "Something improved, and nothing became worse." in done.summary
+
+
+def test_without_a_change_it_passes(subject: Subject) -> None:
+    done = subject.run(11)
+    assert_verdict(done, "same")
+    assert done.returncode == 0
+    assert "Nothing changed." in done.summary
+
+
+def test_a_head_that_does_not_build_fails_with_its_log(subject: Subject) -> None:
+    done = subject.run(14)
+    assert_verdict(done, "failed")
+    assert done.returncode != 0
+    assert "Head does not build or run." in done.summary
+    assert "error:" in done.summary
+
+
+def test_a_fork_is_measured_confined_and_without_the_service(subject: Subject) -> None:
+    # Nothing listens there: who asked it would fail.
+    done = subject.run(11, "--var", "FAULTWATCH_URL=http://127.0.0.1:9", fork=True)
+    assert_verdict(done, "same")
+    (case,) = report(done)["cases"]
+    assert case["head"]["environment"]["knobs"]["process.sandbox"] == "bubblewrap"
+
+
+def test_the_composite_action_does_the_same(subject: Subject) -> None:
+    subject.propose(10)
+    home = str(subject.folder / "home")
+    done = act(subject.folder, subject.path, "workflow_dispatch", "own.yml", FAULTWATCH_HOME=home)
+    assert done.returncode != 0
+    assert done.outputs["verdict"] == "regressed", done.log
+    assert report(done)["verdict"] == "regressed"

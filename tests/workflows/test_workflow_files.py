@@ -1,0 +1,86 @@
+"""The workflows as the linters read them, and what they promise about strangers."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / ".venv-workflows" / "bin"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
+
+
+def tool(name: str) -> str:
+    if not (TOOLS / name).exists():
+        pytest.skip(f"{name} is not installed; make test-workflows installs it")
+    return str(TOOLS / name)
+
+
+def steps(file: Path) -> list[dict[str, Any]]:
+    """Return the steps of all jobs of a workflow, or those of an action."""
+    document = yaml.safe_load(file.read_text())
+    if "runs" in document:
+        return list(document["runs"]["steps"])
+    return [step for job in document["jobs"].values() for step in job.get("steps", ())]
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_and_shellcheck_find_nothing() -> None:
+    shellcheck = shutil.which("shellcheck") or pytest.skip("shellcheck is not installed")
+    run(tool("actionlint"), "-shellcheck", str(shellcheck), *map(str, WORKFLOWS))
+
+
+def test_shellcheck_finds_nothing_in_the_actions(tmp_path: Path) -> None:
+    shellcheck = shutil.which("shellcheck") or pytest.skip("shellcheck is not installed")
+    scripts = []
+    for action in ACTIONS:
+        for step in steps(action):
+            if "run" in step:
+                scripts.append(tmp_path / f"{action.parent.name}.bash")
+                scripts[-1].write_text(f"#!/bin/bash\n{step['run']}")
+    assert len(scripts) == len(ACTIONS)
+    run(str(shellcheck), *map(str, scripts))
+
+
+def test_zizmor_as_an_auditor_finds_nothing() -> None:
+    run(tool("zizmor"), "--offline", "--no-progress", "--persona=auditor", str(ROOT / ".github"))
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=lambda file: os.path.relpath(file, ROOT / ".github"))
+def test_no_expression_reaches_a_shell_and_every_action_is_pinned(file: Path) -> None:
+    found = steps(file)
+    assert found
+    for step in found:
+        assert "${{" not in step.get("run", "")
+        used = step.get("uses")
+        assert used is None or used.startswith("./") or re.search(r"@[0-9a-f]{40}$", used)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_no_workflow_reads_a_secret_or_runs_strangers_code_with_rights(file: Path) -> None:
+    text = file.read_text()
+    assert "secrets." not in text
+    assert "pull_request_target" not in text
+    assert ": write" not in text.replace("id-token: write", "")
+
+
+def test_every_command_that_a_workflow_calls_exists() -> None:
+    from runner.cli import COMMANDS
+
+    called = {
+        name
+        for file in (*WORKFLOWS, *ACTIONS)
+        for step in steps(file)
+        for name in re.findall(r"^ *faultwatch ([a-z]+)", step.get("run", ""), re.MULTILINE)
+    }
+    assert {"gate", "measure"} <= called <= set(COMMANDS)
