@@ -23,7 +23,10 @@ class Service:
         home.mkdir(parents=True, exist_ok=True)
         port_file.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", port_file],
+            [
+                *(sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", port_file),
+                *("--parent", str(os.getpid())),  # whatever becomes of the benchmark, it leaves no service behind
+            ],
             env=os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_WORKERS": str(workers)},
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # so that all of it can be killed at once
