@@ -9,8 +9,10 @@ from service import api, current, feeds, pages
 from service.access import guard
 from service.access import pages as sign_in
 from service.access.session import keep_sessions
+from service.api import actions
 from service.api.body import MAX_BYTES
 from service.config import Config
+from service.github import webhook
 from service.store import judging
 from service.store.database import Database
 from service.store.upgrade import upgrade
@@ -43,6 +45,8 @@ def create_app(config: Config | None = None) -> APIFlask:
     keep_sessions(app, config.home)
     api.register(app)
     pages.register(app)
+    webhook.register(app, database, config)
+    actions.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(sign_in.bp)
     app.after_request(_secure)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from service.access.trusted import TrustedJobs
 from service.errors import ServiceError
+from service.github.settings import GithubSettings
 
 LOOPBACK = ("localhost", "127.0.0.1")
 
@@ -41,6 +43,10 @@ class Config:
         Whom it answers. None leaves that to the names: it takes tokens, unless all of them are loopback's.
     workers
         Processes that serve.
+    github
+        The GitHub App that it is; None where it is none.
+    jobs
+        The GitHub Actions jobs that may sign in; None for none.
     """
 
     home: Path
@@ -49,6 +55,8 @@ class Config:
     trusted_hosts: tuple[str, ...] | None = field(default=LOOPBACK)
     access: Access | None = None
     workers: int = 1
+    github: GithubSettings | None = None
+    jobs: TrustedJobs | None = None
 
     @property
     def by_token(self) -> bool:
@@ -68,6 +76,8 @@ class Config:
             trusted_hosts=(*LOOPBACK, *(environment.get("FAULTWATCH_NAMES") or "").replace(",", " ").split()),
             access=_access(environment.get("FAULTWATCH_ACCESS")),
             workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
+            github=GithubSettings.from_environment(environment),
+            jobs=TrustedJobs.from_environment(environment),
         )
 
 

@@ -28,6 +28,8 @@ class Caller:
 
     name: str
     scopes: frozenset[Scope]
+    repository: str | None = None
+    """The only one that a job of GitHub Actions may report about."""
 
     def may(self, needed: Scope) -> bool:
         """Whether the caller has a scope."""
@@ -37,7 +39,18 @@ class Caller:
 LOCAL = Caller("local", frozenset(Scope))
 """Whoever reaches a service that only answers on loopback."""
 
-_PUBLIC = frozenset({"static", "vendor.file", "api.health.show", "access.form", "access.sign_in", "access.sign_out"})
+_PUBLIC = frozenset(
+    {
+        "static",
+        "vendor.file",
+        "api.health.show",
+        "access.form",
+        "access.sign_in",
+        "access.sign_out",
+        "api.actions.sign_in",  # for an identity that GitHub signed
+        "github.webhook",  # for a body that GitHub signed
+    }
+)
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING: Mapping[str, Scope] = {
     "api.revisions.put": Scope.REPORT,
@@ -45,6 +58,8 @@ _WRITING: Mapping[str, Scope] = {
     "api.runs.post": Scope.REPORT,
     "api.plans.post": Scope.REPORT,
     "api.comparisons.post": Scope.REPORT,
+    "api.diagnoses.post": Scope.REPORT,
+    "api.gates.post": Scope.REPORT,
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
 _ORDERS = ("api.bisects.",)

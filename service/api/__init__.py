@@ -5,11 +5,13 @@ from __future__ import annotations
 from apiflask import APIBlueprint, APIFlask
 
 from service.api import (
+    actions,
     comparisons,
     diagnoses,
     drifts,
     events,
     export,
+    gates,
     health,
     openapi,
     plans,
@@ -34,6 +36,6 @@ def register(app: APIFlask) -> None:
     api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp):
+    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

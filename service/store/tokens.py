@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from service.store.models import Token
+from service.store.models import ActionsToken, Token
 
 
 def add(session: Session, token: Token) -> None:
@@ -31,3 +31,12 @@ def revoke(session: Session, token_id: str, now: datetime) -> Token | None:
     if found is not None and found.revoked_at is None:
         found.revoked_at = now
     return found
+
+
+def first_shown(session: Session, jti: str, expires_at: datetime, now: datetime) -> bool:
+    """Remember an identity for as long as it holds; False where it was shown before."""
+    session.execute(delete(ActionsToken).where(ActionsToken.expires_at < now))
+    if session.get(ActionsToken, jti) is not None:
+        return False
+    session.add(ActionsToken(jti=jti, expires_at=expires_at))
+    return True

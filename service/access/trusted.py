@@ -1,0 +1,85 @@
+"""Which jobs of GitHub Actions may sign in: settings, and the decision. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from service.errors import ServiceError
+
+GITHUB = "https://token.actions.githubusercontent.com"
+"""Who signs the identities of GitHub's own jobs."""
+_NAME = "FAULTWATCH_ACTIONS_"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedJobs:
+    """Jobs that may sign in.
+
+    Attributes
+    ----------
+    repositories
+        Names such as ``octo-org/copies``, or ``octo-org/*`` for all of an owner; in small letters.
+    audience
+        Whom an identity has to be made for: the address of this service.
+    workflows
+        What ``job_workflow_ref`` has to be, with ``*`` for anything; empty for any workflow.
+    runners
+        Kinds of runners: ``self-hosted``, ``github-hosted``.
+    issuer
+        Who signs identities.
+    """
+
+    repositories: tuple[str, ...]
+    audience: str
+    workflows: tuple[str, ...] = ()
+    runners: tuple[str, ...] = ("self-hosted",)
+    issuer: str = GITHUB
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> TrustedJobs | None:
+        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS, _ISSUER; without the first, nobody."""
+
+        def words(name: str) -> tuple[str, ...]:
+            return tuple((environment.get(f"{_NAME}{name}") or "").replace(",", " ").split())
+
+        repositories = tuple(name.lower() for name in words("REPOSITORIES"))
+        if not repositories:
+            return None
+        for name in repositories:
+            if name.count("/") != 1 or "*" in name.partition("/")[0]:
+                raise ServiceError("Not a repository", f"{_NAME}REPOSITORIES: {name}", "Name owner/name, or owner/*.")
+        audience = environment.get(f"{_NAME}AUDIENCE") or environment.get("FAULTWATCH_ADDRESS")
+        if not audience:
+            remedy = "Set the address by which runners reach this service."
+            raise ServiceError("Identities have to be made for somebody", "FAULTWATCH_ADDRESS is not set", remedy)
+        return cls(
+            repositories=repositories,
+            audience=audience.rstrip("/"),
+            workflows=words("WORKFLOWS"),
+            runners=words("RUNNERS") or ("self-hosted",),
+            issuer=(environment.get(f"{_NAME}ISSUER") or GITHUB).rstrip("/"),
+        )
+
+    def objection(self, claims: Mapping[str, Any]) -> str:
+        """Return what is against a job whose identity is genuine, in one line; nothing where it may sign in."""
+        repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
+        if not any(_matches(repository, wanted) for wanted in self.repositories):
+            return f"jobs of {repository!r} may not sign in here"
+        if owner != repository.partition("/")[0]:
+            return f"the owner is {owner!r}"
+        workflow = str(claims.get("job_workflow_ref", ""))
+        if self.workflows and not any(fnmatchcase(workflow, wanted) for wanted in self.workflows):
+            return f"the workflow {workflow!r} may not sign in here"
+        runner = claims.get("runner_environment")
+        if runner not in self.runners:
+            return f"the runner is {runner!r}, and has to be {' or '.join(self.runners)}"
+        return ""
+
+
+def _matches(repository: str, wanted: str) -> bool:
+    owner, _, name = wanted.partition("/")
+    return repository.startswith(f"{owner}/") if name == "*" else repository == wanted

@@ -1,0 +1,87 @@
+"""Does what a command asks for, and answers: a reaction, and a reply where there is something to say. Each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from github import GithubException
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from service.github.commands import HELP, Command, Verb
+from service.github.escape import code
+from service.github.react import Said
+from service.github.settings import GithubSettings
+
+_WRITERS = frozenset({"admin", "maintain", "write"})
+MEASURE = "measure.yml"
+Accepting = Callable[[str, str], None]
+"""Takes the head and the reason."""
+
+
+def commands(repository: Repository, said: Said, accept: Accepting, settings: GithubSettings) -> None:
+    """Do the commands of a comment, if its author may write to the repository."""
+    pull = repository.get_pull(said.number)
+    original = pull.get_issue_comment(said.comment_id)
+    if not _may_write(repository, said.by):
+        original.create_reaction("-1")
+        return
+    mark = f"<!-- faultwatch reply {said.comment_id} -->"
+    if any(mark in (one.body or "") and one.user.type == "Bot" for one in pull.get_issue_comments()):
+        return  # an earlier attempt got this far, and the reply is the last that is done
+    replies = [_done(repository, pull, command, accept, settings) for command in said.commands]
+    failed = any(not done for done, _ in replies)
+    original.create_reaction("confused" if failed else "+1")
+    pull.create_issue_comment("\n\n".join((*(reply for _, reply in replies), mark)))
+
+
+def _done(
+    repository: Repository, pull: PullRequest, command: Command, accept: Accepting, settings: GithubSettings
+) -> tuple[bool, str]:
+    """Do one command; return whether it was done, and what to reply."""
+    if command.verb is Verb.HELP or command.problem:
+        return not command.problem, f"{command.problem}\n\n{HELP}".strip()
+    head = pull.head.sha
+    if command.verb is Verb.ACCEPT:
+        accept(head, command.text)
+        return True, f"Accepted for {head[:10]}: {code(command.text, 500)}"
+    if pull.state != "open":
+        return False, "The pull request is closed: nothing is measured of it any more."
+    inputs = {"base": pull.base.sha, "head": head}
+    if command.verb is Verb.RERUN:
+        problem = dispatch(repository, settings.workflow, inputs)
+        return not problem, problem or f"{head[:10]} is measured again."
+    if not command.text:
+        return False, f"Name the case: `/faultwatch {command.verb} CASE`."
+    workflow = f"{command.verb}.yml"
+    problem = dispatch(repository, workflow, {**inputs, "case": command.text})
+    return not problem, problem or f"Ordered for {code(command.text)}: the {command.verb} of {head[:10]}."
+
+
+def measure(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:
+    """Have the head of a pull request measured, if it still is one's head."""
+    named = None if number is None else [repository.get_pull(number)]
+    for pull in named or repository.get_commit(head).get_pulls():
+        if pull.state == "open" and pull.head.sha == head:
+            dispatch(repository, settings.workflow, {"base": pull.base.sha, "head": head})
+            return
+
+
+def dispatch(repository: Repository, workflow: str, inputs: dict[str, str]) -> str:
+    """Start a workflow of the repository's default branch; return why not, if GitHub does not take it."""
+    try:
+        repository.get_workflow(workflow).create_dispatch(repository.default_branch, inputs, throw=True)
+    except GithubException as error:
+        if error.status not in {404, 422}:
+            raise
+        return f"This repository has no workflow {code(workflow)} that can be started with what this needs."
+    return ""
+
+
+def _may_write(repository: Repository, login: str) -> bool:
+    try:
+        return repository.get_collaborator_permission(login) in _WRITERS
+    except GithubException as error:
+        if error.status == 404:
+            return False
+        raise
