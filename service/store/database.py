@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
 from service.store.later import Later
+from service.store.turn import Turn
 
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to let go of the database."""
@@ -41,6 +42,9 @@ class Database:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._to_read = self.engine
         self._log_is_looked_at = 0.0
+        self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
+            self._turn = Turn(Path(f"{self.url.database}-turn"), busy_seconds).taken
         self._later: dict[Callable[[Database], None], Later] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
@@ -71,6 +75,11 @@ class Database:
         writes later cannot wait for the lock, it fails. PostgreSQL would let several write, but then any two that touch
         the same rows in another order could each wait for the other; what takes long is done outside of a transaction.
         """
+        with self._turn(), self._transaction() as session:
+            yield session
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
