@@ -1,15 +1,13 @@
 """Read ``workload.toml``: strictly, so that a mistyped key is an error and not a silent default."""
 
-import difflib
 import hashlib
 import re
 import shlex
-import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from runner.contract.base import Name, Parameter
 from runner.contract.budget import NONE, Budget
@@ -17,6 +15,7 @@ from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
+from runner.strict_toml import Table, first_mistake, read_toml
 
 
 def _split(value: object) -> object:
@@ -46,12 +45,6 @@ PAGE_CACHE_STATES = ("host", "cold")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 Command = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_not_empty)]
-
-
-class Table(BaseModel):
-    """A table of the file. Unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class General(Table):
@@ -187,47 +180,14 @@ def load_workload(path: Path) -> Workload:
         Where the file is missing, is not TOML, or does not say what it must; names the file, the key and the mistake.
     """
     file = path / "workload.toml" if path.is_dir() else path
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FaultwatchError(f"{file}: no such workload file", "name a workload.toml or its folder") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FaultwatchError(f"{file}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
+    document = read_toml(file, "workload file", "name a workload.toml or its folder")
     try:
         workload = Workload.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
-        raise FaultwatchError(f"{file}: {_first_mistake(error)}") from None
+        raise FaultwatchError(f"{file}: {first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
     _check_placeholders(workload, file)
     return workload
-
-
-def _first_mistake(error: ValidationError) -> str:
-    # A mistyped key also makes the right one missing: the typing mistake is the one worth telling.
-    mistake = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    where = mistake["loc"]
-    key = str(where[-1]) if where else ""
-    table = ".".join(str(part) for part in where[:-1])
-    place = f"[{table}] {key}" if table else key
-    if mistake["type"] == "extra_forbidden":
-        known = _keys_of(where[:-1])
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
-        return f"{place}: unknown key; {hint}"
-    if mistake["type"] == "missing":
-        return f"{place}: this key is required"
-    return f"{place}: {mistake['msg'].removeprefix('Value error, ')}"
-
-
-def _keys_of(table: tuple[int | str, ...]) -> list[str]:
-    model: type[BaseModel] = Workload
-    for part in table:
-        annotation: Any = model.model_fields[str(part)].annotation
-        options = [annotation, *get_args(annotation)]
-        model = next(option for option in options if isinstance(option, type) and issubclass(option, BaseModel))
-    return [name for name in model.model_fields if name != "path"]
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:
