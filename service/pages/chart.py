@@ -276,11 +276,11 @@ def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: Slots)
     for (start, end), value in zip(pairwise(bounds), values, strict=True):
         stretch = drawn[start:end]
         if stretch:
-            times = [_milliseconds(point.committed_at) for point in stretch]
+            times = [point.committed_at for point in stretch]
             levels.append(
                 {
                     "x": [slots.of(stretch[0]), slots.of(stretch[-1])],
-                    "t": [min(times), max(times)],
+                    "t": [_milliseconds(min(times)), _milliseconds(max(times))],
                     "y": value,
                 }
             )

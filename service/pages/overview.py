@@ -37,6 +37,7 @@ def show() -> Page:
     """Show the overview."""
     drifts = source().drifts()
     told = events(drifts.items)
+    decided, n_decided = source().decided()
     series, total = source().judged()
     failures, quarantined = source().failures(), source().quarantined()
     outlines = source().outlines([*(event.largest.series_id for event in told), *(one.id for one in series)])
@@ -46,7 +47,8 @@ def show() -> Page:
         {
             "drifts": drifts,
             "events": told,
-            "decided": source().decided(),
+            "decided": decided,
+            "n_decided": n_decided,
             "lines": {series_id: sparkline(drawn) for series_id, drawn in outlines.items()},
             "cases": _cases(series),
             "flagged": {series_id: len(drawn.flagged) for series_id, drawn in outlines.items()},

@@ -17,15 +17,17 @@ from service.outline import Outline
 from service.store import drifts, events, hosts, outlines, overview, runs, series, traces
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
+from service.triage.life import State
 from service.triage.told import EventDetail
 from service.views import Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
 
 EXTENSION = "faultwatch.pages"
 
-_DRIFTS = 100
+_DRIFTS = 60
+_DECIDED = 10
 _FAILURES = 50
 _SIBLINGS = 100
-_SERIES = 60
+_SERIES = 40
 
 LATELY = timedelta(minutes=10)
 """What is measured is told as being measured for so long."""
@@ -37,8 +39,8 @@ class Source(Protocol):
     def drifts(self) -> DriftList:
         """Return the newest drifts that are not decided about, and how many there are."""
 
-    def decided(self) -> int:
-        """Return how many drifts are decided about."""
+    def decided(self) -> tuple[list[tuple[Drift, State]], int]:
+        """Return the newest drifts that are decided about and how, and how many there are."""
 
     def judged(self) -> tuple[list[SeriesSummary], int]:
         """Return the judged series that were measured last, and how many there are."""
@@ -85,10 +87,10 @@ class StoreSource:
         with database().reading() as session:
             return overview.open_drifts(session, _DRIFTS)
 
-    def decided(self) -> int:
-        """Return how many drifts are decided about."""
+    def decided(self) -> tuple[list[tuple[Drift, State]], int]:
+        """Return the newest drifts that are decided about and how, and how many there are."""
         with database().reading() as session:
-            return overview.decided(session)
+            return overview.decided(session, _DECIDED)
 
     def judged(self) -> tuple[list[SeriesSummary], int]:
         """Return the judged series that were measured last, and how many there are."""

@@ -11,7 +11,7 @@ from runner.contract import CATALOGUE
 from service.directory import Activity
 from service.store import series
 from service.store.models import Case, Decision, Drift, Event, Host, Revision, Run, Series
-from service.triage.life import CLOSED
+from service.triage.life import CLOSED, State
 from service.views import Drift as DriftView
 from service.views import DriftList, SeriesSummary
 
@@ -33,20 +33,23 @@ def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
     return found, total
 
 
+_NEWEST = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
 _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 
-def decided(session: Session) -> int:
-    """Return how many drifts there are of which an event says that nothing is left to do."""
-    return session.scalar(select(func.count()).select_from(Drift).where(Drift.event_id.in_(_CLOSED))) or 0
+def decided(session: Session, limit: int) -> tuple[list[tuple[DriftView, State]], int]:
+    """Return the newest drifts of which an event says that nothing is left to do, and how many there are."""
+    wanted = select(Drift.document, Event.state).join(Event, Drift.event_id == Event.id).where(Event.state.in_(CLOSED))
+    total = session.scalar(select(func.count()).select_from(Drift).where(Drift.event_id.in_(_CLOSED))) or 0
+    rows = session.execute(wanted.order_by(*_NEWEST).limit(limit))
+    return [(DriftView.model_validate(document), state) for document, state in rows], total
 
 
 def open_drifts(session: Session, limit: int) -> DriftList:
     """Return the other drifts: those of the newest commits first."""
     wanted = select(Drift).where(Drift.event_id.is_(None) | Drift.event_id.not_in(_CLOSED))
     total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Drift.id).subquery())) or 0
-    order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
-    rows = session.scalars(wanted.order_by(*order).limit(limit))
+    rows = session.scalars(wanted.order_by(*_NEWEST).limit(limit))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 

@@ -25,6 +25,7 @@ from runner.contract import (
 )
 from service.directory import Activity, HostEntry
 from service.outline import Outline, outline
+from service.triage.life import State
 from service.views import (
     Candidate,
     Cause,
@@ -405,8 +406,8 @@ class MadeSource:
     def drift(self, drift_id: str) -> Drift | None:
         return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
 
-    def decided(self) -> int:
-        return 0
+    def decided(self) -> tuple[list[tuple[Drift, State]], int]:
+        return [(entry, State.FALSE_ALARM) for entry in self.all[0].drifts], 12_345
 
     def event_of(self, _: str) -> None:
         return None

@@ -15,7 +15,9 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
 def test_open_drifts_stand_newest_first_with_size_cause_and_case(client: FlaskClient, made: FlaskClient) -> None:
     text = read(client, "/")
     assert "2 open drifts" in text
-    assert "2 more are fixed, expected or a false alarm" in text
+    assert "Settled Fixed, expected or a false alarm" in text
+    assert "+1 fault +0.0054 % Keep a page of statistics fixed commit" in text
+    assert "4 of 12,345 drifts" in read(made, "/")
     assert text.index("Reuse the buffer") < text.index("Hand memory")
     assert "Regression: +16,384 faults +732 %" in text
     assert "Improvement: −16,384 faults −76 %" in text

@@ -55,7 +55,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert "Expected Ada" in text
     assert "Memory <b>first</b>" in text
     assert "Open again what was decided does not hold" in text
-    assert "Hand memory" not in read(client, "/").split("Not measured")[0]
+    assert "Hand memory" not in read(client, "/").split("Settled")[0]
     assert history.commit(history.REGRESSION)[:10] in read(client, "/events?state=expected")
 
 
