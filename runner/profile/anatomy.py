@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
@@ -56,6 +56,8 @@ class Dissection:
     _faults: dict[tuple[int, int, str, int | None, str, str], int] = field(default_factory=dict)
     _modules: dict[tuple[int, int], Mapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
+    _breaks: dict[int, int] = field(default_factory=dict)
+    """Where each process wanted its heap to end, in whole pages."""
     _span: tuple[float, float] = (0.0, 0.0)
 
     def take(self, events: Iterable[Event]) -> None:
@@ -67,7 +69,11 @@ class Dissection:
                 case Traced():
                     self._traced(event)
                 case Mapped():
-                    self._mappings(event.pid).add(Mapping.of(event))
+                    mapping = Mapping.of(event)
+                    # The kernel names the heap only once it has grown.
+                    if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
+                        mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
+                    self._mappings(event.pid).add(mapping)
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._mappings(event.parent).copy()
                 case Executed():
@@ -142,7 +148,10 @@ class Dissection:
         if event.event.startswith(_ENTER):
             name = event.event.removeprefix(_ENTER)
             self.calls[name] += 1
-            size = self._pages.setdefault(event.pid, Pages()).call(name, numbers(event.text))
+            arguments = numbers(event.text)
+            size = self._pages.setdefault(event.pid, Pages()).call(name, arguments)
+            if name == "brk":
+                self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
             self._bytes[name] += size or 0
 
     def _mappings(self, pid: int) -> Mappings:

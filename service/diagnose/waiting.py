@@ -9,6 +9,8 @@ from runner.contract.profile import Memory, Touch
 from runner.contract.report import Reading
 from service.diagnose.facts import Facts
 
+LEAST_CALLS = 100
+"""Calls that change mappings, below which nobody fights over the lock: whoever held it just lost his CPU."""
 LEAST_WAIT = 0.2
 """Time spent waiting for the lock, over CPU time, from which on it matters."""
 STORMING = 0.5
@@ -24,6 +26,8 @@ LEAST_COST = 0.10
 def lock_contention(facts: Facts) -> Finding | None:
     """Tell threads that sleep for the lock of their address space."""
     if facts.lock_wait < LEAST_WAIT * facts.cpu_seconds or not facts.lock_wait:
+        return None
+    if facts.profile.census is not None and facts.calls("mmap", "munmap", "madvise", "mremap", "brk") < LEAST_CALLS:
         return None
     calls = ", ".join(f"{facts.calls(name):,} {name}" for name in ("mmap", "munmap", "madvise") if facts.calls(name))
     return Finding(

@@ -1,0 +1,33 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 8 };
+
+static void touch(volatile char *memory)
+{
+    for (int page = 0; page < PAGES; page++)
+        memory[page * PAGE] = 1;
+}
+
+static void *wait_a_little(void *unused)
+{
+    usleep(2000);
+    return unused;
+}
+
+int main(void)
+{
+    for (int round = 0; round < 3; round++) {
+        char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        touch(memory);
+        madvise(memory, PAGES * PAGE, MADV_DONTNEED);
+        touch(memory);
+        munmap(memory, PAGES * PAGE);
+    }
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_a_little, NULL);
+    pthread_join(thread, NULL);
+    return 0;
+}
