@@ -27,7 +27,7 @@ class Client:
     def __init__(self, settings: GithubSettings) -> None:
         self._settings = settings
         self._app = Auth.AppAuth(settings.app_id, settings.key)
-        self._installed: dict[str, Github] = {}
+        self._known: dict[str, Repository] = {}
 
     @property
     def app_id(self) -> int:
@@ -39,11 +39,11 @@ class Client:
         try:
             return work(self._repository(name))
         except BadCredentialsException:
-            self._installed.pop(name, None)
+            self._known.pop(name, None)
             return work(self._repository(name))
 
     def _repository(self, name: str) -> Repository:
-        if name not in self._installed:
+        if name not in self._known:
             owner, _, plain = name.partition("/")
             app = GithubIntegration(
                 auth=self._app,
@@ -54,7 +54,7 @@ class Client:
                 seconds_between_writes=0,
             )
             installation = app.get_repo_installation(owner, plain).id
-            self._installed[name] = Github(
+            github = Github(
                 auth=Auth.AppInstallationAuth(self._app, installation, PERMISSIONS),
                 base_url=self._settings.api,
                 timeout=_TIMEOUT,
@@ -62,4 +62,5 @@ class Client:
                 seconds_between_requests=0,
                 seconds_between_writes=_BETWEEN_WRITES,
             )
-        return self._installed[name].get_repo(name, lazy=True)
+            self._known[name] = github.get_repo(name)
+        return self._known[name]

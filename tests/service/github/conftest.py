@@ -1,0 +1,120 @@
+"""A service that is a GitHub App, and the GitHub that it speaks to."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import made_gates as made
+import pytest
+import stand_in
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from flask.testing import FlaskClient
+
+from runner.contract.gate import GateReport
+from service.app import create_app
+from service.config import Config
+from service.github import client as client_module
+from service.github.client import Client
+from service.github.desk import Desk
+from service.github.settings import GithubSettings
+from service.github.webhook import signed
+from service.store.database import Database
+
+SECRET = b"a secret of tests"
+
+
+@pytest.fixture(scope="session")
+def key() -> str:
+    """A private key."""
+    made_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return made_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+
+
+@pytest.fixture
+def hub() -> Iterator[stand_in.GitHub]:
+    """GitHub."""
+    with stand_in.running(stand_in.GitHub(made.REPOSITORY, 7, made.HEAD, permissions={"ada": "write"})) as hub:
+        yield hub
+
+
+@dataclass
+class Service:
+    """The service, as GitHub and a runner see it."""
+
+    client: FlaskClient
+    desk: Desk
+    clock: list[datetime]
+
+    def work(self) -> datetime | None:
+        """Do what is due."""
+        return self.desk.work()
+
+    def wait(self, **told: float) -> None:
+        """Let time pass."""
+        self.clock[0] += timedelta(**told)
+
+    def deliver(self, event: str, payload: dict[str, Any], **headers: str) -> int:
+        """Deliver a webhook; return the status."""
+        body = json.dumps(payload).encode()
+        sent = {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": event,
+            "X-GitHub-Delivery": str(uuid.uuid4()),
+            "X-Hub-Signature-256": signed(SECRET, body),
+        } | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post("/github/webhook", data=body, headers=sent).status_code
+
+    def report(self, report: GateReport) -> dict[str, Any]:
+        """Hand over what was measured."""
+        answer = self.client.post("/api/v1/gates", json=report.model_dump(mode="json"))
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json
+        return found
+
+
+@pytest.fixture
+def service(
+    config: Config, database: Database, hub: stand_in.GitHub, key: str, monkeypatch: pytest.MonkeyPatch
+) -> Service:
+    """The service; nothing is done for GitHub until a test says so."""
+    monkeypatch.setattr(client_module, "_BETWEEN_WRITES", 0)
+    settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
+    clock = [datetime.now(UTC) + timedelta(seconds=5)]
+    desk = Desk(database, Client(settings), settings, lambda: clock[0])
+    return Service(create_app(replace(config, github=settings)).test_client(), desk, clock)
+
+
+_numbers = itertools.count(1)
+
+
+def repository() -> dict[str, Any]:
+    return {"id": 1, "full_name": "Octo-Org/copies", "default_branch": "main"}
+
+
+Said = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def said(hub: stand_in.GitHub) -> Said:
+    """Write a comment on the pull request; return its webhook."""
+
+    def write(body: str, by: str = "ada", kind: str = "User") -> dict[str, Any]:
+        comment = hub.write(body, {"login": by, "type": kind, "id": next(_numbers)})
+        return {
+            "action": "created",
+            "comment": comment,
+            "issue": {"number": 7, "pull_request": {}},
+            "repository": repository(),
+            "sender": {"login": by},
+        }
+
+    return write

@@ -1,0 +1,242 @@
+"""A GitHub with a memory, as far as the service speaks to it, that can be made to fail in the ways GitHub does."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import Flask, Response, jsonify, request
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+BOT = {"login": "faultwatch[bot]", "type": "Bot", "id": 99}
+APP = 4711
+
+
+@dataclass
+class Fault:
+    """What is answered in place of the right thing, once."""
+
+    method: str
+    path: str
+    status: int
+    message: str = "broken"
+    headers: dict[str, str] = field(default_factory=dict)
+    done: bool = False
+    """Whether the request takes effect all the same, and only its answer is lost."""
+
+
+@dataclass
+class GitHub:
+    """Its memory."""
+
+    repository: str
+    number: int
+    head: str
+    url: str = ""
+    state: str = "open"
+    locked: bool = False
+    comments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    checks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    reactions: list[tuple[int, str]] = field(default_factory=list)
+    dispatches: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    permissions: dict[str, str] = field(default_factory=dict)
+    workflows: set[str] = field(default_factory=lambda: {"faultwatch.yml", "bisect.yml", "measure.yml"})
+    granted: list[dict[str, str]] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    ids: int = 1000
+
+    def next_id(self) -> int:
+        self.ids += 1
+        return self.ids
+
+    def write(self, body: str, user: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Write a comment."""
+        number = self.next_id()
+        app = {"performed_via_github_app": {"id": APP}} if user is None else {}
+        url = f"{self.url}/repos/{self.repository}/issues/comments/{number}"
+        comment = {"id": number, "url": url, "body": body, "user": user or BOT, **app}
+        self.comments[number] = comment
+        return comment
+
+    def fail(self, method: str, path: str, status: int, message: str = "broken", **told: Any) -> None:
+        self.faults.append(Fault(method, path, status, message, **told))
+
+
+@contextmanager
+def running(hub: GitHub) -> Iterator[GitHub]:
+    """Serve it."""
+    server = make_server("127.0.0.1", 0, _app(hub), threaded=True, request_handler=_Silent)
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Silent(WSGIRequestHandler):
+    def log(self, *_: Any, **__: Any) -> None:
+        """Say nothing."""
+
+
+def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    answer = jsonify({"message": message})
+    answer.status_code = status
+    answer.headers.update(headers or {})
+    return answer
+
+
+def _app(hub: GitHub) -> Flask:
+    app = Flask("github")
+    repo = f"/repos/{hub.repository}"
+
+    @app.before_request
+    def _authorized() -> Response | None:
+        hub.requests.append(f"{request.method} {request.path}")
+        fault = _fault()
+        if fault is not None and not fault.done:
+            hub.faults.remove(fault)
+            return _problem(fault.status, fault.message, fault.headers)
+        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        as_app = request.path.startswith("/app/") or request.path.endswith("/installation")
+        if kind.lower() != ("bearer" if as_app else "token") or (not as_app and token not in hub.tokens):
+            return _problem(401, "Bad credentials")
+        return None
+
+    @app.after_request
+    def _lost(answer: Response) -> Response:
+        fault = _fault()
+        if fault is None or not fault.done:
+            return answer
+        hub.faults.remove(fault)
+        return _problem(fault.status, fault.message, fault.headers)
+
+    def _fault() -> Fault | None:
+        return next(
+            (one for one in hub.faults if one.method == request.method and re.search(one.path, request.path)), None
+        )
+
+    @app.get(f"{repo}/installation")
+    def installation() -> Any:
+        return {"id": 5, "app_id": APP}
+
+    @app.post("/app/installations/5/access_tokens")
+    def token() -> Any:
+        made = f"ghs_{hub.next_id()}"
+        hub.tokens.add(made)
+        hub.granted.append(request.json["permissions"])
+        expires = datetime.now(UTC) + timedelta(hours=1)
+        return {"token": made, "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ"), "permissions": {}}, 201
+
+    @app.get(repo)
+    def repository() -> Any:
+        return {"full_name": hub.repository, "default_branch": "main", "url": f"{hub.url}{repo}"}
+
+    def pull() -> dict[str, Any]:
+        return {
+            "number": hub.number,
+            "url": f"{hub.url}{repo}/pulls/{hub.number}",
+            "issue_url": f"{hub.url}{repo}/issues/{hub.number}",
+            "state": hub.state,
+            "head": {"sha": hub.head},
+            "base": {"sha": "ba5e" * 10},
+        }
+
+    @app.get(f"{repo}/pulls/<int:number>")
+    def get_pull(number: int) -> Any:
+        return pull() if number == hub.number else _problem(404, "Not Found")
+
+    @app.get(f"{repo}/commits/<sha>/pulls")
+    def pulls_of(sha: str) -> Any:
+        return jsonify([pull()] if sha == hub.head else [])
+
+    @app.get(f"{repo}/commits/<sha>")
+    def commit(sha: str) -> Any:
+        return {"sha": sha, "url": f"{hub.url}{repo}/commits/{sha}"}
+
+    @app.get(f"{repo}/issues/<int:number>/comments")
+    def comments(number: int) -> Any:
+        return jsonify(list(hub.comments.values()))
+
+    @app.post(f"{repo}/issues/<int:number>/comments")
+    def comment(number: int) -> Any:
+        body = request.json["body"]
+        if hub.locked:
+            return _problem(403, "Unable to create comment because issue is locked.")
+        if len(body) > 65_536:
+            return _problem(422, "Validation Failed")
+        return hub.write(body), 201
+
+    @app.route(f"{repo}/issues/comments/<int:number>", methods=["GET", "PATCH"])
+    def one_comment(number: int) -> Any:
+        if number not in hub.comments:
+            return _problem(404, "Not Found")
+        if request.method == "PATCH":
+            hub.comments[number]["body"] = request.json["body"]
+        return hub.comments[number]
+
+    @app.post(f"{repo}/issues/comments/<int:number>/reactions")
+    def react(number: int) -> Any:
+        hub.reactions.append((number, request.json["content"]))
+        return {"id": hub.next_id(), "content": request.json["content"]}, 201
+
+    @app.get(f"{repo}/commits/<sha>/check-runs")
+    def checks(sha: str) -> Any:
+        found = [one for one in hub.checks.values() if one["head_sha"] == sha]
+        return {"total_count": len(found), "check_runs": found}
+
+    def take_output(check: dict[str, Any]) -> Response | None:
+        sent = dict(request.json)
+        output = sent.pop("output", None)
+        if output is not None:
+            if len(output["annotations"]) > 50 or len(output["summary"]) > 65_535:
+                return _problem(422, "Validation Failed")
+            check["annotations"] += output["annotations"]
+            check["output"] = {
+                "title": output["title"],
+                "summary": output["summary"],
+                "annotations_count": len(check["annotations"]),
+            }
+        check.update(sent)
+        return None
+
+    @app.post(f"{repo}/check-runs")
+    def make_check() -> Any:
+        number = hub.next_id()
+        check = {"id": number, "url": f"{hub.url}{repo}/check-runs/{number}", "annotations": [], "status": "queued"}
+        bad = take_output(check)
+        if bad is not None:
+            return bad
+        hub.checks[number] = check
+        return check, 201
+
+    @app.patch(f"{repo}/check-runs/<int:number>")
+    def change_check(number: int) -> Any:
+        return take_output(hub.checks[number]) or hub.checks[number]
+
+    @app.get(f"{repo}/collaborators/<login>/permission")
+    def permission(login: str) -> Any:
+        return {"permission": hub.permissions.get(login, "read"), "user": {"login": login}}
+
+    @app.get(f"{repo}/actions/workflows/<name>")
+    def workflow(name: str) -> Any:
+        if name not in hub.workflows:
+            return _problem(404, "Not Found")
+        return {"id": 1, "url": f"{hub.url}{repo}/actions/workflows/{name}", "path": f".github/workflows/{name}"}
+
+    @app.post(f"{repo}/actions/workflows/<name>/dispatches")
+    def dispatch(name: str) -> Any:
+        hub.dispatches.append((name, request.json["inputs"]))
+        return "", 204
+
+    return app
