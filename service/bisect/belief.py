@@ -1,0 +1,163 @@
+"""How probable each explanation of noisy measurements is. Pure.
+
+An *explanation* says of each *test* whether it is measured before or after a step of unknown size. The measurements
+are normal around levels nobody knows, with a spread nobody knows; all three are integrated out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+SPREAD = 2.0
+"""Standard deviation of the prior for a step, in units of the noise."""
+NEGLIGIBLE = 1e-9
+"""Explanations that are less probable do not decide where to measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The measurements of each test: how many, their sum and their sum of squares, around their common mean."""
+
+    n: Floats
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, tests: int, seen: Sequence[tuple[int, float]]) -> Data:
+        """Return the data of (test, value) pairs."""
+        where = np.array([test for test, _ in seen], dtype=np.intp)
+        values = np.array([value for _, value in seen], dtype=np.float64)
+        if len(values):
+            values = values - values.mean()
+        return cls(
+            n=np.bincount(where, minlength=tests).astype(np.float64),
+            total=np.bincount(where, weights=values, minlength=tests).astype(np.float64),
+            squares=np.bincount(where, weights=values**2, minlength=tests).astype(np.float64),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The probability of each explanation and of none, and the levels that each expects."""
+
+    each: Floats
+    none: float
+    groups: npt.NDArray[np.intp]
+    """Group of each test."""
+    level: Floats
+    """Level of each group where there is no step."""
+    before: Floats
+    """``before[group, explanation]``: level before the step."""
+    step: Floats
+    """Size of the step that each explanation expects."""
+    doubt: Floats
+    """``doubt[side, explanation]``: variance of the level of a side, before or after, in units of the noise's."""
+    noise: float
+    """Variance of a measurement around its level."""
+
+    def after(self, effect: Bools) -> Floats:
+        """Return for each test the probability that it is measured after the step."""
+        return effect.astype(np.float64) @ self.each
+
+    def choose(self, effect: Bools, many: int, chance: Floats) -> list[int]:
+        """Return the tests whose measurements tell most about the explanation, together; one can be taken twice.
+
+        Parameters
+        ----------
+        chance
+            Of each test: the probability that it can be measured.
+
+        Notes
+        -----
+        What a measurement tells about the explanation is ½ ln(1 + V∕W) for the variance V of the expected levels among
+        the explanations and W of a measurement around them, as if both were normal. For two known levels that is
+        largest where both are equally probable: the median of the suspicion. Where the levels are in doubt, it favours
+        the side that is known less. Of several at once each one is chosen given the ones before.
+        """
+        live = np.flatnonzero(self.each > NEGLIGIBLE)
+        steps = effect[:, live].astype(np.float64)
+        each, before, step, doubt = self.each[live], self.before[:, live], self.step[live], self.doubt[:, live]
+        groups = self.groups
+        # Moments over all explanations, and none, of the level that each test is expected to have.
+        sums = steps @ np.stack([each * step, each * step**2, each * (doubt[1] - doubt[0]), *(each * step * before)]).T
+        mean = (before @ each + self.none * self.level)[groups] + sums[:, 0]
+        square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
+        varied = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
+        around = self.noise * (1 + sums[:, 2] + doubt[0] @ each) + 1e-300
+        chosen: list[int] = []
+        while True:
+            chosen.append(int(np.argmax(chance * np.log1p(varied / around))))
+            if len(chosen) == many:
+                return chosen
+            one = chosen[-1]
+            expected = each * (before[groups[one]] + steps[one] * step)
+            together = (before @ expected + self.none * self.level * self.level[groups[one]])[groups]
+            together += steps @ (step * expected)
+            covaried = together - mean * mean[one]
+            varied = np.clip(varied - covaried**2 / (varied[one] + around[one]), 0, None)
+
+
+def believe(effect: Bools, data: Data, prior_none: float, groups: npt.NDArray[np.intp] | None = None) -> Belief:
+    """Return what the data let believe.
+
+    Parameters
+    ----------
+    effect
+        ``effect[test, explanation]``: whether the test is measured after the step.
+    data
+        What was measured.
+    prior_none
+        Probability beforehand that there is no step at all.
+    groups
+        Tests of one group share a level apart from this step; by default all do. Steps that are found already are
+        taken out in this way.
+
+    Notes
+    -----
+    With noise of variance σ², a step ~ N(0, (``SPREAD`` σ)²), flat priors for the levels and 1∕σ² for the variance, the
+    Bayes factor of an explanation against none is
+
+        (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = SPREAD² Sxx
+
+    for the sums of squares and products within the g groups: the g-prior of regression (A. Zellner, 1986) for one
+    regressor that is 0 before the step and 1 after it. It needs no level and no spread to be told.
+    """
+    seen = np.flatnonzero(data.n)
+    groups = np.zeros(len(effect), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
+    member = (groups[seen, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
+    steps = effect[seen].astype(np.float64)
+    n, total = data.n[seen], data.total[seen]
+    group_n, group_total = np.maximum(member.T @ n, 1), member.T @ total
+    after_n = (member * n[:, None]).T @ steps
+    after_total = (member * total[:, None]).T @ steps
+    share = after_n / group_n[:, None]
+    sxx = (after_n * (1 - share)).sum(axis=0)
+    sxy = (after_total - share * group_total[:, None]).sum(axis=0)
+    syy = float(data.squares[seen].sum() - (group_total**2 / group_n).sum())
+    freedom = max(1.0, float(n.sum()) - len(group_n))
+    k = SPREAD**2 * sxx
+    fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)
+    factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
+    weights = np.concatenate(([np.log(prior_none)], np.log((1 - prior_none) / effect.shape[1]) + factor))
+    weights = np.exp(weights - weights.max())
+    weights /= weights.sum()
+    step = np.divide(sxy, sxx, out=np.zeros_like(sxx), where=sxx > 1e-9) * k / (1 + k)
+    level = group_total / group_n
+    sides = np.stack([n.sum() - n @ steps, n @ steps])
+    return Belief(
+        each=weights[1:],
+        none=float(weights[0]),
+        groups=groups,
+        level=level,
+        before=level[:, None] - share * step,
+        step=step,
+        doubt=1 / (sides + 1 / SPREAD**2),
+        noise=max(0.0, syy * (1 - float(weights[1:] @ fit)) / freedom),
+    )
