@@ -24,6 +24,11 @@ FLAGS = [
     "--no-first-run",
 ]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# Colours depend on the scheme alone and the layout on the width alone: two modes meet all four.
+MODES: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": DESKTOP, "color_scheme": "light"},
+    "phone, dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True},
+}
 
 
 def chromium() -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
@@ -15,18 +18,47 @@ FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SIZE = {"width": 1120, "height": 720}
 
 
+def every_page(address: str, drifts: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the address of one page of each kind, by name."""
+
+    def of(path: str) -> Any:
+        with urllib.request.urlopen(address + path, timeout=30) as answer:
+            return json.load(answer)
+
+    newest, oldest = drifts[0], drifts[-1]
+    changed = next(drift for drift in drifts if drift["environment_before"] != drift["environment_after"])
+    events = of("/events.json?state=all")["items"]
+    before, after = oldest["previous_revision"], newest["revision"]
+    series = of("/api/v1/series?metric=throughput")["items"][0]["id"]
+    return {
+        "overview": "/",
+        "flagged-drift": f"/series/{newest['series_id']}",
+        "overlay": f"/series/{newest['series_id']}?with={series}",
+        "drift": f"/drifts/{oldest['id']}",
+        "events": "/events?state=all",
+        "event": f"/events/{events[-1]['id']}",
+        "silences": "/silences",
+        "matrix": "/matrix",
+        "compare": f"/compare?base={before[:12]}&head={after[:12]}",
+        "run": f"/runs/{newest['run_after']}",
+        "runs": "/runs",
+        "workloads": "/workloads",
+        "case": f"/cases/{of('/workloads.json')[0]['key']}",
+        "hosts": "/hosts",
+        "host": f"/hosts/{newest['host']}",
+        "environments": "/environments",
+        "environment": f"/environments/{changed['environment_after']}",
+        "search": "/search?q=buffer",
+    }
+
+
 def main() -> None:
     """Take the screenshots from the database in FAULTWATCH_HOME, which must hold the demo and nothing else."""
     with connect(load_settings()) as service, sync_playwright() as playwright, launched(playwright) as browser:
         drifts = service.drifts()
         if not drifts:
             sys.exit("there are no drifts to show: run `faultwatch demo` first")
-        pages = {
-            "overview": "/",
-            "flagged-drift": f"/series/{drifts[0]['series_id']}",
-            "drift": f"/drifts/{drifts[-1]['id']}",
-            "run": f"/runs/{drifts[0]['run_after']}",
-        }
+        pages = every_page(service.url, drifts)
         page = browser.new_context(viewport=SIZE, color_scheme="light", timezone_id="UTC").new_page()
         FOLDER.mkdir(parents=True, exist_ok=True)
         for name, path in pages.items():

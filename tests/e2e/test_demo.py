@@ -22,7 +22,8 @@ from playwright.sync_api import sync_playwright
 
 from bench.demo import differences
 from runner.doctor import require_measurable
-from tests.e2e.browser import DESKTOP, chromium, drawn, launched, watch
+from tests.e2e.browser import DESKTOP, MODES, chromium, drawn, launched, watch
+from tests.e2e.screenshots import every_page
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = tomllib.loads((ROOT / "workloads" / "copy_service" / "expected.toml").read_text())
@@ -156,6 +157,21 @@ def test_the_chart_shows_them(demo: Demo) -> None:
     lines = [entry for entry in chart["annotations"] if entry["type"] == "line" and entry.get("knobs")]
     assert len(lines) == 1, "one configuration change, one vertical line"
     assert left < lines[0]["pixel"] < right
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("mode", MODES)
+def test_every_page_is_quiet_accessible_and_fits(demo: Demo, mode: str) -> None:
+    pages = every_page(demo.address, demo.drifts)
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        # axe-core comes into the page as a script of its own, which the policy of the pages refuses.
+        watched = watch(browser.new_context(**MODES[mode], bypass_csp=True), demo.address)
+        for path in pages.values():
+            watched.open(path)
+            watched.assert_fits()
+            watched.assert_accessible()
+        watched.assert_quiet()
 
 
 def test_a_second_time_nothing_is_measured_and_it_serves_soon(demo: Demo) -> None:

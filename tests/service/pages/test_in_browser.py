@@ -11,7 +11,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.e2e.browser import DESKTOP, PHONE, Opener, Watched, chromium, drawn, launched, served, watch
+from tests.e2e.browser import MODES, Opener, Watched, chromium, drawn, launched, served, watch
 from tests.service.pages import history
 from tests.service.pages.conftest import application
 
@@ -19,12 +19,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
 ]
-
-# Colours depend on the scheme alone and the layout on the width alone: two modes meet all four.
-MODES: dict[str, dict[str, Any]] = {
-    "desktop": {"viewport": DESKTOP, "color_scheme": "light"},
-    "phone, dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True},
-}
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +72,7 @@ def addresses(client: FlaskClient) -> list[str]:
         *(f"/drifts/{entry['id']}" for entry in drifts[:2]),
         f"/events/{client.get('/events.json').json['items'][0]['id']}",
         f"/compare?base={history.OLD.hash}&head={history.NEW.hash}",
-        *("/compare", "/matrix", "/events?state=all", "/silences", "/workloads", "/runs", "/hosts", "/hosts/lab-1"),
-        *("/environments", f"/environments/{history.NEW.hash}", "/search?q=buffer"),
-        f"/cases/{client.get('/workloads.json').json[0]['key']}",
-        f"/runs/{history.run_id(history.REGRESSION)}",
-        f"/runs/{history.run_id(history.BROKEN, again=True)}",
+        *("/compare", "/matrix?metric=throughput", "/hosts/lab-1"),
     ]
 
 
