@@ -134,9 +134,7 @@ def chart(
     beside
         Series to lay over this one, each at its own commits.
     """
-    drawn = [point for point in series.points if point.on_path and point.value is not None]
-    aside = [point for point in series.points if not point.on_path and point.value is not None]
-    valueless = [point for point in series.points if point.value is None]
+    drawn, aside, valueless = _sorted_out(series.points)
     slots = Slots(drawn, [*series.failures, *valueless])
     dot = _DotMaker(series.unit, slots, run_url)
     flagged = {drift.run_after: drift for drift in series.drifts}
@@ -147,8 +145,8 @@ def chart(
         "unit": series.unit,
         "whole": series.kind == "count",
         # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
-        "logarithmic": bool(drawn or aside) and all((point.low or 0) > 0 for point in [*drawn, *aside]),
-        "ranged": any(point.low != point.high for point in [*drawn, *aside]),
+        "logarithmic": bool(drawn or aside) and min(map(_low, (*drawn, *aside))) > 0,
+        "ranged": any(map(_is_ranged, (*drawn, *aside))),
         "slots": slots.count,
         "runs": len(drawn),
         "thinned": window is not None or len(path) < len(drawn),
@@ -161,6 +159,16 @@ def chart(
         "lines": _lines(series, drawn, slots),
         "others": [_other(other, slots, run_url, window) for other in beside],
     }
+
+
+def _sorted_out(points: Iterable[SeriesPoint]) -> tuple[list[SeriesPoint], list[SeriesPoint], list[SeriesPoint]]:
+    """Return the points of the path, those beside it, and those without a value."""
+    drawn: list[SeriesPoint] = []
+    aside: list[SeriesPoint] = []
+    valueless: list[SeriesPoint] = []
+    for point in points:
+        (valueless if point.value is None else drawn if point.on_path else aside).append(point)
+    return drawn, aside, valueless
 
 
 def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> Other:
@@ -192,6 +200,10 @@ def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
     """Leave out gaps that would cover each other."""
     width = max(1.0, slots / (2 * COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
+
+
+def _is_ranged(point: SeriesPoint) -> bool:
+    return point.low != point.high
 
 
 def _low(point: SeriesPoint) -> Number:
@@ -261,11 +273,11 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
     ]
 
 
-def _levels(drawn: Sequence[SeriesPoint], drifts: Iterable[Drift], slots: Slots) -> list[Level]:
+def _levels(drawn: Sequence[SeriesPoint], drifts: Sequence[Drift], slots: Slots) -> list[Level]:
     """Return one level for each stretch between two drifts."""
     if not drawn:
         return []
-    index = {point.run_id: place for place, point in enumerate(drawn)}
+    index = {point.run_id: place for place, point in enumerate(drawn)} if drifts else {}
     found = sorted(
         ((index[drift.run_after], drift) for drift in drifts if {drift.run_before, drift.run_after} <= index.keys()),
         key=lambda entry: entry[0],
