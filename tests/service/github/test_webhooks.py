@@ -1,0 +1,230 @@
+"""Webhooks in, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import made_gates as made
+import pytest
+import stand_in
+from conftest import SECRET, repository
+from flask.testing import FlaskClient
+
+from service.github.webhook import signed
+from service.store.models import GithubDelivery
+
+OVER = made.gate(made.case([100] * 5, [101] * 5))
+
+
+def pull(action: str, **told: Any) -> dict[str, Any]:
+    return {
+        "action": action,
+        "pull_request": {"number": 7, "head": {"sha": made.HEAD}},
+        "repository": repository(),
+        "sender": {"login": "ada"},
+    } | told
+
+
+def replies(hub: stand_in.GitHub) -> list[str]:
+    return [one["body"] for one in hub.comments.values() if "faultwatch reply" in one["body"]]
+
+
+def test_only_what_github_signed_is_taken(service: Any) -> None:
+    payload = pull("opened")
+    assert service.deliver("pull_request", payload) == 202
+    for signature in ("", "sha256=", "sha256=" + "0" * 64, "sha1=" + "0" * 40, "\xff"):
+        assert service.deliver("pull_request", payload, **{"X_Hub_Signature_256": signature}) == 401
+    other = signed(b"another secret of tests", json.dumps(payload).encode())
+    assert service.deliver("pull_request", payload, **{"X_Hub_Signature_256": other}) == 401
+
+
+def test_a_delivery_is_taken_once(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    payload = said("/faultwatch rerun")
+    assert service.deliver("issue_comment", payload, **{"X_GitHub_Delivery": "a-1"}) == 202
+    assert service.deliver("issue_comment", payload, **{"X_GitHub_Delivery": "a-1"}) == 200
+    service.work()
+    assert service.deliver("issue_comment", payload, **{"X_GitHub_Delivery": "b-2"}) == 200  # replayed under another id
+    service.work()
+    assert [name for name, _ in hub.dispatches] == ["faultwatch.yml"]
+    assert len(replies(hub)) == 1
+
+
+def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient) -> None:
+    assert service.deliver("ping", {"zen": "x"}) == 200
+    assert service.deliver("pull_request", pull("opened"), **{"X_GitHub_Delivery": "a b"}) == 400
+    assert service.deliver("pull_request", pull("opened"), **{"Content_Type": "text/plain"}) == 400
+    assert client.post("/github/webhook", data=b"{}").status_code == 404  # no App
+
+
+@pytest.mark.parametrize(
+    ("text", "reaction", "dispatched", "reply"),
+    [
+        ("/faultwatch rerun", "+1", [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})], "measured again"),
+        (
+            "/faultwatch bisect copy_service[mib=4]",
+            "+1",
+            [("bisect.yml", {"base": made.BASE, "head": made.HEAD, "case": "copy_service[mib=4]"})],
+            "Ordered",
+        ),
+        ("/faultwatch profile copy", "confused", [], "no workflow"),
+        ("/faultwatch bisect", "confused", [], "Name the case"),
+        ("/faultwatch accept a @larger <cache>", "+1", [], "&#64;larger &#60;cache&#62;"),
+        ("/faultwatch accept", "confused", [], "Say why"),
+        ("/faultwatch help", "+1", [], "| command |"),
+        ("/faultwatch sing", "confused", [], "no such command"),
+    ],
+)
+def test_a_command_is_done_and_answered(
+    text: str, reaction: str, dispatched: list[Any], reply: str, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    payload = said(text)
+    service.deliver("issue_comment", payload)
+    assert service.work() is None
+    assert hub.reactions == [(payload["comment"]["id"], reaction)]
+    assert hub.dispatches == dispatched
+    (found,) = replies(hub)
+    assert reply in found
+
+
+def test_commands_are_for_those_who_may_write(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.deliver("issue_comment", said("/faultwatch accept me", by="mallory"))
+    service.deliver("issue_comment", said("/faultwatch rerun", by="robot[bot]", kind="Bot"))
+    service.report(OVER)
+    service.work()
+    assert [content for _, content in hub.reactions] == ["-1"]
+    assert (replies(hub), hub.dispatches) == ([], [])
+    assert [check["conclusion"] for check in hub.checks.values()] == ["failure"]
+
+
+@pytest.mark.parametrize("path", ["reactions", "/issues/7/comments"])
+def test_a_command_whose_answer_was_lost_is_answered_once(
+    path: str, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    hub.fail("POST", path, 500, done=True)
+    service.deliver("issue_comment", said("/faultwatch accept yes"))
+    service.work()
+    service.wait(seconds=6)
+    assert service.work() is None
+    assert len(replies(hub)) == 1
+
+
+def test_an_accepted_change_passes_with_who_and_why(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.report(OVER)
+    service.work()
+    service.deliver("issue_comment", said("/faultwatch accept a larger cache"))
+    service.work()
+    told = next(one["body"] for one in hub.comments.values() if "faultwatch gate" in one["body"])
+    assert "Accepted by <code>ada</code>: <code>a larger cache</code>" in told.splitlines()[0]
+    assert [check["conclusion"] for check in hub.checks.values()] == ["failure", "neutral"]
+    assert service.report(OVER)["passed"] is True
+
+
+def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:
+    service.deliver("pull_request", pull("labeled", label={"name": "faultwatch: accept"}))
+    service.work()
+    assert service.report(OVER)["passed"] is True
+
+
+def test_a_job_need_not_know_its_pull_request(service: Any, hub: stand_in.GitHub) -> None:
+    unnamed = OVER.model_copy(update={"pull_request": None})
+    refused = service.client.post("/api/v1/gates", json=unnamed.model_dump(mode="json"))
+    assert refused.status_code == 422
+    service.deliver("pull_request", pull("synchronize"))
+    service.work()
+    service.report(unnamed)
+    service.work()
+    assert len(hub.checks) == 1
+
+
+def run_of(head_repository: int, action: str = "in_progress") -> dict[str, Any]:
+    run = {"event": "pull_request", "head_sha": made.HEAD, "head_repository": {"id": head_repository}}
+    return {"action": action, "workflow_run": run, "repository": repository()}
+
+
+def test_a_fork_is_measured_once_its_workflow_was_approved(service: Any, hub: stand_in.GitHub) -> None:
+    service.deliver("pull_request", pull("opened"))
+    service.deliver("workflow_run", run_of(1))
+    service.deliver("workflow_run", run_of(2, "requested"))
+    service.work()
+    assert hub.dispatches == []
+    service.deliver("workflow_run", run_of(2))
+    service.work()
+    assert hub.dispatches == [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})]
+
+
+@pytest.mark.parametrize("pulls", [[], [{"number": 7}]])
+def test_a_check_run_can_be_asked_for_again(pulls: list[Any], service: Any, hub: stand_in.GitHub) -> None:
+    check = {"head_sha": made.HEAD, "pull_requests": pulls}
+    service.deliver("check_run", {"action": "rerequested", "check_run": check, "repository": repository()})
+    service.work()
+    assert len(hub.dispatches) == 1
+    stale = {"head_sha": "0" * 40, "pull_requests": pulls}
+    service.deliver("check_run", {"action": "rerequested", "check_run": stale, "repository": repository()})
+    service.work()
+    assert len(hub.dispatches) == 1
+
+
+def test_a_push_to_the_default_branch_is_measured(service: Any, hub: stand_in.GitHub) -> None:
+    for ref in ("refs/heads/main", "refs/heads/topic"):
+        after = f"{len(ref):040x}"
+        service.deliver("push", {"ref": ref, "deleted": False, "after": after, "repository": repository()})
+    service.work()
+    assert hub.dispatches == [("measure.yml", {"revision": f"{15:040x}"})]
+
+
+def test_a_repository_without_the_app_is_told_nothing_more(service: Any, hub: stand_in.GitHub) -> None:
+    service.report(OVER)
+    service.deliver("installation", {"action": "deleted", "repositories": [{"full_name": "octo-org/Copies"}]})
+    assert service.work() is None
+    assert (hub.comments, hub.checks) == ({}, {})
+
+
+def test_a_payload_goes_once_it_is_done_and_its_id_stays(service: Any, said: Any) -> None:
+    service.deliver("issue_comment", said("/faultwatch help"), **{"X_GitHub_Delivery": "a-1"})
+    service.work()
+    with service.desk.database.reading() as session:
+        row = session.get_one(GithubDelivery, "a-1")
+        assert (row.payload, row.due_at, row.error) == (None, None, None)
+
+
+def test_what_was_taken_before_a_kill_is_done_after_it(
+    service: Any, hub: stand_in.GitHub, key: str, tmp_path: Path
+) -> None:
+    """The real server: killed with work in hand, started again."""
+    (tmp_path / "key").write_text(key)
+    (tmp_path / "secret").write_bytes(SECRET)
+    environment = os.environ | {
+        "FAULTWATCH_HOME": str(tmp_path / "home"),
+        "FAULTWATCH_GITHUB_APP": str(stand_in.APP),
+        "FAULTWATCH_GITHUB_KEY_FILE": str(tmp_path / "key"),
+        "FAULTWATCH_GITHUB_SECRET_FILE": str(tmp_path / "secret"),
+        "FAULTWATCH_GITHUB_API": hub.url,
+    }
+    service.report(OVER)  # into the same database; nobody works yet
+    port = tmp_path / "port"
+    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", str(port)]
+    hub.fail("GET", "/pulls/7", 500)
+    hub.requests.clear()
+    done = (lambda: len(hub.requests) >= 4, lambda: len(hub.checks) == 1)
+    for until, end in zip(done, (signal.SIGKILL, signal.SIGTERM), strict=True):
+        server = subprocess.Popen(command, env=environment)
+        try:
+            _wait(until)
+        finally:
+            server.send_signal(end)
+            server.wait(30)
+    assert len(hub.comments) == 1
+
+
+def _wait(until: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
