@@ -1,5 +1,6 @@
 """A real program under a real perf: profiled as it is measured."""
 
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +78,7 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
         assert any("nanosleep" in name for name in waits)
 
 
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runner.profile.collect.allowed", lambda: Allowed(tracepoints=False, kernel=True))
     profile = collect(trial, times=False)
