@@ -101,9 +101,10 @@ def pyperf(run_id: UUID) -> Response:
 
 
 def _store(reports: Reports) -> ingest.Taken:
-    prepared = ingest.prepare(reports)
-    with database().writing() as session:
-        taken = ingest.store(session, prepared)
+    with database().taking_in():
+        prepared = ingest.prepare(reports)
+        with database().writing() as session:
+            taken = ingest.store(session, prepared)
     judging.refresh(database())
     return taken
 

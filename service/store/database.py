@@ -41,6 +41,7 @@ class Database:
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._to_read = self.engine
+        self._taking_in: list[None] = []  # an entry for each who does
         self._log_is_looked_at = 0.0
         self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
         if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
@@ -104,10 +105,19 @@ class Database:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute(f"PRAGMA busy_timeout = {waits}")
 
+    @contextmanager
+    def taking_in(self) -> Iterator[None]:
+        """Put off what is done later, for as long as runs are taken in."""
+        self._taking_in.append(None)
+        try:
+            yield
+        finally:
+            self._taking_in.pop()
+
     def later(self, work: Callable[[Database], None]) -> None:
         """Have work done once it is quiet."""
         if work not in self._later:
-            self._later[work] = Later(lambda: work(self))
+            self._later[work] = Later(lambda: work(self), lambda: bool(self._taking_in))
         self._later[work].ask()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 3.0
-"""Work is put off while it is asked for again within this time."""
+"""Work is put off while it is asked for again within this time, or what asks for it is under way."""
 LONGEST_SECONDS = 300.0
 """No longer than this."""
 
@@ -17,8 +17,8 @@ LONGEST_SECONDS = 300.0
 class Later:
     """Does a piece of work some time after it was asked for, once for all who asked meanwhile."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False) -> None:
+        self._work, self._busy = work, busy
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._thread: threading.Thread | None = None
@@ -44,7 +44,7 @@ class Later:
     def _run(self) -> None:
         while self._asked.wait() and not self._stopped:
             waited = 0.0
-            while self._asked.is_set() and waited < LONGEST_SECONDS and not self._stopped:
+            while (self._asked.is_set() or self._busy()) and waited < LONGEST_SECONDS and not self._stopped:
                 self._asked.clear()
                 self._asked.wait(QUIET_SECONDS)
                 waited += QUIET_SECONDS
