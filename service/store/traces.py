@@ -121,7 +121,11 @@ def drifts(session: Session, identities: Sequence[str], cause: Cause | None = No
 
 def events_of(session: Session, identities: Sequence[str]) -> dict[str, str]:
     """Return the event that each of some drifts is part of."""
-    return {row.drift_id: row.event_id for row in _rows(session, identities)}
+    found: dict[str, str] = {}
+    for chunk in _chunks(identities):
+        rows = session.execute(select(EventDrift.drift_id, EventDrift.event_id).where(EventDrift.drift_id.in_(chunk)))
+        found |= dict(rows.all())
+    return found
 
 
 def _new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:

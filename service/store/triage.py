@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from datetime import UTC, datetime
+from typing import cast
 
-from sqlalchemy import select, update
+from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from service.store import crossings, decisions, traces
@@ -108,6 +109,7 @@ def _file(
 ) -> None:
     """File each drift with its event, and leave with a merged event nothing that could be found again."""
     filed = {entry.trace.drift: (entry.event, entry.trace.returned) for entry in stored}
+    filed_anew: set[str] = set()
     for name, members in resolved.members.items():
         for member in members:
             place = name, member.drift in resolved.returned
@@ -116,8 +118,9 @@ def _file(
             row = new.get(member.drift) or session.get_one(EventDrift, member.drift)
             row.event_id, row.returned = place
             session.add(row)
-            session.execute(update(Drift).where(Drift.id == member.drift).values(event_id=name))
+            filed_anew.add(member.drift)
     session.flush()
+    _mark_drifts(session, filed_anew)
     for name, into in resolved.merged.items():
         events[name].merged_into = into
         for table in (EventDrift, Drift):
@@ -127,8 +130,11 @@ def _file(
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
     """Note with each drift which event it is part of."""
-    for drift, event in traces.events_of(session, sorted(drifts)).items():
-        session.execute(update(Drift).where(Drift.id == drift).values(event_id=event))
+    rows = [{"drift": drift, "event": event} for drift, event in traces.events_of(session, sorted(drifts)).items()]
+    if rows:
+        table = cast(Table, Drift.__table__)
+        marked = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))
+        session.connection().execute(marked, rows)
 
 
 def _carry_decisions(session: Session, resolved: Resolved, events: Mapping[str, Event]) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from apiclient import Api
 from click.testing import CliRunner
 
 from service.__main__ import cli
+from service.config import Config
 from service.notify import rounds
 from service.notify.settings import Settings
 from service.store import deliveries
@@ -57,6 +61,8 @@ class Receiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.posts: list[tuple[str, str, dict[str, str]]] = []
         self.status = 200
+        self.called, self.answers = Event(), Event()
+        self.answers.set()
 
     @property
     def url(self) -> str:
@@ -68,9 +74,12 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(self.server, Receiver)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.posts.append((self.path, self.headers["Idempotency-Key"], body))
+        self.server.called.set()
+        self.server.answers.wait(60)
         self.send_response(self.server.status)
         self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
-        self.end_headers()
+        with contextlib.suppress(ConnectionError):
+            self.end_headers()
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -91,7 +100,7 @@ def receiver() -> Iterator[Receiver]:
         yield server
 
 
-@contextmanager
+@contextlib.contextmanager
 def listening() -> Iterator[Receiver]:
     server = Receiver()
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -171,21 +180,23 @@ def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_ke
 
 
 def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(
-    api: Api, database: Database, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    api: Api, config: Config, database: Database, receiver: Receiver
 ) -> None:
     settings = by_webhook(receiver)
     go(database, settings)
     regress(api)
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(deliveries, "note", killed)
-        with pytest.raises(KeyboardInterrupt):
-            go(database, settings)
+    receiver.answers.clear()
+    text = f'[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "{receiver.url}"\n'
+    Path(config.home, "notifications.toml").write_text(text)
+    environment = os.environ | {"FAULTWATCH_HOME": str(config.home), "DATABASE_URL": config.database_url}
+    with subprocess.Popen([sys.executable, "-m", "service", "notify"], env=environment) as sending:
+        assert receiver.called.wait(60)
+        sending.kill()
+    receiver.answers.set()
     assert go(database, settings).sent == 0
-    assert go(database, settings, deliveries.LEASE + timedelta(seconds=1)).sent == 1
+    assert go(database, settings, deliveries.LEASE + timedelta(minutes=1)).sent == 1
+    assert go(database, settings, timedelta(days=1)).sent == 0
+    assert len(receiver.posts) == 2
     assert len({key for _, key, _ in receiver.posts}) == 1
 
 
@@ -260,7 +271,7 @@ def test_a_digest_waits_for_its_time(api: Api, database: Database, receiver: Rec
     assert go(database, settings, timedelta(days=2)).sent == 0
 
 
-def test_the_command_does_one_round(api: Api, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_does_one_round(api: Api, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as receiver:
         text = '[[channel]]\nname = "chat"\nkind = "webhook"\nurl_variable = "HOOK"\n'
         Path(config.home, "notifications.toml").write_text(text)
