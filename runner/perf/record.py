@@ -8,6 +8,8 @@ from typing import Protocol
 
 from runner.perf.attach import ControlledPerf
 
+_MOST = "1G"
+"""Of one recording: a program can do without end what is recorded. perf stops there, and what is missing is stated."""
 _BUFFER_PAGES = 8192
 """Of each CPU's buffer, for those who may lock so much memory: half a million records of faults."""
 
@@ -51,7 +53,7 @@ class Recorder(ControlledPerf):
 
     def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
         # Without build ids and their cache: perf would read each binary again when it ends.
-        words = ("record", "-q", "-N", "-B", *_buffers(), *plan.options, "-o", str(plan.output))
+        words = ("record", "-q", "-N", "-B", "--max-size", _MOST, *_buffers(), *plan.options, "-o", str(plan.output))
         super().__init__(words, processes, plan.output.with_suffix(".error"))
 
     def finish(self) -> None:
