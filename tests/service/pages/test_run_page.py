@@ -11,7 +11,7 @@ def test_every_number_has_its_unit_and_definition(made: FlaskClient) -> None:
     text = read(made, f"/runs/{models.run_id(4)}")
     assert "Minor faults ? Page faults that the kernel resolved" in text
     assert "18,623 faults all the same 3" in text
-    assert "0.04021 s 0.03921 – 0.04121 3" in text
+    assert "0.04021 s 0.03921 – 0.04121 s 3" in text
     assert "290.984 faults/operation" in text
 
 
