@@ -32,7 +32,7 @@ def headline(drifts: Sequence[Drift]) -> str:
     first = speaker(drifts)
     change = f"{metric(first.metric).title} {_signed(first.change)}"
     if first.percent is not None:
-        change += f" ({first.percent:+.3g} %)"
+        change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
     cases = {(drift.host, drift.case) for drift in drifts}
     more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"{change} in {first.case}{more}"
