@@ -25,6 +25,7 @@ from runner.contract.report import (
     Stage,
     Status,
 )
+from runner.contract.search import Search, SearchRequest
 from runner.contract.suite import to_suite
 from runner.contract.trust import Canary, CanaryCount, Mismatch
 
@@ -56,6 +57,8 @@ __all__ = [
     "Revision",
     "RevisionList",
     "Sample",
+    "Search",
+    "SearchRequest",
     "Side",
     "Stage",
     "Status",

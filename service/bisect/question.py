@@ -7,13 +7,16 @@ Whoever leads it may stop at any moment, lose everything but the stored runs, an
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
 
 from pydantic import Field
 
 from runner.contract.level import Number
+from runner.contract.search import Answer, Culprit, Found, Measure
+from runner.contract.search import NothingToFind as Refused
 from service.bisect.base import Frozen
 from service.bisect.graph import Graph, Node
+
+__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Question", "Refused"]
 
 
 class Observation(Frozen):
@@ -52,43 +55,3 @@ class Question(Frozen):
     def graph(self) -> Graph:
         """The commits, with what follows from their order."""
         return Graph(self.good, self.bad, self.commits)
-
-
-class Measure(Frozen):
-    """Measure these commits next, at the same time if you can; a noisy metric can name one twice."""
-
-    kind: Literal["measure"] = "measure"
-    commits: tuple[str, ...]
-    left: int
-    """How many runs are expected to be left, these included."""
-
-
-class Culprit(Frozen):
-    """A commit that moved the metric."""
-
-    commit: str
-    parent: str
-    """What it is compared with: the last commit before it that can be measured."""
-    before: Number
-    """The level without the culprit; at a merge, with what its branches brought."""
-    after: Number
-    candidates: tuple[str, ...]
-    """The culprit, and the commits that no measurement can tell from it because they could not be measured."""
-    probability: float = 1.0
-
-
-class Found(Frozen):
-    """The search is over: these commits moved the metric, oldest first."""
-
-    kind: Literal["found"] = "found"
-    culprits: tuple[Culprit, ...]
-
-
-class Refused(Frozen):
-    """There is nothing to search for, and why."""
-
-    kind: Literal["refused"] = "refused"
-    sentence: str
-
-
-Answer = Measure | Found | Refused

@@ -1,0 +1,73 @@
+"""A search that is led over the API: its only state is what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import reports
+from apiclient import Api
+from flask import Flask
+
+COMMITS = 20
+
+
+def ask(api: Api, status: int = 200, **changes: Any) -> dict[str, Any]:
+    request = {
+        "subject": "demo",
+        "host": {"name": "box"},
+        "environment": reports.GLIBC.model_dump(mode="json"),
+        "case": reports.CASE.model_dump(mode="json"),
+        "metric": "minor-faults",
+        "good": reports.commit(1),
+        "bad": reports.commit(COMMITS),
+    }
+    answer = api.client.post("/api/v1/searches", json=request | changes)
+    assert answer.status_code == status, answer.text
+    document: dict[str, Any] = answer.json
+    return document
+
+
+@pytest.fixture
+def api(app: Flask) -> Api:
+    api = Api(app.test_client())
+    api.put_revisions(*range(1, COMMITS + 1))
+    return api
+
+
+def test_a_search_goes_on_from_what_is_stored(api: Api) -> None:
+    """Commit 13 adds a fault, and 12 and 9 do not build. Each question is asked as if it were the first."""
+    asked: list[str] = []
+    while (state := ask(api))["answer"]["kind"] == "measure":
+        assert state["known"] == len(asked)
+        (commit,) = state["answer"]["commits"]
+        number = int(commit, 16)
+        api.send(
+            reports.failed_build(number) if number in {9, 12} else reports.report(number, *[7 + (number >= 13)] * 2)
+        )
+        asked.append(commit)
+    (culprit,) = state["answer"]["culprits"]
+    assert culprit["commit"] == reports.commit(13)
+    assert culprit["parent"] == reports.commit(11)
+    assert culprit["candidates"] == [reports.commit(12), reports.commit(13)]
+    assert (culprit["before"], culprit["after"]) == (7, 8)
+    assert len(asked) == len(set(asked)) <= 9
+
+
+def test_runs_of_other_environments_and_cases_say_nothing(api: Api) -> None:
+    api.send(
+        reports.report(1, 7, 7, environment=reports.JEMALLOC),
+        reports.report(COMMITS, 9, 9, case=reports.OTHER_CASE),
+    )
+    assert ask(api)["known"] == 0
+    assert ask(api)["answer"]["commits"] == [reports.commit(1)]
+
+
+def test_ends_that_do_not_differ_are_refused_with_the_numbers(api: Api) -> None:
+    api.send(reports.report(1, 7, 7), reports.report(COMMITS, 7, 7))
+    assert ask(api)["answer"] == {"kind": "refused", "sentence": "The ends do not differ: good 7, bad 7."}
+
+
+def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
+    problem = ask(api, status=422, bad="f" * 40)
+    assert "Send them first" in problem["detail"]
