@@ -13,6 +13,7 @@ from urllib3.util.retry import Retry
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.job import Plan, PlanRequest
+from runner.contract.night import NightDigest, NightPart
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError, Refused, Stumbled
@@ -113,6 +114,10 @@ class Service:
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask what a profile shows."""
         return Diagnosis.model_validate(self._call("POST", "/diagnoses", request))
+
+    def night(self, name: str, part: NightPart) -> NightDigest:
+        """Tell what is planned for a night, or what a host has carried out of it; return the night as it stands."""
+        return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service sees, as its API describes them."""

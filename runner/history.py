@@ -120,6 +120,18 @@ class Historian:
         summary.refused = len(self.spool.refused())
         return summary
 
+    def again(self, revision: Revision, cases: Sequence[Case], watcher: Watcher) -> None:
+        """Measure cases of a revision that the service knows once more, whatever is stored of them."""
+        outbox = Outbox(self.spool, self.service.send_report)
+        each = Sampling.of(self.workload, self.samples).least + 1
+        jobs = [Job(revision=revision.commit, case=case) for case in cases]
+        watcher.planned(jobs, 0, len(jobs) * each)
+        for report, executions in self._measure_all(jobs, (revision,), {}, watcher):
+            outbox.post(report)
+            watcher.reported(report, each - executions)
+        if self.spool.waiting():
+            outbox.deliver(at_once=True)
+
     def _measure_all(
         self,
         jobs: Sequence[Job],

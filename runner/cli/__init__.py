@@ -19,6 +19,7 @@ COMMANDS = {
     "history": "Measure a range of a repository's history.",
     "import": "Store what others measured: pyperf suites, perf stat's output, CSV.",
     "measure": "Measure a workload at one revision.",
+    "nightly": "Measure every workload in every configuration of a matrix.",
     "profile": "Show where a case's faults, CPU time and waiting come from, and name the cause.",
     "spool": "Show the reports that the service does not have yet, or send them.",
     "try": "Measure what a remedy would do.",

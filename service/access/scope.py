@@ -60,6 +60,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.comparisons.post": Scope.REPORT,
     "api.diagnoses.post": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
+    "api.nights.put": Scope.REPORT,
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
 _ORDERS = ("api.bisects.",)

@@ -13,12 +13,12 @@ from service.api import (
     export,
     gates,
     health,
+    nights,
     openapi,
     plans,
     problems,
     revisions,
     runs,
-    searches,
     series,
     silences,
 )
@@ -37,6 +37,6 @@ def register(app: APIFlask) -> None:
     api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, searches.bp):
+    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

@@ -495,3 +495,13 @@ class ActionsToken(Base):
     __tablename__ = "actions_token"
     jti: Mapped[str] = mapped_column(String(200), primary_key=True)
     expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class Night(Base):
+    """What is planned for a night, and what its hosts have said about it."""
+
+    __tablename__ = "night"
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    started_at: Mapped[datetime]
+    document: Mapped[dict[str, Any]]
+    """Its cells."""

@@ -30,6 +30,8 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/diagnoses", "post"),
         ("/api/v1/gates", "post"),
         ("/api/v1/sign-in/actions", "post"),
+        ("/api/v1/nights/{name}", "get"),
+        ("/api/v1/nights/{name}", "put"),
         ("/api/v1/export", "get"),
         ("/api/v1/series", "get"),
         ("/api/v1/series/{series_id}", "get"),

@@ -1,0 +1,1 @@
+"""Nights: a matrix of hosts and configurations, from one file, measured cell by cell."""

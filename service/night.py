@@ -1,0 +1,98 @@
+"""A night, told: what was planned, what came of it, and what did not run and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from runner.contract import Outcome
+from runner.contract.night import CaseState, CellDigest, NightCase, NightCell, NightDigest, NightDrift
+
+_STATES = {
+    Outcome.MEASURED: CaseState.MEASURED,
+    Outcome.FAILED: CaseState.FAILED,
+    Outcome.SKIPPED: CaseState.SKIPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The newest run of a case of a cell."""
+
+    run_id: UUID
+    outcome: Outcome
+    failure: str
+    quarantine: str | None
+
+
+def merged(known: Iterable[NightCell], told: Iterable[NightCell]) -> tuple[NightCell, ...]:
+    """Return the cells of a night after some were told: what is planned again does not undo what was carried out."""
+    cells = {cell.place: cell for cell in known}
+    for cell in told:
+        if cell.carried_out or cell.place not in cells:
+            cells[cell.place] = cell
+    return tuple(cells.values())
+
+
+def digest(
+    name: str,
+    started_at: datetime,
+    cells: Sequence[NightCell],
+    found: Sequence[Mapping[int, Found]],
+    drifts: Sequence[NightDrift],
+) -> NightDigest:
+    """Tell a night.
+
+    Parameters
+    ----------
+    found
+        For each cell: the newest run of each of its cases that has one, by the case's index.
+    """
+    told = tuple(_cell(cell, runs) for cell, runs in zip(cells, found, strict=True))
+    hosts = {cell.host for cell in cells}
+    absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
+    complete = sum(_is_complete(cell) for cell in told)
+    return NightDigest(
+        night=name,
+        started_at=started_at,
+        complete=complete == len(told),
+        sentence=_sentence(complete, len(told), absent, len(drifts)),
+        absent=absent,
+        cells=told,
+        drifts=tuple(drifts),
+    )
+
+
+def _cell(cell: NightCell, runs: Mapping[int, Found]) -> CellDigest:
+    return CellDigest(
+        host=cell.host,
+        configuration=cell.configuration,
+        workload=cell.workload,
+        carried_out=cell.carried_out,
+        problem=cell.problem,
+        attempts=cell.attempts,
+        cases=tuple(_case(case.name, runs.get(index)) for index, case in enumerate(cell.cases)),
+    )
+
+
+def _case(name: str, run: Found | None) -> NightCase:
+    if run is None:
+        return NightCase(name=name, state=CaseState.MISSING, why="no report of it has arrived")
+    if run.quarantine is not None:
+        return NightCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
+    return NightCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
+
+
+def _is_complete(cell: CellDigest) -> bool:
+    measured = all(case.state is CaseState.MEASURED for case in cell.cases)
+    return cell.carried_out and not cell.problem and measured
+
+
+def _sentence(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+    said = [f"{complete} of {planned} cells are complete"]
+    if absent:
+        said.append(f"{', '.join(absent)} did not show up")
+    said.append(f"{drifts} drifts begin here" if drifts else "no drift begins here")
+    return "; ".join(said) + "."

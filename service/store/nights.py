@@ -1,0 +1,81 @@
+"""Nights: what is planned for each, and what its hosts have said about it. What came of its cases is in the runs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
+from service.night import Found, digest, merged
+from service.store import known
+from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
+
+
+def tell(session: Session, name: str, part: NightPart, now: datetime) -> None:
+    """Store cells of a night, planned or carried out."""
+    row = session.get(Night, name)
+    if row is None:
+        row = Night(name=name, started_at=now, document={})
+        session.add(row)
+    cells = merged(_cells(row), part.cells)
+    row.document = NightPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
+
+
+def find(session: Session, name: str) -> NightDigest | None:
+    """Return a night as it stands, if there is one of that name."""
+    row = session.get(Night, name)
+    if row is None:
+        return None
+    cells = _cells(row)
+    return digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
+
+
+def _cells(row: Night) -> tuple[NightCell, ...]:
+    return NightPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
+
+
+def _found(session: Session, cell: NightCell) -> dict[int, Found]:
+    """Return the newest run of each case of a cell."""
+    keys = {known.case_key(case): index for index, case in enumerate(cell.cases)}
+    if not keys:
+        return {}
+    rows = session.execute(
+        select(Case.key, Run.id, Run.outcome, Run.failure_message, Run.quarantine)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host)
+        .order_by(Run.started_at, Run.number)
+    )
+    return {
+        keys[key]: Found(run_id, outcome, failure or "", quarantine)
+        for key, run_id, outcome, failure, quarantine in rows
+        if key in keys
+    }
+
+
+def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
+    """Return the drifts of the cells' series that begin at the revision that the night is about."""
+    told: dict[str, NightDrift] = {}
+    for cell in cells:
+        keys = {known.case_key(case) for case in cell.cases}
+        rows = session.execute(
+            select(Case.key, Drift.document)
+            .join(Series, Drift.series_id == Series.id)
+            .join(Series.subject)
+            .join(Series.host)
+            .join(Series.case)
+            .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == Drift.position))
+            .where(Subject.name == cell.subject, Host.name == cell.host, Revision.commit == cell.revision)
+            .order_by(Drift.id)
+        )
+        for key, document in rows:
+            if key in keys and document["revision"] == cell.revision:
+                told[document["id"]] = NightDrift.model_validate_json(
+                    json.dumps({name: document[name] for name in NightDrift.model_fields})
+                )
+    return list(told.values())
