@@ -123,6 +123,7 @@ _MMAP = re.compile(
     re.ASCII,
 )
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
+_DIGITS = "0123456789"
 _MOST_KNOWN = 100_000
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
@@ -165,6 +166,8 @@ class _Lines:
         self.frames = _Known(_frame)
         self._whose = _Known(_who)
         self._places = _Known(_place)
+        self._names = _Known(_name)
+        self._codes = _Known(_code)
         self._exceptions: dict[str, str] = {}
 
     def event(self, line: str) -> Event | _Head | None:
@@ -176,22 +179,24 @@ class _Lines:
             return None
         who, moment, event = words[:3]
         rest = words[3].rstrip("\n") if len(words) == 4 else ""
-        if event[:12] == "PERF_RECORD_":
-            kind, said = _split(f"{event} {rest}")
-            return _record(self._whose[who], _time(moment), kind, said)
-        if event[-1] != ":":
-            raise ScriptError
         if event[:22] == "exceptions:page_fault_":
             self._exceptions[who] = rest
             return None
-        if ":" in event[:-1]:
-            return Traced(*self._whose[who], _time(moment), event[:-1], rest)
+        if event[:12] == "PERF_RECORD_":
+            kind, said = _split(f"{event} {rest}")
+            return _record(self._whose[who], _time(moment), kind, said)
+        name = self._names[event]
+        pid, tid = self._whose[who]
+        if ":" in name:
+            return Traced(pid, tid, _time(moment), name, rest)
         if not rest:
-            return _Head(*self._whose[who], _time(moment), event[:-1])
+            return _Head(pid, tid, _time(moment), name)
         address, _, tail = rest.partition(" ")
         ip, place = self._places[tail]
-        code = _code(self._exceptions.pop(who, ""), address)
-        return Fault(*self._whose[who], _time(moment), event[:-1], int(address, 16), ip, place, code)
+        exception = self._exceptions.pop(who, "")
+        # "address=0x7f00 ip=… error_code=0x6": the code of this fault only if it is of this address.
+        code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
+        return Fault(pid, tid, _time(moment), name, int(address, 16), ip, place, code)
 
 
 class _Known(dict[str, T]):
@@ -241,7 +246,7 @@ def _who(text: str) -> tuple[int, int]:
 
 
 def _time(text: str) -> float:
-    if text[-1] != ":" or not text[0].isdecimal():
+    if text[-1] != ":" or text[0] not in _DIGITS:
         raise ScriptError
     return float(text[:-1])
 
@@ -262,11 +267,17 @@ def _place(tail: str) -> tuple[int, str]:
     return int(match[1], 16), match[2]
 
 
-def _code(exception: str, address: str) -> int | None:
-    """Return the error code of the exception that a fault began with, unless that was at another address."""
-    if not exception.startswith(f"address=0x{address} "):
-        return None
-    return int(exception.rpartition("error_code=")[2], 16)
+def _name(text: str) -> str:
+    if text[-1] != ":":
+        raise ScriptError
+    return text[:-1]
+
+
+def _code(rest: str) -> int:
+    """Read the error code at the end of an exception, behind its address."""
+    if not rest.startswith(" "):
+        raise ScriptError
+    return int(rest.rpartition("error_code=")[2], 16)
 
 
 def _frame(line: str) -> Frame:
