@@ -15,6 +15,8 @@ from service.store import postgres
 from service.store.database import Database
 from service.store.upgrade import known_schemas
 
+_PAGES = 512
+"""Pages that are copied at a time."""
 _STOP = "Stop the service, and whatever else uses the database, then try again."
 
 
@@ -97,9 +99,15 @@ def _open(file: Path, mode: str) -> sqlite3.Connection:
 
 def _copy_sqlite(file: Path, part: Path) -> None:
     try:
-        with closing(_open(file, "rw")) as source, closing(_open(part, "rw")) as copy:
-            # In one step: what is copied in several begins anew whenever somebody writes in between.
-            source.backup(copy, pages=-1)
+        with closing(_open(file, "rw")) as source, closing(_open(part, "rw")) as copy, part.open("rb") as written:
+            # In one transaction: what is copied in several begins anew whenever somebody writes in between.
+            source.execute("BEGIN")
+            source.execute("SELECT 1 FROM alembic_version").fetchall()
+            copy.execute("PRAGMA synchronous = OFF")
+            copy.execute("PRAGMA cache_size = -1024")
+            # To disk in small pieces: a large one would hold up what the service has to put there meanwhile.
+            source.backup(copy, pages=_PAGES, progress=lambda *_: os.fdatasync(written.fileno()))
+            source.execute("COMMIT")
             # What was written meanwhile waits in the log. If it is not put in place here, the next writer has to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
