@@ -9,7 +9,7 @@ from runner.contract import Outcome
 from service.matrix import Recent, Unmeasured
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
-_NEWEST = 6
+_NEWEST = 16
 """Points of each series that are looked at."""
 _FAILURES = 300
 
