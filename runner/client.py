@@ -12,9 +12,11 @@ from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
+from runner.contract.gate import GateAnswer, GateReport
 from runner.contract.job import Plan, PlanRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
+from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError, Refused, Stumbled
 
@@ -114,6 +116,14 @@ class Service:
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask what a profile shows."""
         return Diagnosis.model_validate(self._call("POST", "/diagnoses", request))
+
+    def sign_in(self, identity: str) -> str:
+        """Show the identity of a CI job; return a token."""
+        return Admission.model_validate(self._call("POST", "/sign-in/actions", Identity(token=identity))).token
+
+    def gate(self, report: GateReport) -> GateAnswer:
+        """Hand over what was measured for a pull request; return the verdict."""
+        return GateAnswer.model_validate(self._call("POST", "/gates", report))
 
     def night(self, name: str, part: NightPart) -> NightDigest:
         """Tell what is planned for a night, or what a host has carried out of it; return the night as it stands."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from runner.client import Service
 from runner.errors import FaultwatchError
 from runner.settings import Settings
+from runner.sign_in import sign_in
 
 START_TIMEOUT = 30.0
 """Seconds in which an embedded service must answer."""
@@ -27,7 +28,7 @@ def connect(settings: Settings) -> Iterator[Service]:
         Where an embedded service does not start, with the line that it said.
     """
     if settings.url:
-        yield Service(settings.url, settings.token)
+        yield Service(settings.url, settings.token or sign_in(settings.url))
         return
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
         port_file = Path(scratch, "port")

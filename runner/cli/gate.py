@@ -41,12 +41,15 @@ def command(
     """Compare HEAD with the commit at which it left BASE, and say in one word what that comes to.
 
     In a GitHub Actions job the verdict and the report's path become outputs of the step, and the tables its summary.
-    Exit code 1 where the verdict is `regressed` or `failed`.
+    Where a service is named, it gets the report, and tells GitHub. Exit code 1 where the verdict is `regressed` or
+    `failed`, and nobody has accepted that.
     """
     from runner.cli.actions import add_summary, set_outputs, write_report
     from runner.cli.compare import compared, document
+    from runner.cli.gate_report import gate_report
     from runner.cli.markdown import summary
     from runner.cli.verdicts import show_comparison
+    from runner.embedded import connect
     from runner.gate import gate
 
     settings = load_settings()
@@ -58,13 +61,21 @@ def command(
     verdict = gate(results)
     outputs = {"verdict": str(verdict)}
     if report:
-        told = {"verdict": verdict, "base": origin, "head": repository.resolve(head)}
-        write_report(report, told | {"cases": [document(result) for result in results]})
+        sides = {"verdict": verdict, "base": origin, "head": repository.resolve(head)}
+        write_report(report, sides | {"cases": [document(result) for result in results]})
         outputs["report"] = str(report.resolve())
     set_outputs(outputs)
-    add_summary(summary(verdict, results))
+    told = gate_report(results, workload, origin, repository.resolve(head)) if settings.url else None
+    if told:
+        # The service tells GitHub too, and knows what somebody accepted.
+        with connect(settings) as service:
+            answer = service.gate(told)
+        passed, shown = answer.passed, answer.summary
+    else:
+        passed, shown = verdict.passes, summary(verdict, results)
+    add_summary(shown)
     for result in results:
         show_comparison(result)
     click.echo(f"gate: {verdict}")
-    if not verdict.passes:
+    if not passed:
         raise click.exceptions.Exit(1)
