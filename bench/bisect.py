@@ -25,10 +25,11 @@ from service.bisect.graph import Node
 from service.bisect.question import Found, Measure, Observation, Question
 
 COMMITS = 1000
-NOISY_SEARCHES = 200
+NOISY_SEARCHES = 100
 STORED = 30
 """Runs of each end that the history holds already, where it does."""
 CONFIDENCE = 0.99
+"""At which the published rules stop. Faultwatch stops at the confidence that is its default."""
 
 Value = Callable[[int], float | None]
 
@@ -123,7 +124,7 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
 
 def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[str, object]) -> None:
     """Search for steps as large as the noise, beside published rules that are told the levels and the noise."""
-    question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS), exact=False, confidence=CONFIDENCE)
+    question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS), exact=False)
     ours = {stored: [_lead_noisy(question, seed, stored) for seed in range(searches)] for stored in (STORED, 0)}
     rules = {rule.__name__: [] for rule in (jedynak, horstein, bayesect)}
     for seed in range(searches):

@@ -16,6 +16,7 @@ from runner.contract.gate import GateAnswer, GateReport
 from runner.contract.job import Plan, PlanRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
+from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError, Refused, Stumbled
@@ -112,6 +113,10 @@ class Service:
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask what is known about base and head, and how many pairs are still needed."""
         return Comparison.model_validate(self._call("POST", "/comparisons", request))
+
+    def search(self, request: SearchRequest) -> Search:
+        """Ask which commits to measure next to find those that moved a metric, or which they are."""
+        return Search.model_validate(self._call("POST", "/searches", request))
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask what a profile shows."""

@@ -11,6 +11,7 @@ from runner import __version__
 from runner.errors import FaultwatchError
 
 COMMANDS = {
+    "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Compare two revisions, measured in turns.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Say what on this host can forbid or spoil a measurement.",

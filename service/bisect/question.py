@@ -48,7 +48,7 @@ class Question(Frozen):
     commits: tuple[Node, ...]
     exact: bool = True
     least: float = Field(default=0, ge=0, allow_inf_nan=False)
-    confidence: float = Field(default=0.99, gt=0.5, lt=1)
+    confidence: float = Field(default=0.995, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
 
     @cached_property

@@ -1,0 +1,136 @@
+"""``faultwatch bisect``: which commits of a range moved a metric."""
+
+import json
+
+import click
+
+from runner.cli.common import (
+    activity,
+    env_option,
+    find_workload,
+    json_option,
+    options,
+    samples_option,
+    sandbox_option,
+    set_option,
+    terminal,
+    wants_sandbox,
+    workbench,
+)
+from runner.contract.metrics import metric
+from runner.contract.report import Case, Outcome, Report, Revision
+from runner.contract.search import Found, Measure, NothingToFind, Search
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+from runner.spool import Spool
+from runner.subject.repository import open_repository
+from runner.workload import Workload, cases
+
+
+@click.command(name="bisect")
+@options(
+    click.argument("span", metavar="GOOD..BAD"),
+    click.option("--repo", metavar="PATH|URL", help="The repository under test. Default: the current folder."),
+    click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
+    click.option("--case", "case_name", metavar="NAME", help="One of several, as the dashboard names it."),
+    click.option("--metric", "name", default="minor-faults", show_default=True, help="The metric that moved."),
+    click.option("--least", default=0.0, type=click.FloatRange(0), help="Smallest difference that matters."),
+    set_option,
+    env_option,
+    samples_option,
+    sandbox_option,
+    json_option,
+)
+def command(
+    span: str,
+    repo: str | None,
+    workload_name: str | None,
+    case_name: str | None,
+    name: str,
+    least: float,
+    choices: tuple[str, ...],
+    variables: tuple[str, ...],
+    samples: int | None,
+    confined: bool | None,
+    as_json: bool,
+) -> None:
+    """Find the commits after GOOD, up to and with BAD, that moved a metric, with as few runs as possible.
+
+    What the service holds already is used and not measured again, so a search that was interrupted goes on where it
+    was. Exit code 1 where the ends do not differ.
+    """
+    from runner.bisect import Bisector
+    from runner.embedded import connect
+
+    good, dots, bad = span.partition("..")
+    if not good or not dots or not bad or bad.startswith("."):
+        raise FaultwatchError(f"{span!r} is not of the form GOOD..BAD", "name the older end first, as in v1.0..HEAD")
+    settings = load_settings()
+    repository = open_repository(repo or ".", settings.clones)
+    first = repository.revision(good)
+    revisions = repository.revisions(span, first_parent=False)
+    if repository.merge_base(good, bad) != first.commit:
+        raise FaultwatchError(
+            f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
+        )
+    workload = find_workload(workload_name or str(repository.path))
+    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+
+    def said(state: Search, report: Report) -> None:
+        terminal().print(_line(state, report, name), markup=False, highlight=False)
+
+    with connect(settings) as service, activity("bisecting"):
+        bisector = Bisector(
+            repository=repository,
+            workload=workload,
+            case=_case(workload, choices, case_name),
+            bench=place.bench,
+            builder=place.builder,
+            service=service,
+            spool=Spool(settings.spool),
+            samples=samples,
+        )
+        search = bisector.search(first, revisions, name, said, least)
+    if as_json:
+        click.echo(json.dumps(search.model_dump(mode="json"), indent=2))
+    else:
+        titles = {revision.commit: revision for revision in revisions}
+        for line in _result(search, titles, name):
+            click.echo(line)
+    if isinstance(search.answer, NothingToFind):
+        raise click.exceptions.Exit(1)
+
+
+def _case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
+    chosen = [case for case in cases(workload, choices) if name in {None, case.name}]
+    if len(chosen) != 1:
+        there = ", ".join(case.name for case in cases(workload, choices))
+        what = f"there is no case {name!r}" if not chosen else "there are several cases, and one is searched at a time"
+        raise FaultwatchError(what, f"name one with --case: {there}")
+    return chosen[0]
+
+
+def _line(state: Search, report: Report, name: str) -> str:
+    left = state.answer.left - 1 if isinstance(state.answer, Measure) else 0
+    what = "could not be measured"
+    if report.outcome is Outcome.MEASURED:
+        from runner.contract.level import median
+
+        what = f"{median(report.values(name))} {metric(name).unit}"
+    return f"{report.revision.commit[:10]}  {what}; about {left} to go"
+
+
+def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]:
+    from runner.cli.text import plain
+
+    if isinstance(search.answer, NothingToFind):
+        return [search.answer.sentence]
+    lines = []
+    for one in search.answer.culprits if isinstance(search.answer, Found) else ():
+        lines.append(f"{one.commit[:10]} {titles[one.commit].title!r}")
+        lines.append(f"  {name}: {one.before} at {one.parent[:10]} → {one.after}")
+        if len(one.candidates) > 1:
+            others = ", ".join(commit[:10] for commit in one.candidates if commit != one.commit)
+            lines.append(f"  or one of those that could not be measured: {others}")
+        lines.append(f"  to prove it: faultwatch compare {one.parent[:10]} {one.commit[:10]}")
+    return [plain(line) for line in lines]
