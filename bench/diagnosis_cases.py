@@ -78,7 +78,7 @@ _DROP = {
     "{ std::size_t at = (reinterpret_cast<std::size_t>(buffer) + 4095) & ~4095ul; "
     "madvise(reinterpret_cast<void *>(at), bytes - 4096, MADV_DONTNEED); }"
 }
-_FREE = {next(iter(_DROP)): next(iter(_DROP.values())).replace("MADV_DONTNEED", "MADV_FREE")}
+_WANT = {next(iter(_DROP)): next(iter(_DROP.values())).replace("MADV_DONTNEED", "MADV_WILLNEED")}
 _KEEP = {
     "static void unmap_image(float *image)\n{\n    munmap(image, width * height * sizeof(float));": "static void "
     "unmap_image(float *image)\n{\n    madvise(image, width * height * sizeof(float), MADV_DONTNEED);\n"
@@ -119,11 +119,11 @@ MUTATIONS = (
         patch=_DROP,
     ),
     Mutation(
-        "the kept buffer offered with MADV_FREE: nobody takes it",
+        "the kept buffer advised with MADV_WILLNEED: nobody takes it",
         "tensor_copy",
         {**_TENSOR, "buffer": "reused"},
         None,
-        patch=_FREE,
+        patch=_WANT,
     ),
     Mutation(
         "one buffer kept, with mimalloc", "tensor_copy", {**_TENSOR, "allocator": "mimalloc", "buffer": "reused"}, None
