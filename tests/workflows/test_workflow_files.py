@@ -84,3 +84,14 @@ def test_every_command_that_a_workflow_calls_exists() -> None:
         for name in re.findall(r"^ *faultwatch ([a-z]+)", step.get("run", ""), re.MULTILINE)
     }
     assert {"gate", "measure"} <= called <= set(COMMANDS)
+
+
+def test_the_one_file_of_the_readme_is_short_and_fits_the_gate() -> None:
+    (text,) = re.findall(r"```yaml\n(name: faultwatch\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(text.splitlines()) <= 15
+    job = yaml.safe_load(text)["jobs"]["gate"]
+    called = ROOT / job["uses"].partition("/faultwatch/")[2].partition("@")[0]
+    # To YAML 1.1 the key "on" is a truth.
+    takes = yaml.safe_load(called.read_text())[True]["workflow_call"]["inputs"]
+    assert set(job["with"]) <= set(takes)
+    assert job["permissions"] == {"contents": "read", "id-token": "write"}
