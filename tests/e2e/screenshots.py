@@ -67,7 +67,7 @@ def main() -> None:
                 sys.exit(f"{path} cannot be shown")
             # The chart moves into place.
             page.wait_for_timeout(800)
-            page.screenshot(path=FOLDER / f"{name}.png")
+            page.screenshot(path=FOLDER / f"{name}.png", full_page=name == "compare")
             print(FOLDER / f"{name}.png")
 
 
