@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from github import GithubException
+from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
@@ -24,14 +25,14 @@ def commands(repository: Repository, said: Said, accept: Accepting, settings: Gi
     pull = repository.get_pull(said.number)
     original = pull.get_issue_comment(said.comment_id)
     if not _may_write(repository, said.by):
-        original.create_reaction("-1")
+        _react(original, "-1")
         return
     mark = f"<!-- faultwatch reply {said.comment_id} -->"
     if any(mark in (one.body or "") and one.user.type == "Bot" for one in pull.get_issue_comments()):
         return  # an earlier attempt got this far, and the reply is the last that is done
     replies = [_done(repository, pull, command, accept, settings) for command in said.commands]
     failed = any(not done for done, _ in replies)
-    original.create_reaction("confused" if failed else "+1")
+    _react(original, "confused" if failed else "+1")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in replies), mark)))
 
 
@@ -76,6 +77,15 @@ def dispatch(repository: Repository, workflow: str, inputs: dict[str, str]) -> s
             raise
         return f"This repository has no workflow {code(workflow)} that can be started with what this needs."
     return ""
+
+
+def _react(original: IssueComment, content: str) -> None:
+    """React to a comment, if it is still there."""
+    try:
+        original.create_reaction(content)
+    except GithubException as error:
+        if error.status not in {404, 410}:
+            raise
 
 
 def _may_write(repository: Repository, login: str) -> bool:

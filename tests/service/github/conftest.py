@@ -16,6 +16,7 @@ import stand_in
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from flask.testing import FlaskClient
+from stand_in import SECRET, repository
 
 from runner.contract.gate import GateReport
 from service.app import create_app
@@ -26,8 +27,6 @@ from service.github.desk import Desk
 from service.github.settings import GithubSettings
 from service.github.webhook import signed
 from service.store.database import Database
-
-SECRET = b"a secret of tests"
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +93,6 @@ def service(
 
 
 _numbers = itertools.count(1)
-
-
-def repository() -> dict[str, Any]:
-    return {"id": 1, "full_name": "Octo-Org/copies", "default_branch": "main"}
 
 
 Said = Callable[..., dict[str, Any]]

@@ -15,6 +15,12 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 BOT = {"login": "faultwatch[bot]", "type": "Bot", "id": 99}
 APP = 4711
+SECRET = b"a secret of tests"
+
+
+def repository() -> dict[str, Any]:
+    """Return the repository, as webhooks tell of it."""
+    return {"id": 1, "full_name": "Octo-Org/copies", "default_branch": "main"}
 
 
 @dataclass

@@ -14,8 +14,8 @@ from typing import Any
 import made_gates as made
 import pytest
 import stand_in
-from conftest import SECRET, repository
 from flask.testing import FlaskClient
+from stand_in import SECRET, repository
 
 from service.github.webhook import signed
 from service.store.models import GithubDelivery
