@@ -6,7 +6,7 @@ from typing import Any
 from runner.contract.base import Parameter
 from runner.contract.night import NightCell
 from runner.errors import FaultwatchError
-from runner.night.matrix import HERE, Configuration, Entry, Host, Matrix
+from runner.night.matrix import HERE, Configuration, Entry, Matrix
 from runner.workload import Workload
 
 _THREADS = "OMP_NUM_THREADS"
@@ -44,11 +44,19 @@ def entries(matrix: Matrix, here: str) -> tuple[tuple[NightCell, Entry], ...]:
 
 
 def jobs(matrix: Matrix) -> list[dict[str, Any]]:
-    """Return what GitHub Actions makes jobs of: each host once, with the labels of its runner."""
+    """Return what GitHub Actions makes jobs of: each host once, with the labels of its runner.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the matrix names no hosts: which machine would be meant is not known before the job runs.
+    """
+    if not matrix.hosts:
+        raise FaultwatchError(f"{matrix.path}: it names no hosts to make jobs for", "add [hosts.NAME] for each machine")
     used = {host for host, _, _ in _places(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
-        for name, host in (matrix.hosts or {HERE: Host(labels=("self-hosted", "faultwatch"))}).items()
+        for name, host in matrix.hosts.items()
         if name in used
     ]
 

@@ -77,6 +77,8 @@ def test_a_host_carries_out_its_own_cells(tmp_path: Path) -> None:
 def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
     found = matrix('[[workloads]]\npath = "a"', tmp_path)
     assert [cell.place for cell, _ in entries(found, "mine")] == [("mine", "plain", "a")]
+    with pytest.raises(FaultwatchError, match="names no hosts to make jobs for"):
+        jobs(found)
 
 
 @given(NAMES, NAMES, NAMES.filter(bool))
