@@ -19,6 +19,7 @@ from service.api import (
     problems,
     revisions,
     runs,
+    searches,
     series,
     silences,
 )
@@ -37,6 +38,6 @@ def register(app: APIFlask) -> None:
     api.after_request(conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp):
+    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)
