@@ -32,6 +32,10 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+.PHONY: test-github
+test-github: .venv/.dev tests/github/node_modules/.installed ## Check what GitHub is told beside a GitHub with state
+	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
+
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
 
@@ -101,4 +105,8 @@ system-tests:
 
 node_modules/.installed: package.json package-lock.json | system
 	npm ci --ignore-scripts
+	@touch $@
+
+tests/github/node_modules/.installed: tests/github/package.json tests/github/package-lock.json | system
+	cd tests/github && npm ci --ignore-scripts
 	@touch $@
