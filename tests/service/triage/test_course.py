@@ -46,6 +46,31 @@ def test_a_return_to_within_the_noise_is_one() -> None:
     assert told([trace("a", spread=0)], back("b", 1, 7, level=110)) == []
 
 
+def test_undoing_a_large_step_leaves_the_small_ones_that_came_after_it() -> None:
+    large = trace("a", first=5, before=100, after=50_000)
+    page = trace("b", first=7, before=50_000, after=50_001)
+    knob = trace("c", first=9, before=50_001, after=50_500)
+    undone = trace("d", first=11, before=50_500, after=600)
+    assert told([large], page, knob, undone) == [("fix", "d")]
+    assert told([page], large, knob, undone) == []
+    assert told([knob], large, page, undone) == []
+
+
+def test_several_steps_are_over_where_one_leads_back_to_before_them() -> None:
+    one, two = trace("a", first=5, before=100, after=150), trace("b", first=7, before=150, after=170)
+    back_to_the_start = trace("c", first=9, before=170, after=100)
+    assert told([one], two, back_to_the_start) == told([two], one, back_to_the_start) == [("fix", "c")]
+    back_to_the_second = trace("c", first=9, before=170, after=150)
+    assert told([two], one, back_to_the_second) == [("fix", "c")]
+    assert told([one], two, back_to_the_second) == []
+
+
+def test_it_comes_back_on_another_level_where_others_stand() -> None:
+    step, other = trace("a", first=5), trace("b", first=6, before=150, after=1150)
+    undone, again = trace("c", first=7, before=1150, after=1100), trace("d", first=9, before=1100, after=1150)
+    assert told([step], other, undone, again) == [("fix", "c"), ("reopen", "d")]
+
+
 def test_what_is_for_the_better_is_never_over() -> None:
     better = trace("a", before=150, after=100)
     assert told([better], trace("b", 1, 7)) == []
