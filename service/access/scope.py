@@ -63,7 +63,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.nights.put": Scope.REPORT,
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
-_ORDERS = ("api.bisects.",)
+_ORDERS = ("api.searches.",)
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
 """Where people decide. Whatever else such a noun will let them write is a decision too."""
 

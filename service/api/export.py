@@ -15,6 +15,7 @@ from service.store import everything
 bp = APIBlueprint("export", __name__)
 
 _TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
+_CONTENT = {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()}
 _PIECE = 64 * 1024
 
 
@@ -30,7 +31,7 @@ class ExportQuery(BaseModel):
 
 @bp.get("/export")
 @bp.input(ExportQuery, location="query")
-@bp.doc(responses={200: "Rows of samples, or reports, one a line"})
+@bp.doc(responses={200: {"description": "Rows of samples, or reports, one a line", "content": _CONTENT}})
 def get(query_data: ExportQuery) -> Response:
     """Download everything that was measured, however much it is."""
     kind = query_data.format

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.level import majority
 from runner.contract.report import Status
 from runner.doctor import require_measurable
 from runner.errors import FaultwatchError
@@ -151,4 +152,9 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     variables = dict(line.split("=", 1) for line in alone("env")[0].splitlines())
     monkeypatch.setattr("runner.perf.counted.padded", lambda *_: variables)
     run(programs, *command)
-    assert {alone(*command)[1] for _ in range(3)} == {str(faults(run(programs, *command))) for _ in range(3)}
+    # On a busy machine a stray fault comes in now and then.
+    bare = majority([int(alone(*command)[1]) for _ in range(5)])
+    ours = majority([faults(run(programs, *command)) for _ in range(5)])
+    assert bare
+    assert ours
+    assert bare[0] == ours[0]

@@ -14,7 +14,8 @@ from runner.state import host_setting
 from runner.state.host_setting import HostSetting
 
 HOLDER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
 from pathlib import Path
 from runner.environment.tree import Tree
 from runner.state.host_setting import HostSetting
