@@ -1,6 +1,7 @@
 """One program, launched and counted: the launcher's command line, its companions, and what they brought."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,15 +113,17 @@ class Counted:
         return Finished(ending.status, "", "", done.seconds, done.deadline).trouble
 
     def _prepare(self, pid: int) -> None:
-        # perf takes some milliseconds until it is attached, and so does the kernel to move a process to another group.
-        self._perf = AttachedPerf([pid], self._order.events, self._output)
-        self._stack.callback(self._perf.close)
-        if self._order.sandbox:
-            self._order.sandbox.seal(pid, launcher())
-        try:
-            self._group.admit(pid)
-        except OSError as error:
-            raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
+        # perf takes ten milliseconds until it is attached, and so does the kernel to move a process to another group.
+        with ThreadPoolExecutor(1) as beside:
+            admitted = beside.submit(self._group.admit, pid)
+            self._perf = AttachedPerf([pid], self._order.events, self._output)
+            self._stack.callback(self._perf.close)
+            if self._order.sandbox:
+                self._order.sandbox.seal(pid, launcher())
+            try:
+                admitted.result()
+            except OSError as error:
+                raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             for perf in (self._perf, *([] if self._region else self._record([pid]))):
                 perf.tell("enable")
