@@ -1,5 +1,6 @@
 """What perf is to record so that a profile stays small: events, periods, call graphs. Pure."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,7 +45,7 @@ def stacks_period(number: int, call_graph: CallGraph) -> int:
 
 def clock_period(expected: Expected, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
-    return max(_LEAST_CLOCK, stacks_period(int(expected.cpu_seconds * 1e9), call_graph))
+    return max(_LEAST_CLOCK, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
 
 
 def faults_options(period: int, *, tracepoints: bool) -> tuple[str, ...]:

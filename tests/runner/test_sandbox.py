@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,8 +162,9 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
     os.sync()
     box.give(tree)
 
-    def counts(confined: Sandbox | None) -> set[tuple[int | float | None, int | float | None]]:
-        found = set()
+    def counts(confined: Sandbox | None) -> tuple[object, ...]:
+        """Return what most executions count: on a busy machine a stray fault comes in now and then."""
+        found: Counter[tuple[object, ...]] = Counter()
         for _ in range(6):
             done = count(
                 ["./touch-pages", str(pages)],
@@ -173,13 +175,15 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
                 sandbox=confined,
             )
             readings = done.sample.readings
-            found.add((readings["minor-faults"].value, readings["region:minor-faults"].value))
-        return found
+            found[readings["minor-faults"].value, readings["region:minor-faults"].value] += 1
+        ((level, often),) = found.most_common(1)
+        assert often > 3
+        return level
 
     counts(None)
     without = counts(None)
     assert counts(box) == without
-    assert {region for _, region in without} == {pages}
+    assert without[1] == pages
 
 
 @pytest.mark.perf
