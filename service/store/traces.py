@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session, aliased
 
+from runner.contract import metric
 from runner.contract.report import hash_of
 from service import views
 from service.store import points
@@ -101,6 +102,15 @@ def positions(session: Session, rows: Sequence[EventDrift]) -> dict[int, int]:
     found: dict[int, int] = {}
     for chunk in _chunks(sorted(wanted)):
         found |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
+    return found
+
+
+def units(session: Session, numbers: Iterable[int | str]) -> dict[int | str, str]:
+    """Return the unit of each of some series, by the number of the series."""
+    found: dict[int | str, str] = {}
+    for chunk in _chunks(sorted(number for number in numbers if isinstance(number, int))):
+        rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
+        found |= {number: metric(name).unit for number, name in rows}
     return found
 
 

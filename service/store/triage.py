@@ -178,6 +178,7 @@ def _follow_up(
     session: Session, subject_id: int, resolved: Resolved, events: Mapping[str, Event], now: datetime
 ) -> None:
     logs = decisions.logs(session, subject_id)
+    units = traces.units(session, {turn.by.series for turns in resolved.turns.values() for turn in turns})
     for name, turns in resolved.turns.items():
-        for entry in entries([decisions.entry(row) for row in logs.get(name, ())], turns):
+        for entry in entries([decisions.entry(row) for row in logs.get(name, ())], turns, units):
             decisions.add(session, events[name], entry, SERVICE, now)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from service.detect.drift import shown
 from service.triage.course import Turn
 from service.triage.life import Action, State, follow, state_after
 from service.views import Cause
@@ -20,11 +21,20 @@ class Entry:
     commit: str | None = None
 
 
-def entries(log: Sequence[Entry], turns: Sequence[Turn]) -> list[Entry]:
+def entries(log: Sequence[Entry], turns: Sequence[Turn], units: Mapping[int | str, str]) -> list[Entry]:
     """Return what is to be added to the log of an event, given when it was over and came back.
 
     What people decided stands: an event that is expected or a false alarm is left alone, and what the service has said
     once it doesn't say again.
+
+    Parameters
+    ----------
+    log
+        What was decided about the event, in order.
+    turns
+        When it was over and came back, in order.
+    units
+        The unit of each series in which that was.
     """
     added: list[Entry] = []
 
@@ -36,12 +46,12 @@ def entries(log: Sequence[Entry], turns: Sequence[Turn]) -> list[Entry]:
     for turn in turns[max(told, default=0) :]:
         fits = state() is State.FIXED if turn.action is Action.REOPEN else follow(state(), turn.action)
         if fits:
-            added.append(_told(turn))
+            added.append(_told(turn, units))
     last = _last_fix(log)
     if not added and last is not None and state() is State.FIXED:
         if turns and turns[-1].action is Action.FIX:
             if (Action.FIX, turns[-1].by.revision) not in said:
-                added.append(_told(turns[-1]))
+                added.append(_told(turns[-1], units))
         elif (Action.FIX, last.commit) not in {(turn.action, turn.by.revision) for turn in turns}:
             added.append(Entry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found."))
     return added
@@ -53,9 +63,9 @@ def _last_fix(log: Sequence[Entry]) -> Entry | None:
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
 
 
-def _told(turn: Turn) -> Entry:
-    levels = f"{turn.by.before} → {turn.by.after}"
-    why = "Back at the level before, or better" if turn.action is Action.FIX else "It came back"
+def _told(turn: Turn, units: Mapping[int | str, str]) -> Entry:
+    levels = f"{shown(turn.by.before)} → {shown(turn.by.after)} {units[turn.by.series]}"
+    why = "Undone" if turn.action is Action.FIX else "It came back"
     return Entry(turn.action, by_service=True, reason=f"{why}: {levels}{_BY[turn.by.cause]}.", commit=turn.by.revision)
 
 

@@ -9,6 +9,7 @@ from service.triage.course import Turn, turns
 from service.triage.followup import Entry, entries
 from service.triage.life import Action, State, state_after
 from service.triage.place import Trace
+from service.views import Cause
 from tests.service.triage.made_traces import trace
 
 
@@ -76,30 +77,43 @@ def test_what_is_for_the_better_is_never_over() -> None:
     assert told([better], trace("b", 1, 7)) == []
 
 
+UNITS: dict[int | str, str] = {1: "faults"}
+
+
 def turn(action: Action, commit: str) -> Turn:
     return Turn(action, trace("x", revision=commit))
 
 
 def test_the_service_says_once_that_it_is_fixed() -> None:
     over = [turn(Action.FIX, "c7")]
-    (fixed,) = entries([], over)
+    (fixed,) = entries([], over, UNITS)
     assert (fixed.action, fixed.commit, fixed.by_service) == (Action.FIX, "c7", True)
-    assert entries([fixed], over) == []
+    assert entries([fixed], over, UNITS) == []
+
+
+def test_the_service_says_by_which_step_between_which_levels() -> None:
+    undone = Turn(Action.FIX, trace("b", 1, 7, before=21624, after=5240))
+    again = Turn(Action.REOPEN, trace("c", 2, 9, before=4.25, after=1234.5, cause=Cause.CONFIG))
+    told = [entry.reason for entry in entries([], [undone, again], {1: "faults", 2: "%"})]
+    assert told == [
+        "Undone: 21,624 → 5,240 faults.",
+        "It came back: 4.25 → 1,234.5 %, by a change of the configuration.",
+    ]
 
 
 def test_what_people_decided_stands() -> None:
     over = [turn(Action.FIX, "c7"), turn(Action.REOPEN, "c9")]
     for action in (Action.EXPECT, Action.DISMISS):
-        assert entries([Entry(action, by_service=False)], over) == []
+        assert entries([Entry(action, by_service=False)], over, UNITS) == []
     taken_back = [Entry(Action.FIX, True, commit="c7"), Entry(Action.REOPEN, by_service=False)]
-    assert entries(taken_back, over[:1]) == []
+    assert entries(taken_back, over[:1], UNITS) == []
 
 
 def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_is_gone_is_taken_back() -> None:
     log = [Entry(Action.FIX, True, commit="c7")]
-    assert [entry.commit for entry in entries(log, [turn(Action.FIX, "c6")])] == ["c6"]
-    assert [entry.action for entry in entries(log, [])] == [Action.REOPEN]
-    assert entries([Entry(Action.FIX, by_service=False, commit="c7")], []) == []
+    assert [entry.commit for entry in entries(log, [turn(Action.FIX, "c6")], UNITS)] == ["c6"]
+    assert [entry.action for entry in entries(log, [], UNITS)] == [Action.REOPEN]
+    assert entries([Entry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
 
 
 logs = st.lists(
@@ -119,8 +133,8 @@ alternating = st.integers(0, 5).map(
 
 @given(logs, alternating)
 def test_following_up_twice_adds_nothing_the_second_time(log: list[Entry], found: list[Turn]) -> None:
-    added = entries(log, found)
+    added = entries(log, found, UNITS)
     assert all(entry.by_service for entry in added)
-    assert entries([*log, *added], found) == []
+    assert entries([*log, *added], found, UNITS) == []
     if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
         assert added == []
