@@ -14,6 +14,8 @@ from tests.service.pages.conftest import application
 from tests.service.pages.text import page, read
 
 HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+STANDS = history.TITLES[history.ONE_PAGE]
+"""Made a page more, which nothing undoes: its event is open."""
 
 
 @pytest.fixture
@@ -25,12 +27,12 @@ def client(tmp_path: Path) -> Iterator[FlaskClient]:
         yield client
 
 
-def drift(client: FlaskClient, title: str = "Hand memory") -> dict[str, Any]:
+def drift(client: FlaskClient, title: str = STANDS) -> dict[str, Any]:
     items: list[dict[str, Any]] = client.get("/api/v1/drifts").json["items"]
     return next(entry for entry in items if entry["title"].startswith(title))
 
 
-def event(client: FlaskClient, title: str = "Hand memory") -> str:
+def event(client: FlaskClient, title: str = STANDS) -> str:
     items = client.get("/events.json?state=all").json["items"]
     return str(next(entry["id"] for entry in items if entry["title"].startswith(title)))
 
@@ -55,14 +57,21 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert "Expected Ada" in text
     assert "Memory <b>first</b>" in text
     assert "Open again what was decided does not hold" in text
-    assert "Hand memory" not in read(client, "/").split("Settled")[0]
-    assert history.commit(history.REGRESSION)[:10] in read(client, "/events?state=expected")
+    assert STANDS not in read(client, "/").split("Settled")[0]
+    assert history.commit(history.ONE_PAGE)[:10] in read(client, "/events?state=expected")
 
 
 def test_a_commit_fixes_it_and_who_decides_is_remembered(client: FlaskClient) -> None:
     assert decide(client, event(client), action="fix", commit=history.commit(12)).status_code == 303
     assert f"Fixed by {history.commit(12)[:10]} Ada" in read(client, f"/events/{event(client)}")
     assert 'name="author" value="Ada"' in page(client, f"/events/{event(client, 'Reuse')}")
+
+
+def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(client: FlaskClient) -> None:
+    text = read(client, f"/events/{event(client, 'Hand memory')}")
+    assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} found by the service" in text
+    assert "Undone: 21,624 → 5,240 faults." in text
+    assert "Open again what was decided does not hold" in text
 
 
 @pytest.mark.parametrize(
@@ -112,11 +121,11 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
 
 
 def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:
-    assert "2 open events" in read(client, "/events")
+    assert "3 open events" in read(client, "/events")
     assert "4 events" in read(client, "/events?state=all")
     assert "No expected events" in read(client, "/events?state=expected")
     assert "Nothing waits for a decision." in read(empty, "/events")
     assert "Nothing is silenced." in read(empty, "/silences")
-    assert len(client.get("/events.csv").text.splitlines()) == 3
+    assert len(client.get("/events.csv").text.splitlines()) == 4
     assert client.get("/events/none").status_code == 404
     assert client.post("/events/none/decide", data={"action": "acknowledge", "author": "A"}).status_code == 404
