@@ -3,6 +3,9 @@
 # What has been set up is marked by stamp files inside of what it made, so that removing .venv or node_modules is
 # enough to have it made anew.
 
+# Without bytecode, which images of containers like to switch off, each start of the service compiles all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON = .venv/bin/python
 PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input --quiet
 UV = uv

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from apiflask import APIBlueprint
 from flask import Response, stream_with_context
@@ -15,7 +15,12 @@ from service.store import everything
 bp = APIBlueprint("export", __name__)
 
 _TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
-_CONTENT = {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()}
+_ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
+    200: {
+        "description": "Rows of samples, or reports, one a line",
+        "content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()},
+    }
+}
 _PIECE = 64 * 1024
 
 
@@ -31,7 +36,7 @@ class ExportQuery(BaseModel):
 
 @bp.get("/export")
 @bp.input(ExportQuery, location="query")
-@bp.doc(responses={200: {"description": "Rows of samples, or reports, one a line", "content": _CONTENT}})
+@bp.doc(responses=_ANSWER)
 def get(query_data: ExportQuery) -> Response:
     """Download everything that was measured, however much it is."""
     kind = query_data.format
