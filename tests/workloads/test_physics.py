@@ -138,7 +138,7 @@ def examples(builds: Path) -> Path:
         pytest.skip("no gfortran on this host")
     folder = builds / "region"
     shutil.copytree(REGION, folder)
-    done = subprocess.run(["make", "-s", *targets], cwd=folder / "examples", capture_output=True, text=True, check=False)
+    done = subprocess.run(["make", "-s"], cwd=folder / "examples", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return folder / "examples"
