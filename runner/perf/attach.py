@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from runner.contract.report import Reading
 from runner.execute import ended_within
@@ -26,26 +25,25 @@ class AttachError(Exception):
 class ControlledPerf:
     """A perf on some processes and whatever they start from now on; it does nothing before ``enable``."""
 
-    def __init__(self, words: Sequence[str], processes: Sequence[int], error: Path) -> None:
-        self._error = error
+    def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+        self._said = os.memfd_create("perf-said")
         control, self._to_perf = os.pipe()
         self._from_perf, ack = os.pipe()
+        self._own = [self._said, self._to_perf, self._from_perf, *inherited]
         try:
-            with error.open("wb") as said:
-                self._perf = subprocess.Popen(
-                    [
-                        *("perf", *words),
-                        *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
-                    ],
-                    env=dict(BASE_VARIABLES),  # Not the program's: it must not choose a library for perf.
-                    pass_fds=(control, ack),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=said,
-                )
+            self._perf = subprocess.Popen(
+                [
+                    *("perf", *words),
+                    *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+                ],
+                env=dict(BASE_VARIABLES),  # Not the program's: it must not choose a library for perf.
+                pass_fds=(control, ack, *inherited),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._said,
+            )
         except BaseException:
-            os.close(self._to_perf)
-            os.close(self._from_perf)
+            self._let_go()
             raise
         finally:
             os.close(control)
@@ -71,7 +69,7 @@ class ControlledPerf:
                 # Some versions send a NUL behind the line; it comes along with the next answer.
                 got = os.read(self._from_perf, 16)
                 if not got:
-                    said = self._error.read_text(encoding="utf-8", errors="replace").split("\n")
+                    said = _text(self._said).split("\n")
                     line = next((text.strip() for text in said if text.strip(" :\n")), "it said nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
@@ -88,23 +86,25 @@ class ControlledPerf:
         if self._perf.poll() is None:
             self._perf.kill()
             self._perf.wait()
-        for descriptor in (self._to_perf, self._from_perf):
-            with suppress(OSError):
-                os.close(descriptor)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        while self._own:
+            os.close(self._own.pop())
 
 
 class AttachedPerf(ControlledPerf):
     """perf stat: counts."""
 
-    def __init__(self, processes: Sequence[int], events: Sequence[str], output: Path) -> None:
+    def __init__(self, processes: Sequence[int], events: Sequence[str]) -> None:
         self._events = tuple(events)
-        self._output = output
-        words = ("stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events))
-        super().__init__(words, processes, output.with_suffix(".error"))
+        self._output = os.memfd_create("perf-stat")
+        words = ("stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events))
+        super().__init__(words, processes, [self._output])
 
     def text(self) -> str:
-        """Return perf's own words."""
-        return self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+        """Return perf's own words. Not after :meth:`close`."""
+        return _text(self._output)
 
     def readings(self) -> dict[str, Reading]:
         """Return what was counted.
@@ -118,3 +118,8 @@ class AttachedPerf(ControlledPerf):
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
         return dict(parse_csv(text, SEPARATOR, asked=self._events).readings)
+
+
+def _text(file: int) -> str:
+    """Read all of a file in memory, wherever perf has left off in it."""
+    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")

@@ -40,10 +40,9 @@ class Order:
 class Counted:
     """One of the programs that start together. Made in the process state in which it is to start."""
 
-    def __init__(self, order: Order, start: Start, group: MemoryGroup, scratch: Path, stack: ExitStack) -> None:
+    def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
         self._order = order
         self._group = group
-        self._output = scratch / "perf.csv"
         self._stack = stack
         self._perf: AttachedPerf | None = None
         self._recorders: list[Recorder] = []
@@ -51,7 +50,7 @@ class Counted:
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(scratch, REGION_EVENTS, self._processes, self._record))
+            self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
 
     def program(self) -> Program:
         """Return what is to be started."""
@@ -116,7 +115,7 @@ class Counted:
         # perf takes ten milliseconds until it is attached, and so does the kernel to move a process to another group.
         with ThreadPoolExecutor(1) as beside:
             admitted = beside.submit(self._group.admit, pid)
-            self._perf = AttachedPerf([pid], self._order.events, self._output)
+            self._perf = AttachedPerf([pid], self._order.events)
             self._stack.callback(self._perf.close)
             if self._order.sandbox:
                 self._order.sandbox.seal(pid, launcher())

@@ -54,7 +54,7 @@ class Recorder(ControlledPerf):
     def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
         # Without build ids and their cache: perf would read each binary again when it ends.
         words = ("record", "-q", "-N", "-B", "--max-size", _MOST, *_buffers(), *plan.options, "-o", str(plan.output))
-        super().__init__(words, processes, plan.output.with_suffix(".error"))
+        super().__init__(words, processes)
 
     def finish(self) -> None:
         """Let perf write out what it has."""

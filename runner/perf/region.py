@@ -44,7 +44,6 @@ class Region:
 
     def __init__(
         self,
-        scratch: Path,
         events: Sequence[str],
         find: Callable[[int], Sequence[int]],
         record: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
@@ -52,7 +51,6 @@ class Region:
         self._find = find
         self._record = record
         self._recorders: Sequence[ControlledPerf] = ()
-        self._output = scratch / "region.csv"
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
         self._trouble = ""
@@ -134,7 +132,7 @@ class Region:
             program = self._find(pid)
             if not program:
                 raise AttachError("the program could not be found")
-            self._perf = AttachedPerf(program, self._events, self._output)
+            self._perf = AttachedPerf(program, self._events)
             self._recorders = self._record(program)
         return self._perf
 

@@ -7,7 +7,6 @@ for perf's, and several programs begin together.
 """
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -110,17 +109,15 @@ def count_together(
     # Every perf since 5.10 can name the standing ones, also where the machine cannot count them.
     known, unknown = known_events(events)
     order = Order(command, path, directory, state.environment, (*ATTACHED_EVENTS, *known), region, sandbox)
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch, ExitStack() as stack:
+    with ExitStack() as stack:
         counted: list[Counted] = []
 
         def programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is made when the one before it has started: they share the numbers of the region's descriptors.
             start = Start(processes)
             for number in range(processes):
-                own = Path(scratch, str(number))
-                own.mkdir()
                 mine = order if number else replace(order, recording=recording)
-                counted.append(Counted(mine, start, group, own, stack))
+                counted.append(Counted(mine, start, group, stack))
                 yield counted[-1].program()
 
         with state.applied() as group:
