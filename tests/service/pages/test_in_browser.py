@@ -283,11 +283,13 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extr
 def test_two_picked_runs_are_compared(measured: Watched) -> None:
     page = measured.open("/series/1")
     page.get_by_role("button", name="Compare two runs").click()
-    box = page.locator("canvas").bounding_box()
-    assert box
-    path = drawn(page)["datasets"]["path"]
-    for number in (history.REGRESSION, 0):
-        x, y = path[number]["pixel"]
+    picked = page.locator("[data-picked]")
+    for number, told in ((history.REGRESSION, "Pick the first"), (0, "Pick the other")):
+        # Where the chart is now: the line that tells what was picked moves it.
+        picked.filter(has_text=told).wait_for()
+        box = page.locator("canvas").bounding_box()
+        assert box
+        x, y = drawn(page)["datasets"]["path"][number]["pixel"]
         page.mouse.click(box["x"] + x, box["y"] + y)
     page.wait_for_url("**/compare?*")
     assert "+16,384\xa0faults" in page.inner_text("main")
