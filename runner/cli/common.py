@@ -25,6 +25,12 @@ from runner.workload import Workload, load_workload
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 
+workload_option = click.option(
+    "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
+)
+repo_option = click.option(
+    "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
+)
 set_option = click.option(
     "--set",
     "choices",

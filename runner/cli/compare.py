@@ -15,11 +15,13 @@ from runner.cli.common import (
     find_workload,
     json_option,
     options,
+    repo_option,
     samples_option,
     sandbox_option,
     set_option,
     wants_sandbox,
     workbench,
+    workload_option,
 )
 from runner.client import Service
 from runner.compare import Compared, Pairs, compare, undecided
@@ -34,12 +36,8 @@ from runner.workload import Workload, cases
 @options(
     click.argument("base"),
     click.argument("head"),
-    click.option(
-        "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
-    ),
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
-    ),
+    workload_option,
+    repo_option,
     set_option,
     env_option,
     samples_option,

@@ -4,7 +4,17 @@ from pathlib import Path
 
 import click
 
-from runner.cli.common import env_option, find_workload, options, report_option, samples_option, set_option, workbench
+from runner.cli.common import (
+    env_option,
+    find_workload,
+    options,
+    repo_option,
+    report_option,
+    samples_option,
+    set_option,
+    workbench,
+    workload_option,
+)
 from runner.settings import load_settings
 from runner.subject.repository import open_repository
 
@@ -13,12 +23,8 @@ from runner.subject.repository import open_repository
 @options(
     click.argument("base"),
     click.argument("head", default="HEAD"),
-    click.option(
-        "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
-    ),
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
-    ),
+    workload_option,
+    repo_option,
     set_option,
     env_option,
     samples_option,

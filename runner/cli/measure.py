@@ -13,6 +13,7 @@ from runner.cli.common import (
     json_option,
     options,
     refuse_dirty,
+    repo_option,
     report_option,
     samples_option,
     sandbox_option,
@@ -34,9 +35,7 @@ _MOST_COMMITS = 1_000
 @click.command(name="measure")
 @options(
     click.argument("workload_name", metavar="WORKLOAD"),
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
-    ),
+    repo_option,
     click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
     set_option,
     env_option,

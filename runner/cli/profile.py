@@ -11,6 +11,7 @@ from runner.cli.common import (
     find_workload,
     json_option,
     options,
+    repo_option,
     sandbox_option,
     set_option,
     wants_sandbox,
@@ -32,9 +33,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 @click.command(name="profile")
 @options(
     click.argument("workload_name", metavar="WORKLOAD"),
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
-    ),
+    repo_option,
     click.option("--revision", default="HEAD", show_default=True, help="The commit to profile."),
     set_option,
     env_option,

@@ -10,6 +10,7 @@ from runner.cli.common import (
     find_workload,
     json_option,
     options,
+    repo_option,
     sandbox_option,
     wants_sandbox,
     workbench,
@@ -35,9 +36,7 @@ from runner.workload import cases
     click.option(
         "--case", "choices", multiple=True, metavar="NAME=VALUE", help="The case, by the values of its parameters."
     ),
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
-    ),
+    repo_option,
     click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
     click.option(
         "--samples", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N", help="Pairs to measure."
