@@ -21,7 +21,7 @@ _MOST = 500
 """Cases whose series are looked up in one query."""
 _RUN = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
-    *("failure_stage", "failure_message", "quarantine", "started_at", "finished_at"),
+    *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
 )
 _POINT = ("series_id", "run_number", "status", "value", "n", "samples")
 _NEWEST = ("version", "n_points", "latest", "latest_revision_id", "latest_at")
@@ -149,7 +149,7 @@ def _run(entry: _Entry) -> tuple[object, ...]:
     subject_id, host_id, case_id = entry.place
     return (
         *(entry.number, report.run_id, subject_id, entry.revision_id, case_id, host_id, entry.environment_id),
-        *(report.outcome, *failure, report.quarantine or None, report.started_at, report.finished_at),
+        *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
     )
 
 

@@ -173,6 +173,8 @@ class Run(Base):
     failure_message: Mapped[str | None] = mapped_column(Text)
     quarantine: Mapped[str | None] = mapped_column(Text)
     """Why it is kept but never judged, if it is not."""
+    session: Mapped[UUID | None]
+    """What was measured in turns with this run has the same one."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 
