@@ -13,8 +13,8 @@ from urllib3.util.retry import Retry
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import GateAnswer, GateReport
-from runner.contract.job import Plan, PlanRequest
 from runner.contract.night import NightDigest, NightPart
+from runner.contract.plan import Plan, PlanRequest
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity

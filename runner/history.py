@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runner.client import Service
-from runner.contract.job import Job, PlanRequest, Reason
 from runner.contract.level import Number
+from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measure import failed_build, measure
@@ -28,17 +28,17 @@ IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 class Watcher(Protocol):
     """Is told how far the work has come."""
 
-    def planned(self, jobs: Sequence[Job], stored: int, executions: int) -> None:
+    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """The plan is made: this many executions lie ahead."""
 
     def started(self, revision: Revision, case: Case) -> None:
-        """A job begins."""
+        """A planned run begins."""
 
     def executed(self) -> None:
         """One execution is done."""
 
     def reported(self, report: Report, skipped_executions: int) -> None:
-        """A job is done and its report kept; executions that it did not need are told."""
+        """A planned run is done and its report kept; executions that it did not need are told."""
 
 
 @dataclass(slots=True)
@@ -90,14 +90,14 @@ class Historian:
         outbox = Outbox(self.spool, self.service.send_report)
         outbox.deliver()
         self.service.send_revisions(self.repository.name, revisions)
-        jobs, stored = self._plan(revisions)
+        planned, stored = self._plan(revisions)
         summary = Summary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.of(self.workload, self.samples).least + 1
 
-        def carry_out(jobs: Sequence[Job], stored: int) -> None:
-            watcher.planned(jobs, stored, len(jobs) * each)
-            for report, executions in self._measure_all(jobs, revisions, latest, watcher):
+        def carry_out(planned: Sequence[PlannedRun], stored: int) -> None:
+            watcher.planned(planned, stored, len(planned) * each)
+            for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
                 watcher.reported(report, each - executions)
                 if report.outcome is Outcome.MEASURED:
@@ -106,14 +106,14 @@ class Historian:
                 else:
                     summary.failed.append(report)
 
-        carry_out(jobs, stored)
+        carry_out(planned, stored)
         for _ in range(FOLLOW_UPS):
-            if not jobs or self.spool.waiting() or outbox.trouble:
+            if not planned or self.spool.waiting() or outbox.trouble:
                 break
             # What was measured may leave the service in doubt: a stray run, or two causes at once.
-            jobs = [job for job in self._plan(revisions)[0] if job.reason in IN_DOUBT]
-            if jobs:
-                carry_out(jobs, 0)
+            planned = [one for one in self._plan(revisions)[0] if one.reason in IN_DOUBT]
+            if planned:
+                carry_out(planned, 0)
         if self.spool.waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.trouble = len(self.spool.waiting()), outbox.trouble
@@ -124,9 +124,9 @@ class Historian:
         """Measure cases of a revision that the service knows once more, whatever is stored of them."""
         outbox = Outbox(self.spool, self.service.send_report)
         each = Sampling.of(self.workload, self.samples).least + 1
-        jobs = [Job(revision=revision.commit, case=case) for case in cases]
-        watcher.planned(jobs, 0, len(jobs) * each)
-        for report, executions in self._measure_all(jobs, (revision,), {}, watcher):
+        planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
+        watcher.planned(planned, 0, len(planned) * each)
+        for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
             watcher.reported(report, each - executions)
         if self.spool.waiting():
@@ -134,22 +134,22 @@ class Historian:
 
     def _measure_all(
         self,
-        jobs: Sequence[Job],
+        planned: Sequence[PlannedRun],
         revisions: Sequence[Revision],
         latest: Mapping[str, Mapping[str, Number]],
         watcher: Watcher,
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each job, and how many executions it took; each revision is built once."""
+        """Yield the report of each planned run, and how many executions it took; each revision is built once."""
         known = {revision.commit: revision for revision in revisions}
-        for commit, group in itertools.groupby(jobs, key=lambda job: job.revision):
+        for commit, group in itertools.groupby(planned, key=lambda one: one.revision):
             revision = known.get(commit) or self.repository.revision(commit)
-            wanted = [(job.case, latest.get(job.case.name) or job.expected) for job in group]
+            wanted = [(one.case, latest.get(one.case.name) or one.expected) for one in group]
             yield from self._measure_revision(revision, wanted, watcher)
 
-    def _plan(self, revisions: Sequence[Revision]) -> tuple[list[Job], int]:
+    def _plan(self, revisions: Sequence[Revision]) -> tuple[list[PlannedRun], int]:
         """Ask for each environment in turn: the cases of a workload can differ in theirs."""
         environments = {case.name: self.bench.capture(self.bench.state(self.workload, case)) for case in self.cases}
-        jobs: list[Job] = []
+        planned: list[PlannedRun] = []
         stored = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
@@ -163,12 +163,12 @@ class Historian:
                     revisions=tuple(revision.commit for revision in revisions),
                 )
             )
-            jobs += plan.jobs
+            planned += plan.runs
             stored += plan.stored
         # One build serves all cases: the revisions of all plans in one order, anchors (not in the range) first.
         order = {revision.commit: place for place, revision in enumerate(revisions)}
-        jobs.sort(key=lambda job: order.get(job.revision, -1))
-        return jobs, stored
+        planned.sort(key=lambda one: order.get(one.revision, -1))
+        return planned, stored
 
     def _measure_revision(
         self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: Watcher

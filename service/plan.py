@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from runner.contract import Case, Job, Outcome, Plan, PlanRequest, Reason
+from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
 RERUNS = 3
 """How often the newest revision is measured again, at most, where its drift is in doubt."""
@@ -49,7 +49,7 @@ def plan(
     stored: Mapping[int, Iterable[StoredRun]],
     orders: Mapping[int, Orders] = MappingProxyType({}),
 ) -> Plan:
-    """Return the jobs that are left of a request.
+    """Return the runs that are left of a request.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def plan(
     A failure that is stored is not tried again. All cases of one revision follow each other, so that it is built once.
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
-    jobs: list[tuple[int, int, Job]] = []
+    planned: list[tuple[int, int, PlannedRun]] = []
     held = 0
     for index, case in _distinct(request.cases):
         runs = list(stored.get(index, ()))
@@ -81,13 +81,13 @@ def plan(
         wanted = orders.get(index, _NONE)
         ordered += _crosswise(wanted, runs, here, ordered, positions)
         ordered += _rerun(wanted, runs, request.environment.hash, missing, positions)
-        jobs += [
-            (positions[revision], index, Job(revision=revision, case=case, reason=reason))
+        planned += [
+            (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in ordered
         ]
-    jobs.sort(key=lambda entry: entry[:2])
-    ordered_jobs = tuple(job for _, _, job in jobs)
-    return Plan(jobs=ordered_jobs, stored=held, note=_note(ordered_jobs))
+    planned.sort(key=lambda entry: entry[:2])
+    ordered_runs = tuple(one for _, _, one in planned)
+    return Plan(runs=ordered_runs, stored=held, note=_note(ordered_runs))
 
 
 def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:
@@ -158,8 +158,8 @@ def _rerun(
     return [(newest, Reason.RERUN)] if again else []
 
 
-def _note(jobs: Iterable[Job]) -> str:
-    reasons = {job.reason for job in jobs}
+def _note(planned: Iterable[PlannedRun]) -> str:
+    reasons = {one.reason for one in planned}
     return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
 
 

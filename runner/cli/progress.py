@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.cli.text import plain
-from runner.contract.job import Job, Reason
+from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
 _WHY = {
@@ -45,12 +45,12 @@ class ProgressBar:
     ) -> None:
         self._progress.stop()
 
-    def planned(self, jobs: Sequence[Job], stored: int, executions: int) -> None:
+    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Say what lies ahead."""
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
-        parts = [f"{len(jobs)} to measure", f"{stored} stored already"]
+        parts = [f"{len(planned)} to measure", f"{stored} stored already"]
         for reason, why in _WHY.items():
-            number = sum(job.reason is reason for job in jobs)
+            number = sum(one.reason is reason for one in planned)
             if number:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}")

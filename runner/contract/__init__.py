@@ -1,12 +1,12 @@
-"""What passes between runner and service: jobs in one direction, reports in the other.
+"""What passes between runner and service: orders in one direction, reports in the other.
 
 The models here are the only part of the runner that the service may import. They are versioned, strict
 (an unknown field is refused) and the source of the JSON Schema and of the OpenAPI document.
 """
 
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
-from runner.contract.job import Job, Plan, PlanRequest, Reason
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
+from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
 from runner.contract.report import (
     SCHEMA_VERSION,
     Build,
@@ -41,7 +41,6 @@ __all__ = [
     "Environment",
     "Failure",
     "Host",
-    "Job",
     "Kind",
     "Metric",
     "MetricVerdict",
@@ -49,6 +48,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "PlanRequest",
+    "PlannedRun",
     "Reading",
     "Reason",
     "Receipts",

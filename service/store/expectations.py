@@ -1,4 +1,4 @@
-"""What each job of a plan is expected to count: the level that the history shows before it."""
+"""What each run of a plan is expected to count: the level that the history shows before it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import Job, Outcome, Plan, PlanRequest, metric
+from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
 from runner.contract.level import Number, majority
 from service.store import known, points
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
 
 
 def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
-    """Add to each job the exact counts of the run before it in the same environment: a sample with those will do.
+    """Add to each planned run the exact counts of the one before it in the same environment: such a sample will do.
 
     What is in quarantine has no say.
     """
-    if not plan.jobs:
+    if not plan.runs:
         return plan
     measured = _measured(session, request)
-    before = [_nearest(measured[known.case_key(job.case)], positions[job.revision]) for job in plan.jobs]
+    before = [_nearest(measured[known.case_key(one.case)], positions[one.revision]) for one in plan.runs]
     levels = _levels(session, {run for run in before if run is not None})
-    jobs = tuple(
-        job if run is None or not levels[run] else _with(job, levels[run])
-        for job, run in zip(plan.jobs, before, strict=True)
+    planned = tuple(
+        one if run is None or not levels[run] else _with(one, levels[run])
+        for one, run in zip(plan.runs, before, strict=True)
     )
-    return plan.model_copy(update={"jobs": jobs})
+    return plan.model_copy(update={"runs": planned})
 
 
-def _with(job: Job, expected: dict[str, Number]) -> Job:
-    return job.model_copy(update={"expected": expected})
+def _with(one: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
+    return one.model_copy(update={"expected": expected})
 
 
 def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:

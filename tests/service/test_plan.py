@@ -14,57 +14,61 @@ def stored(*numbers: int, environment: Environment = GLIBC, outcome: Outcome = O
     return [StoredRun(commit(number), environment.hash, outcome) for number in numbers]
 
 
-def jobs(request: object, runs: dict[int, list[StoredRun]]) -> list[tuple[int, str]]:
+def planned(request: object, runs: dict[int, list[StoredRun]]) -> list[tuple[int, str]]:
     made = plan(request, POSITIONS, runs)  # type: ignore[arg-type]
-    return [(int(job.revision, 16), job.reason.value) for job in made.jobs]
+    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
 
 
 def test_with_nothing_stored_everything_is_missing() -> None:
     made = plan(plan_request(1, 2, 3), POSITIONS, {})
-    assert [job.revision for job in made.jobs] == [commit(1), commit(2), commit(3)]
-    assert {job.reason for job in made.jobs} == {Reason.MISSING}
+    assert [one.revision for one in made.runs] == [commit(1), commit(2), commit(3)]
+    assert {one.reason for one in made.runs} == {Reason.MISSING}
     assert (made.stored, made.note) == (0, "")
 
 
 def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:
     runs = stored(1, 3) + stored(2, outcome=Outcome.FAILED)
     made = plan(plan_request(1, 2, 3, 4), POSITIONS, {0: runs})
-    assert [job.revision for job in made.jobs] == [commit(4)]
+    assert [one.revision for one in made.runs] == [commit(4)]
     assert made.stored == 3
 
 
 def test_in_a_new_environment_the_last_measured_revision_comes_first() -> None:
     runs = stored(1, 2, 3) + stored(4, outcome=Outcome.FAILED)
-    assert jobs(plan_request(5, 6, environment=JEMALLOC), {0: runs}) == [(3, "anchor"), (5, "missing"), (6, "missing")]
+    assert planned(plan_request(5, 6, environment=JEMALLOC), {0: runs}) == [
+        (3, "anchor"),
+        (5, "missing"),
+        (6, "missing"),
+    ]
     assert plan(plan_request(5, environment=JEMALLOC), POSITIONS, {0: runs}).note
 
 
 def test_where_the_last_revision_was_measured_in_both_no_anchor_is_needed() -> None:
     runs = stored(1, 2, 3) + stored(3, environment=JEMALLOC)
-    assert jobs(plan_request(4, environment=JEMALLOC), {0: runs}) == [(4, "missing")]
+    assert planned(plan_request(4, environment=JEMALLOC), {0: runs}) == [(4, "missing")]
 
 
 def test_a_revision_that_is_asked_for_anyway_is_its_own_anchor() -> None:
-    assert jobs(plan_request(3, 4, environment=JEMALLOC), {0: stored(1, 2, 3)}) == [(3, "missing"), (4, "missing")]
+    assert planned(plan_request(3, 4, environment=JEMALLOC), {0: stored(1, 2, 3)}) == [(3, "missing"), (4, "missing")]
 
 
 def test_an_anchor_that_failed_in_this_environment_is_not_tried_again() -> None:
     runs = stored(1, 2, 3) + stored(3, environment=JEMALLOC, outcome=Outcome.FAILED)
-    assert jobs(plan_request(4, environment=JEMALLOC), {0: runs}) == [(2, "anchor"), (4, "missing")]
+    assert planned(plan_request(4, environment=JEMALLOC), {0: runs}) == [(2, "anchor"), (4, "missing")]
 
 
 def test_revisions_after_the_first_missing_one_are_no_anchors() -> None:
-    assert jobs(plan_request(4, environment=JEMALLOC), {0: stored(5, 6)}) == [(4, "missing")]
+    assert planned(plan_request(4, environment=JEMALLOC), {0: stored(5, 6)}) == [(4, "missing")]
 
 
 def test_nothing_to_measure_needs_no_anchor() -> None:
     runs = stored(1, 2) + stored(2, environment=JEMALLOC)
-    assert jobs(plan_request(2, environment=JEMALLOC), {0: runs}) == []
+    assert planned(plan_request(2, environment=JEMALLOC), {0: runs}) == []
 
 
 def test_all_cases_of_a_revision_follow_each_other() -> None:
     made = plan(plan_request(2, 1, 1, cases=(CASE, OTHER_CASE, CASE)), POSITIONS, {0: stored(1)})
-    assert [(job.revision, job.case) for job in made.jobs] == [
+    assert [(one.revision, one.case) for one in made.runs] == [
         (commit(1), OTHER_CASE),
         (commit(2), CASE),
         (commit(2), OTHER_CASE),
@@ -93,19 +97,19 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
     )
     request = plan_request(*asked)
     made = plan(request, POSITIONS, {0: runs})
-    order = [POSITIONS[job.revision] for job in made.jobs]
+    order = [POSITIONS[one.revision] for one in made.runs]
     assert order == sorted(set(order))
-    missing = {POSITIONS[job.revision] for job in made.jobs if job.reason is Reason.MISSING}
+    missing = {POSITIONS[one.revision] for one in made.runs if one.reason is Reason.MISSING}
     assert missing == set(asked) - set(here) - set(failed)
-    anchors = [POSITIONS[job.revision] for job in made.jobs if job.reason is Reason.ANCHOR]
+    anchors = [POSITIONS[one.revision] for one in made.runs if one.reason is Reason.ANCHOR]
     assert len(anchors) <= bool(missing)
     assert all(anchor in set(elsewhere) - set(here) - set(failed) for anchor in anchors)
-    assert plan(request, POSITIONS, {0: runs + stored(*order)}).jobs == ()
+    assert plan(request, POSITIONS, {0: runs + stored(*order)}).runs == ()
 
 
 def ordered(orders: Orders, runs: list[StoredRun], *numbers: int) -> list[tuple[int, str]]:
     made = plan(plan_request(*numbers), POSITIONS, {0: runs}, {0: orders})
-    return [(int(job.revision, 16), job.reason.value) for job in made.jobs]
+    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
 
 
 def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:
@@ -146,7 +150,7 @@ def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
     orders = Orders(frozenset(map(commit, crosswise)), unsure, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
     for _ in range(5):
-        jobs = ordered(orders, runs, *asked)
-        assert len({number for number, _ in jobs}) == len(jobs)
-        runs += stored(*(number for number, _ in jobs))
+        planned = ordered(orders, runs, *asked)
+        assert len({number for number, _ in planned}) == len(planned)
+        runs += stored(*(number for number, _ in planned))
     assert ordered(orders, runs, *asked) == []

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from runner import embedded
 from runner.cli import history
 from runner.cli import spool as spool_command
-from runner.contract.job import Job, Plan, PlanRequest
+from runner.contract.plan import Plan, PlannedRun, PlanRequest
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError, Refused
 from runner.settings import load_settings
@@ -47,8 +47,8 @@ class Fading:
         self.subject = subject
 
     def plan(self, request: PlanRequest) -> Plan:
-        jobs = [Job(revision=commit, case=case) for commit in request.revisions for case in request.cases]
-        return Plan(jobs=tuple(jobs), stored=0)
+        planned = [PlannedRun(revision=commit, case=case) for commit in request.revisions for case in request.cases]
+        return Plan(runs=tuple(planned), stored=0)
 
     def send_report(self, one: Report) -> None:
         if self.refuses:

@@ -13,7 +13,7 @@ def test_what_was_stored_is_left_out(api: Api) -> None:
     api.put_revisions(1, 2, 3, 4)
     api.send(reports.report(1, 100), reports.failed_build(2))
     plan = api.plan(plan_request(1, 2, 3, 4))
-    assert ([job.revision for job in plan.jobs], plan.stored) == ([commit(3), commit(4)], 2)
+    assert ([one.revision for one in plan.runs], plan.stored) == ([commit(3), commit(4)], 2)
 
 
 def test_runs_of_others_do_not_count(api: Api) -> None:
@@ -30,7 +30,7 @@ def test_a_new_environment_starts_with_an_anchor(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     api.send(reports.report(1, 100), reports.report(2, 100))
     plan = api.plan(plan_request(3, environment=JEMALLOC))
-    assert [(job.revision, job.reason) for job in plan.jobs] == [(commit(2), "anchor"), (commit(3), "missing")]
+    assert [(one.revision, one.reason) for one in plan.runs] == [(commit(2), "anchor"), (commit(3), "missing")]
 
 
 def test_commits_that_were_not_sent_are_named(api: Api) -> None:
@@ -44,7 +44,7 @@ def test_commits_that_were_not_sent_are_named(api: Api) -> None:
 
 def told(api: Api, *numbers: int, environment: Environment = GLIBC) -> list[tuple[int, str]]:
     made = api.plan(plan_request(*numbers, environment=environment))
-    return [(int(job.revision, 16), job.reason.value) for job in made.jobs]
+    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
 
 
 def test_where_commit_and_environment_changed_at_once_both_are_measured_crosswise_and_told_apart(api: Api) -> None:
@@ -94,17 +94,17 @@ def test_on_another_host_the_last_revision_of_the_old_one_is_measured_first(api:
     api.put_revisions(1, 2, 3)
     api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
     replaced = plan_request(3).model_copy(update={"host": Host(name="new-box")})
-    assert [(job.revision, job.reason) for job in api.plan(replaced).jobs] == [
+    assert [(one.revision, one.reason) for one in api.plan(replaced).runs] == [
         (commit(2), Reason.CROSSWISE),
         (commit(3), Reason.MISSING),
     ]
 
 
-def test_a_job_says_which_counts_the_history_shows_before_it(api: Api) -> None:
+def test_a_planned_run_says_which_counts_the_history_shows_before_it(api: Api) -> None:
     api.put_revisions(1, 2, 3, 4)
     api.send(reports.report(1, 100, 100, 99, others={"elapsed": 0.5}), reports.report(3, 120, 120))
     api.send(reports.report(2, 7, 7, canary=WRONG))
-    expected = {int(job.revision, 16): dict(job.expected) for job in api.plan(plan_request(2, 4)).jobs}
+    expected = {int(one.revision, 16): dict(one.expected) for one in api.plan(plan_request(2, 4)).runs}
     assert expected == {2: {"minor-faults": 100}, 4: {"minor-faults": 120}}
     other = api.plan(plan_request(4, environment=JEMALLOC))
-    assert all(job.expected == {} for job in other.jobs)
+    assert all(one.expected == {} for one in other.runs)

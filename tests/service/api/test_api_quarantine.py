@@ -53,9 +53,9 @@ def test_the_api_says_which_runs_are_in_quarantine_and_why(api: Api) -> None:
 def test_it_is_measured_again_once_the_host_is_well(api: Api) -> None:
     api.send(*step(WRONG))
     plan = api.plan(reports.plan_request(*range(1, 11)))
-    assert [job.revision for job in plan.jobs] == [reports.commit(number) for number in range(6, 11)]
+    assert [one.revision for one in plan.runs] == [reports.commit(number) for number in range(6, 11)]
     api.send(*(reports.report(number, 100, 100, canary=GOOD) for number in range(6, 11)))
-    assert api.plan(reports.plan_request(*range(1, 11))).jobs == ()
+    assert api.plan(reports.plan_request(*range(1, 11))).runs == ()
     assert api.drifts() == []
     assert len(api.series()["points"]) == 15
 
@@ -63,7 +63,7 @@ def test_it_is_measured_again_once_the_host_is_well(api: Api) -> None:
 def test_a_failure_is_none_of_the_canarys_business(api: Api) -> None:
     api.send(reports.failed_build(1, canary=WRONG))
     assert api.get("/runs")["items"][0]["quarantine"] is None
-    assert api.plan(reports.plan_request(1)).jobs == ()
+    assert api.plan(reports.plan_request(1)).runs == ()
 
 
 @pytest.mark.parametrize("wrong", ["base", "head"])

@@ -11,7 +11,7 @@ from runner.contract.report import Case, Environment, Host
 
 
 class Reason(StrEnum):
-    """Why a job was ordered."""
+    """Why a run was ordered."""
 
     MISSING = "missing"
     """Not measured yet in this environment."""
@@ -35,7 +35,7 @@ class PlanRequest(Strict):
     """Oldest first."""
 
 
-class Job(Strict):
+class PlannedRun(Strict):
     """One case of one revision to measure."""
 
     revision: CommitHash
@@ -46,9 +46,9 @@ class Job(Strict):
 
 
 class Plan(Strict):
-    """The jobs that are left to do, in the order to do them, and how many need not be done."""
+    """The runs that are left to make, in the order to make them, and how many need not be made."""
 
-    jobs: tuple[Job, ...]
+    runs: tuple[PlannedRun, ...]
     stored: int = Field(ge=0)
     """Points of the request that the service already holds."""
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
