@@ -39,6 +39,13 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 test-github: .venv/.dev tests/github/node_modules/.installed ## Check what GitHub is told beside a GitHub with state
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
 
+.PHONY: hosts
+hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
+
+.PHONY: test-hosts
+test-hosts: system-hosts .venv/.dev ## Provision machines that boot, and measure there (as root; half an hour)
+	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/hosts
+
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
 
@@ -58,20 +65,24 @@ screenshots: .venv/.dev node_modules/.installed ## Take the pictures of the docu
 lock: ## Compile the lock files anew (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
 	$(LOCK) --extra service --extra build --extra dev --constraints requirements.txt --output-file requirements-dev.txt
+	$(LOCK) --extra build --constraints requirements.txt --output-file requirements-runner.txt
+	$(LOCK) --extra hosts --output-file requirements-hosts.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
 	$(LOCK) --extra workflows --output-file requirements-workflows.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove what was installed and built here; measurements stay
-	rm -rf .venv .venv-bench .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests
+.PHONY: system system-tests system-hosts
 system:
 	@setup/system-packages
 system-tests:
 	@setup/system-packages tests
+system-hosts:
+	@setup/system-packages hosts
 
 # Order-only: where make runs several jobs at a time, nothing is installed before its tools are.
 .venv/bin/pip: | system
@@ -104,6 +115,12 @@ system-tests:
 		--requirement requirements-workflows.txt
 	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
 		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	@touch $@
+
+.venv-hosts/.installed: requirements-hosts.txt | system
+	@"$$(setup/find-python)" -m venv .venv-hosts
+	@.venv-hosts/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+		--requirement requirements-hosts.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json | system

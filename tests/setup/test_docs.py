@@ -114,7 +114,15 @@ def test_no_file_names_the_address_of_a_registry() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.txt", "requirements-dev.txt", "requirements-workflows.txt", "package-lock.json"]
+    "name",
+    [
+        "requirements.txt",
+        "requirements-dev.txt",
+        "requirements-runner.txt",
+        "requirements-hosts.txt",
+        "requirements-workflows.txt",
+        "package-lock.json",
+    ],
 )
 def test_lock_files_hold_hashes_and_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
