@@ -507,3 +507,26 @@ class Night(Base):
     started_at: Mapped[datetime]
     document: Mapped[dict[str, Any]]
     """Its cells."""
+
+
+class StoredProfile(Base):
+    """Where a case of a revision spends its faults and its time. It is no run, and no sample comes from it."""
+
+    __tablename__ = "profile"
+    __table_args__ = (Index("ix_profile_revision_id_case_id", "revision_id", "case_id"),)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
+    case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    started_at: Mapped[datetime] = mapped_column(index=True)
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the document as it was sent, which tells the same profile from another one with its id."""
+    gist: Mapped[bytes] = mapped_column(LargeBinary)
+    """All but the stacks, as zlib-compressed JSON: a page is there before they are read."""
+    document: Mapped[bytes] = mapped_column(LargeBinary)
+    """The whole profile as gzip-compressed JSON, in which form browsers take it."""
+    thinned: Mapped[bool] = mapped_column(default=False)
+    """Whether retention has put the lighter stacks together."""
