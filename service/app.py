@@ -40,7 +40,7 @@ def create_app(config: Config | None = None) -> APIFlask:
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    current.use(app, database)
+    current.use(app, database, config)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config.home)
     api.register(app)

@@ -1,4 +1,4 @@
-"""The database of the application that serves this request."""
+"""The database and the settings of the application that serves this request."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from typing import cast
 
 from flask import Flask, current_app
 
+from service.config import Config
 from service.store.database import Database
 
-_EXTENSION = "faultwatch.database"
+_DATABASE = "faultwatch.database"
+_CONFIG = "faultwatch.config"
 
 
-def use(app: Flask, database: Database) -> None:
-    """Give an application its database."""
-    app.extensions[_EXTENSION] = database
+def use(app: Flask, database: Database, config: Config) -> None:
+    """Give an application its database and its settings."""
+    app.extensions[_DATABASE] = database
+    app.extensions[_CONFIG] = config
 
 
 def database() -> Database:
     """Return the database of the application that serves this request."""
-    return cast(Database, current_app.extensions[_EXTENSION])
+    return cast(Database, current_app.extensions[_DATABASE])
+
+
+def config() -> Config:
+    """Return the settings of the application that serves this request."""
+    return cast(Config, current_app.extensions[_CONFIG])

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from service.access.scope import Scope
-from service.access.token import new
 from service.errors import ServiceError
 
 if TYPE_CHECKING:
     from service.store.database import Database
-
-_LONGEST_NAME = 100
-_SCOPE = click.Choice([scope.value for scope in Scope])
 
 
 @click.group()
@@ -37,21 +33,12 @@ def token() -> None:
 def make(name: str, scopes: tuple[str, ...], days: int) -> None:
     """Make a token for NAME and print it. It is shown this once."""
     from service.store import tokens  # noqa: PLC0415 - --help answers at once
-    from service.store.models import Token  # noqa: PLC0415
 
-    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise ServiceError("Not a name", repr(name), f"Take up to {_LONGEST_NAME} printable characters.")
-    shown, now = new(), datetime.now(UTC)
-    with _database().writing() as session:
-        kept = Token(
-            id=shown.id,
-            name=name.strip(),
-            digest=shown.digest,
-            scopes=sorted(set(scopes)),
-            created_at=now,
-            expires_at=now + timedelta(days=days),
-        )
-        tokens.add(session, kept)
+    try:
+        with _database().writing() as session:
+            shown = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, datetime.now(UTC))
+    except ValueError as error:
+        raise ServiceError("Not a name", repr(name), f"{error}.".capitalize()) from None
     click.echo(shown.text)
 
 

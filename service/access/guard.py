@@ -71,7 +71,7 @@ def _identify() -> Caller:
         kept = kept if kept and shown and shown.proves(kept.digest) else None
     if kept is None or not kept.holds(datetime.now(UTC)):
         return Caller("", frozenset())
-    return Caller(kept.name, frozenset(Scope(scope) for scope in kept.scopes), kept.repository)
+    return Caller(kept.name, frozenset(Scope(scope) for scope in kept.scopes), kept.repository, kept.id)
 
 
 def _kept(token_id: str) -> Token | None:

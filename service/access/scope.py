@@ -22,6 +22,16 @@ class Scope(StrEnum):
     """All of that, and everything that is not listed."""
 
 
+MEANINGS: Mapping[Scope, str] = {
+    Scope.READ: "see everything that was measured and found",
+    Scope.REPORT: "hand over what was measured, ask what to measure and what came of it",
+    Scope.TRIAGE: "decide about events, silence series",
+    Scope.ORDER: "order measurements: a bisect, a rerun",
+    Scope.ADMIN: "all of that, and what no other scope names: settings, tokens",
+}
+"""What people are told of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who sends a request."""
@@ -30,6 +40,8 @@ class Caller:
     scopes: frozenset[Scope]
     repository: str | None = None
     """The only one that a job of GitHub Actions may report about."""
+    token_id: str | None = None
+    """By which token; None where none was asked for."""
 
     def may(self, needed: Scope) -> bool:
         """Whether the caller has a scope."""
@@ -64,6 +76,8 @@ _WRITING: Mapping[str, Scope] = {
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
 _ORDERS = ("api.searches.",)
+_ADMIN = ("tokens.", "settings.")
+"""What admins alone may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
 """Where people decide. Whatever else such a noun will let them write is a decision too."""
 
@@ -72,6 +86,8 @@ def needed(endpoint: str | None, method: str) -> Scope | None:
     """Return what a request needs; None where anybody may send it, also where there is nothing at its address."""
     if endpoint is None or endpoint in _PUBLIC:
         return None
+    if endpoint.startswith(_ADMIN):
+        return Scope.ADMIN
     if method in _READING:
         return Scope.READ
     if endpoint in _WRITING:

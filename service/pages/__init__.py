@@ -15,6 +15,8 @@ from werkzeug.exceptions import HTTPException
 
 from runner.contract import metric
 from service import vendor
+from service.access import guard
+from service.access.scope import Scope
 from service.api.problems import ProblemError, http_problem
 from service.pages import (
     compare,
@@ -29,7 +31,9 @@ from service.pages import (
     run,
     search,
     series,
+    settings,
     silences,
+    tokens,
     workloads,
 )
 from service.pages.source import EXTENSION, StoreSource
@@ -41,8 +45,19 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, event.bp, silences.bp, run.bp),
-    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, settings.bp, tokens.bp),
 )
+_MAIN = {
+    "overview.show": "Overview",
+    "event.listed": "Events",
+    "matrix.show": "Matrix",
+    "compare.show": "Compare",
+    "workloads.listed": "Workloads",
+    "run.listed": "Runs",
+    "hosts.listed": "Hosts",
+    "environments.listed": "Environments",
+}
+"""What the head of each page leads to."""
 
 
 def register(app: Flask) -> None:
@@ -63,6 +78,9 @@ def register(app: Flask) -> None:
     app.jinja_env.globals |= {
         "twin_addresses": twin_addresses,
         "address_with": address_with,
+        "main_pages": _MAIN,
+        "may_administer": lambda: guard.caller().may(Scope.ADMIN),
+        "signed_in": _signed_in,
         "htmx": _htmx,
         "follow": follow,
     }
@@ -70,6 +88,11 @@ def register(app: Flask) -> None:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
     app.register_error_handler(404, _nowhere)
+
+
+def _signed_in() -> str | None:
+    """Return who is signed in; None where nobody has to be."""
+    return guard.caller().name or None if guard.by_token() else None
 
 
 def _htmx() -> str | None:

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from service.access.scope import Scope
+from service.access.token import Shown, new
 from service.store.models import ActionsToken, Token
+
+LONGEST_NAME = 100
+
+
+def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> Shown:
+    """Make a token that holds for so many days, and keep all of it but its secret.
+
+    Raises
+    ------
+    ValueError
+        Where that is no name for one.
+    """
+    name = name.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"take up to {LONGEST_NAME} printable characters")
+    shown = new()
+    add(
+        session,
+        Token(
+            id=shown.id,
+            name=name,
+            digest=shown.digest,
+            scopes=sorted({scope.value for scope in scopes}),
+            created_at=now,
+            expires_at=now + timedelta(days=days),
+        ),
+    )
+    return shown
 
 
 def add(session: Session, token: Token) -> None:

@@ -24,6 +24,11 @@ def test_a_write_that_nobody_thought_of_is_for_admins(method: str) -> None:
     assert needed("api.drifts.get", "GET") is Scope.READ
 
 
+def test_who_may_reach_the_service_and_how_it_is_set_is_shown_to_admins_alone() -> None:
+    for endpoint in ("tokens.listed", "tokens.listed_json", "settings.show", "settings.show_csv"):
+        assert needed(endpoint, "GET") is Scope.ADMIN
+
+
 def test_every_write_of_the_service_was_thought_of(app: APIFlask) -> None:
     writes = {
         (rule.endpoint, method)
@@ -31,7 +36,7 @@ def test_every_write_of_the_service_was_thought_of(app: APIFlask) -> None:
         for method in (rule.methods or set()) - {"GET", "HEAD", "OPTIONS"}
         if needed(rule.endpoint, method) is Scope.ADMIN
     }
-    assert writes == set()
+    assert writes == {("tokens.make", "POST"), ("tokens.revoke", "POST")}
 
 
 def test_only_what_lets_people_in_needs_nothing(app: APIFlask) -> None:

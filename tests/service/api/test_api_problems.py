@@ -155,7 +155,7 @@ def test_a_database_that_another_program_holds(
 ) -> None:
     from service import current
 
-    current.use(app, current.Database(config.database_url, busy_seconds=0.1))
+    current.use(app, current.Database(config.database_url, busy_seconds=0.1), config)
     other = sqlite3.connect(config.home / "faultwatch.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     answer = api.put(reports.report(1, 100))
