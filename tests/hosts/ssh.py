@@ -1,0 +1,116 @@
+"""Coming into a guest: a key pair for one test, and what is done over ssh."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class NotUp(Exception):
+    """A guest did not come up, or went away."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key pair, and the hosts that were met with it."""
+
+    private: Path
+
+    @classmethod
+    def fresh(cls, folder: Path) -> Key:
+        """Make one in a folder."""
+        private = folder / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(private)], check=True)
+        return cls(private)
+
+    @property
+    def text(self) -> str:
+        """The public half: as the systemd credential ssh.authorized_keys.root it lets its owner in."""
+        return self.private.with_suffix(".pub").read_text(encoding="utf-8").strip()
+
+    @property
+    def options(self) -> list[str]:
+        """Options of ssh."""
+        return [
+            *("-i", str(self.private), "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR"),
+            *("-o", f"UserKnownHostsFile={self.private.with_name('known_hosts')}"),
+            *("-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=60", "-o", "ServerAliveInterval=30"),
+        ]
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A booted guest that lets one in as root.
+
+    Attributes
+    ----------
+    name
+        What inventories call it.
+    address, port
+        Where its ssh listens, as seen from here.
+    pid
+        The process that is the guest: systemd-nspawn or QEMU.
+    """
+
+    name: str
+    address: str
+    port: int
+    key: Key
+    pid: int
+
+    @property
+    def line(self) -> str:
+        """Its line in an inventory of Ansible."""
+        options = " ".join(self.key.options)
+        return (
+            f"{self.name} ansible_host={self.address} ansible_port={self.port} ansible_user=root"
+            f" ansible_python_interpreter=/usr/bin/python3 ansible_ssh_common_args='{options}'"
+        )
+
+    def run(self, command: str, *, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command of its shell; what it printed is text.
+
+        Raises
+        ------
+        AssertionError
+            It failed, and `check` was not taken back.
+        """
+        done = subprocess.run(
+            ["ssh", *self.key.options, "-p", str(self.port), f"root@{self.address}", command],
+            capture_output=True,
+            text=True,
+            check=False,
+            input=stdin if stdin is not None else "",
+        )
+        said = f"{command}\n-> {done.returncode} on {self.name}\n{done.stdout}{done.stderr}"
+        assert not check or done.returncode == 0, said
+        return done
+
+    def wait(self, alive: Callable[[], bool], seconds: float) -> None:
+        """Wait until its ssh server greets: the port of an emulated machine is open long before.
+
+        Raises
+        ------
+        NotUp
+            It ended, or the time is up.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not alive():
+                raise NotUp(f"{self.name} ended before its ssh was up")
+            try:
+                with socket.create_connection((self.address, self.port), timeout=5) as connection:
+                    if connection.recv(4) == b"SSH-":
+                        return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        raise NotUp(f"no ssh on {self.name} ({self.address} port {self.port}) after {seconds:.0f} s")
+
+    def boot_id(self) -> str:
+        """What differs from boot to boot."""
+        return self.run("cat /proc/sys/kernel/random/boot_id").stdout.strip()
