@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner.client import Service
+from runner.compare import Pairs, compare
+from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Report, Revision
-from runner.contract.search import Measure, Search, SearchRequest
+from runner.contract.search import Measure, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measure import failed_build, measure
 from runner.outbox import Outbox
@@ -13,11 +16,18 @@ from runner.sampling import Sampling
 from runner.spool import Spool
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
-from runner.trial import Bench
+from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 
-Said = Callable[[Search, Report], None]
-"""Is told of each run, and where the search stood before it."""
+
+class Watcher(Protocol):
+    """Is told how far a search has come."""
+
+    def measured(self, state: Search, report: Report) -> None:
+        """A run is stored; where the search stood before it."""
+
+    def proving(self, state: Search) -> None:
+        """A culprit and its parent are about to be measured in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,14 @@ class Bisector:
     samples: int | None = None
 
     def search(
-        self, good: Revision, revisions: Sequence[Revision], metric: str, said: Said, least: float = 0
+        self,
+        good: Revision,
+        revisions: Sequence[Revision],
+        metric: str,
+        watcher: Watcher,
+        *,
+        least: float = 0,
+        prove: bool = True,
     ) -> Search:
         """Search the commits after ``good``, oldest first, of which the last is the bad one.
 
@@ -59,23 +76,27 @@ class Bisector:
             good=good.commit,
             bad=revisions[-1].commit,
             least=least,
+            prove=prove,
         )
-        while isinstance((state := self.service.search(request)).answer, Measure):
-            for commit in state.answer.commits:
-                report = self._measure(known.get(commit) or self.repository.revision(commit))
-                outbox.post(report)
-                outbox.deliver(at_once=True)
-                if outbox.trouble:
-                    raise outbox.trouble
-                if report.environment.hash != request.environment.hash:
-                    raise FaultwatchError(
-                        "the environment of this host changed during the search, and its runs cannot be compared",
-                        "start the search again; runs of the same environment are used again",
+
+        def revision(commit: str) -> Revision:
+            return known.get(commit) or self.repository.revision(commit)
+
+        while True:
+            state = self.service.search(request)
+            match state.answer:
+                case Measure(commits=commits):
+                    for commit in commits:
+                        report = self._measure(revision(commit))
+                        _hand_over(outbox, [report], request.environment)
+                        watcher.measured(state, report)
+                case Prove(parent=parent, commit=commit) as asked:
+                    watcher.proving(state)
+                    _hand_over(
+                        outbox, self._prove(revision(parent), revision(commit), metric, asked), request.environment
                     )
-                if report.quarantine:
-                    raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
-                said(state, report)
-        return state
+                case _:
+                    return state
 
     def _environment(self) -> Environment:
         return self.bench.capture(self.bench.state(self.workload, self.case))
@@ -104,3 +125,60 @@ class Bisector:
             build=build,
             sampling=Sampling.of(self.workload, self.samples),
         )
+
+    def _prove(self, parent: Revision, culprit: Revision, metric: str, asked: Prove) -> list[Report]:
+        """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
+        exact = asked.precision is None
+        compared = compare(
+            self._trial(parent),
+            self._trial(culprit),
+            _only(metric, self.service.compare),
+            pairs=Pairs.proof(self.workload, exact=exact),
+            precision={} if asked.precision is None else {metric: asked.precision},
+        )
+        if compared.comparison is None:
+            failed = next(one for one in (compared.base, compared.head) if one.failure)
+            raise FaultwatchError(
+                f"{failed.revision.commit[:10]} was measured before, and now could not be: "
+                f"{failed.failure.message if failed.failure else ''}",
+                "start the search again; it goes on with the proof",
+            )
+        return [compared.base, compared.head]
+
+    def _trial(self, revision: Revision) -> Trial:
+        try:
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+        except BuildFailure as failure:
+            raise FaultwatchError(
+                f"{revision.commit[:10]} was built before, and now could not be: {failure.message}",
+                "start the search again; it goes on with the proof",
+            ) from None
+        return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
+
+
+def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Callable[[ComparisonRequest], Comparison]:
+    """Let nothing but one metric hold a comparison up."""
+
+    def one(request: ComparisonRequest) -> Comparison:
+        found = decide(request)
+        open_ = any(one.metric == metric and one.verdict is Verdict.NEEDS_MORE_RUNS for one in found.metrics)
+        return found if open_ else found.model_copy(update={"more": 0})
+
+    return one
+
+
+def _hand_over(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
+    """Send what was measured, and make sure that the search can use it."""
+    for report in reports:
+        outbox.post(report)
+    outbox.deliver(at_once=True)
+    if outbox.trouble:
+        raise outbox.trouble
+    for report in reports:
+        if report.environment.hash != environment.hash:
+            raise FaultwatchError(
+                "the environment of this host changed during the search, and its runs cannot be compared",
+                "start the search again; runs of the same environment are used again",
+            )
+        if report.quarantine:
+            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")

@@ -1,7 +1,7 @@
 """Compare two revisions: executed in turns in one session on one host, until the service has decided."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
@@ -41,6 +41,12 @@ class Pairs:
         first = max(workload.workload.samples, 16 if noisy else 2)
         return cls(first, max(first, workload.workload.max_samples or (200 if noisy else 30)))
 
+    @classmethod
+    def proof(cls, workload: Workload, *, exact: bool) -> Self:
+        """Return what it takes to prove that one metric changed: five of each side that agree, if it is exact."""
+        first, most = (5, 30) if exact else (16, 200)
+        return cls(first, max(most, workload.workload.max_samples or 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -52,7 +58,13 @@ class Compared:
 
 
 def compare(
-    base: Trial, head: Trial, decide: Decide, *, pairs: Pairs, progress: Callable[[], None] = lambda: None
+    base: Trial,
+    head: Trial,
+    decide: Decide,
+    *,
+    pairs: Pairs,
+    precision: Mapping[str, float] | None = None,
+    progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Execute base and head in turns, A B B A, and ask after enough pairs what is known.
 
@@ -63,6 +75,8 @@ def compare(
     ----------
     decide
         Asks the service.
+    precision
+        The noisy metrics that have to be decided, and how small a change matters; by default what the workload says.
     progress
         Called after each execution.
 
@@ -89,7 +103,7 @@ def compare(
                 found = ComparisonRequest(
                     base=base.measured(taken[base], session),
                     head=head.measured(taken[head], session),
-                    precision=base.workload.metrics.precision,
+                    precision=dict(base.workload.metrics.precision if precision is None else precision),
                     budgets=base.workload.metrics.budget,
                 )
                 decided = decide(found)

@@ -19,12 +19,14 @@ from runner.cli.common import (
 )
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.search import Found, Measure, NothingToFind, Search
+from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
 from runner.spool import Spool
 from runner.subject.repository import open_repository
 from runner.workload import Workload, cases
+
+_SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
 
 @click.command(name="bisect")
@@ -35,6 +37,12 @@ from runner.workload import Workload, cases
     click.option("--case", "case_name", metavar="NAME", help="One of several, as the dashboard names it."),
     click.option("--metric", "name", default="minor-faults", show_default=True, help="The metric that moved."),
     click.option("--least", default=0.0, type=click.FloatRange(0), help="Smallest difference that matters."),
+    click.option(
+        "--proof/--no-proof",
+        "prove",
+        default=True,
+        help="Measure each culprit again, in turns with its parent. Default: do.",
+    ),
     set_option,
     env_option,
     samples_option,
@@ -48,6 +56,7 @@ def command(
     case_name: str | None,
     name: str,
     least: float,
+    prove: bool,
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
@@ -57,7 +66,7 @@ def command(
     """Find the commits after GOOD, up to and with BAD, that moved a metric, with as few runs as possible.
 
     What the service holds already is used and not measured again, so a search that was interrupted goes on where it
-    was. Exit code 1 where the ends do not differ.
+    was. Exit code 1 where the ends do not differ, or where a culprit could not be proven.
     """
     from runner.bisect import Bisector
     from runner.embedded import connect
@@ -76,9 +85,6 @@ def command(
     workload = find_workload(workload_name or str(repository.path))
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
 
-    def said(state: Search, report: Report) -> None:
-        terminal().print(_line(state, report, name), markup=False, highlight=False)
-
     with connect(settings) as service, activity("bisecting"):
         bisector = Bisector(
             repository=repository,
@@ -90,15 +96,38 @@ def command(
             spool=Spool(settings.spool),
             samples=samples,
         )
-        search = bisector.search(first, revisions, name, said, least)
+        search = bisector.search(first, revisions, name, _Teller(name), least=least, prove=prove)
     if as_json:
         click.echo(json.dumps(search.model_dump(mode="json"), indent=2))
     else:
         titles = {revision.commit: revision for revision in revisions}
         for line in _result(search, titles, name):
             click.echo(line)
-    if isinstance(search.answer, NothingToFind):
+    if not _is_settled(search):
         raise click.exceptions.Exit(1)
+
+
+class _Teller:
+    """Says how far a search has come, a line a run."""
+
+    def __init__(self, metric: str) -> None:
+        self._metric = metric
+
+    def measured(self, state: Search, report: Report) -> None:
+        """Tell what was measured."""
+        terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
+
+    def proving(self, state: Search) -> None:
+        """Tell what is proven."""
+        if isinstance(state.answer, Prove):
+            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} in turns, as a proof"
+            terminal().print(text, markup=False, highlight=False)
+
+
+def _is_settled(search: Search) -> bool:
+    """Whether something was found, and what was measured as a proof bears it out."""
+    culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
+    return bool(culprits) and all(one.proof is None or one.proof.state is ProofState.STANDS for one in culprits)
 
 
 def _case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
@@ -132,5 +161,8 @@ def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]
         if len(one.candidates) > 1:
             others = ", ".join(commit[:10] for commit in one.candidates if commit != one.commit)
             lines.append(f"  or one of those that could not be measured: {others}")
-        lines.append(f"  to prove it: faultwatch compare {one.parent[:10]} {one.commit[:10]}")
+        if one.proof is None:
+            lines.append(f"  to prove it: faultwatch compare {one.parent[:10]} {one.commit[:10]}")
+        else:
+            lines.append(f"  {_SHOWN[one.proof.state]}: {one.proof.sentence}")
     return [plain(line) for line in lines]

@@ -1,6 +1,8 @@
 """A search for the commits that moved a metric: what is asked, and what to measure next, or what was found."""
 
+from enum import StrEnum
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field
 
@@ -28,6 +30,8 @@ class SearchRequest(Strict):
     """Commits that can be measured at the same time."""
     pending: tuple[CommitHash, ...] = Field(default=(), max_length=64)
     """Commits that are being measured now."""
+    prove: bool = True
+    """Whether each culprit is to be measured again, in turns with its parent."""
 
 
 class Measure(Strict):
@@ -37,6 +41,25 @@ class Measure(Strict):
     commits: tuple[str, ...]
     left: int
     """How many runs are expected to be left, these included."""
+
+
+class ProofState(StrEnum):
+    """What measuring a culprit in turns with its parent showed."""
+
+    STANDS = "stands"
+    FAILS = "fails"
+    """The two do not differ, or the other way: the host was not what it is now, or the metric does not repeat."""
+    OPEN = "open"
+    """As many pairs as a comparison takes at most did not decide it."""
+
+
+class Proof(Strict):
+    """A culprit and its parent, measured again in turns in one session."""
+
+    state: ProofState
+    sentence: str
+    parent_run: UUID
+    run: UUID
 
 
 class Culprit(Strict):
@@ -50,7 +73,24 @@ class Culprit(Strict):
     after: Number
     candidates: tuple[str, ...]
     """The culprit, and the commits that no measurement can tell from it because they could not be measured."""
+    brought: Number = 0
+    """At a merge: what is known of its branches to have come with them. It is part of ``before``."""
     probability: float = 1.0
+    proof: Proof | None = None
+
+
+class Prove(Strict):
+    """Measure these two in turns, in one session, until a comparison of them is decided, and send both runs."""
+
+    kind: Literal["prove"] = "prove"
+    parent: str
+    commit: str
+    precision: float | None
+    """What a comparison has to tell of a noisy metric, in percent; None where the metric is exact."""
+    left: int
+    """How many culprits are left to be proven, this one included."""
+    culprits: tuple[Culprit, ...]
+    """All that were found."""
 
 
 class Found(Strict):
@@ -67,7 +107,7 @@ class NothingToFind(Strict):
     sentence: str
 
 
-Answer = Measure | Found | NothingToFind
+Answer = Measure | Prove | Found | NothingToFind
 
 
 class Search(Strict):

@@ -4,6 +4,9 @@ A line of commits is measured at both ends. Between two neighbouring measurement
 two that agree none is looked for; so all culprits of a range are separated, one bisection each. Where the step is at a
 merge, the merged branch is a line of its own, measured against the commit it started from: if its ends differ, the
 search goes on inside, and if they do not, the merge itself did it.
+
+What was measured in turns with another commit is worth more than what was measured alone: where a proof fails, its
+levels take the place of those that misled the search, which then goes on by itself.
 """
 
 from __future__ import annotations
@@ -69,13 +72,15 @@ def unfit(question: Question, failed: Collection[str]) -> Refused | None:
 
 
 def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
-    seen: dict[str, list[Number]] = {}
+    alone: dict[str, list[Number]] = {}
+    in_turns: dict[str, list[Number]] = {}
     failed: set[str] = set()
     for one in observations:
         if one.value is None:
             failed.add(one.commit)
         else:
-            seen.setdefault(one.commit, []).append(one.value)
+            (in_turns if one.session else alone).setdefault(one.commit, []).append(one.value)
+    seen = alone | in_turns
     levels = {commit: level for commit, values in seen.items() if (level := median(values)) is not None}
     return levels, failed - levels.keys()
 
@@ -188,13 +193,21 @@ class _State:
         if len(self.gaps) + len(self.wanted) > open_before:
             return
         # What branches brought is theirs; the merge answers for the rest only.
-        expected, after = before + self._brought(line[low], line[high]), self.values[line[high]]
+        brought = self._brought(line[low], line[high])
+        expected, after = before + brought, self.values[line[high]]
         if self.differ(expected, after):
             new = self._between(line[low], line[high]) - self.cleared
             alike = new if new & self.failed else {line[high]}
             suspects = [one for one in self.graph.parents if one in alike]
             self.culprits.append(
-                Culprit(commit=line[high], parent=line[low], before=expected, after=after, candidates=tuple(suspects))
+                Culprit(
+                    commit=line[high],
+                    parent=line[low],
+                    before=expected,
+                    after=after,
+                    candidates=tuple(suspects),
+                    brought=brought,
+                )
             )
 
     def _between(self, low: str, high: str) -> set[str]:

@@ -54,10 +54,12 @@ class _Ground:
     def of(cls, graph: Graph, observations: Iterable[Observation]) -> Self:
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
-        for one in observations:
-            if one.commit in graph.place and one.value is None:
+        # What was measured in turns was repeated for as long as its comparison took: its level scatters less than that
+        # of a run, and it serves the proof.
+        for one in (one for one in observations if one.commit in graph.place and one.session is None):
+            if one.value is None:
                 failed.add(one.commit)
-            elif one.commit in graph.place and one.value is not None:
+            else:
                 values.setdefault(one.commit, []).append(one.value)
         seen = [(graph.place[name], float(value)) for name, taken in values.items() for value in taken]
         broken = frozenset(graph.place[name] for name in failed - values.keys())

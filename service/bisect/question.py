@@ -7,16 +7,17 @@ Whoever leads it may stop at any moment, lose everything but the stored runs, an
 from __future__ import annotations
 
 from functools import cached_property
+from uuid import UUID
 
 from pydantic import Field
 
 from runner.contract.level import Number
-from runner.contract.search import Answer, Culprit, Found, Measure
+from runner.contract.search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.search import NothingToFind as Refused
 from service.bisect.base import Frozen
 from service.bisect.graph import Graph, Node
 
-__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Question", "Refused"]
+__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]
 
 
 class Observation(Frozen):
@@ -24,6 +25,9 @@ class Observation(Frozen):
 
     commit: str
     value: Number | None
+    session: UUID | None = None
+    """What was measured in turns with it has the same one."""
+    run: UUID | None = None
 
 
 class Question(Frozen):

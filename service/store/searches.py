@@ -43,7 +43,7 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     to be measured again.
     """
     runs = session.execute(
-        select(Run.number, Revision.commit, Run.outcome)
+        select(Run.number, Run.id, Run.session, Revision.commit, Run.outcome)
         .join(Run.subject)
         .join(Run.revision)
         .join(Run.case)
@@ -73,8 +73,10 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     )
     values: dict[int, Number | None] = dict(session.execute(points).all())
     return [
-        Observation(commit=commit, value=values.get(number) if outcome is Outcome.MEASURED else None)
-        for number, commit, outcome in runs
+        Observation(
+            commit=commit, value=values.get(number) if outcome is Outcome.MEASURED else None, session=turns, run=run_id
+        )
+        for number, run_id, turns, commit, outcome in runs
     ]
 
 

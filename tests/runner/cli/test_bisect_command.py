@@ -36,14 +36,15 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
     assert again.returncode == 0, said
     assert said.count("to go") == 3, "what was measured before is not measured again"
     found = json.loads(out)
-    assert (found["commits"], found["known"]) == (3, 4)
+    assert (found["commits"], found["known"]) == (3, 8), "four commits, and both culprits in turns with their parents"
+    assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
     buffer, checksum = found["answer"]["culprits"]
     assert buffer["after"] - buffer["before"] >= 49_152
     assert checksum["after"] - checksum["before"] == 1
 
     with bisect(tmp_path, "HEAD~12..HEAD~11") as same:
         out, said = same.communicate(timeout=120)
-    assert same.returncode == 1
+    assert same.returncode == 1, said
     assert "to go" not in said
     assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 

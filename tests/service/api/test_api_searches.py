@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def api(app: Flask) -> Api:
 def test_a_search_goes_on_from_what_is_stored(api: Api) -> None:
     """Commit 13 adds a fault, and 12 and 9 do not build. Each question is asked as if it were the first."""
     asked: list[str] = []
-    while (state := ask(api))["answer"]["kind"] == "measure":
+    while (state := ask(api, prove=False))["answer"]["kind"] == "measure":
         assert state["known"] == len(asked)
         (commit,) = state["answer"]["commits"]
         number = int(commit, 16)
@@ -71,3 +72,30 @@ def test_ends_that_do_not_differ_are_refused_with_the_numbers(api: Api) -> None:
 def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
     problem = ask(api, status=422, bad="f" * 40)
     assert "Send them first" in problem["detail"]
+
+
+def in_turns(number: int, value: int, session: uuid.UUID) -> Any:
+    return reports.report(number, *[value] * 5, session=session)
+
+
+def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
+    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    wanted = ask(api)["answer"]
+    assert (wanted["kind"], wanted["parent"], wanted["commit"]) == ("prove", reports.commit(12), reports.commit(13))
+    assert wanted["precision"] is None
+    session = uuid.uuid4()
+    api.send(in_turns(12, 7, session), in_turns(13, 8, session))
+    (culprit,) = ask(api)["answer"]["culprits"]
+    assert culprit["proof"]["state"] == "stands"
+    assert "5 of 5" in culprit["proof"]["sentence"]
+
+
+def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
+    """One stray run misled the search: in turns 12 measures what 13 does."""
+    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    session = uuid.uuid4()
+    api.send(in_turns(12, 8, session), in_turns(13, 8, session))
+    state = ask(api)["answer"]
+    assert state["kind"] == "measure"
+    (commit,) = state["commits"]
+    assert 1 < int(commit, 16) < 12

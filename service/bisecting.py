@@ -1,0 +1,61 @@
+"""Where a search stands: what is stored, put to the rules of :mod:`service.bisect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from runner.contract import ComparisonRequest, Search, SearchRequest
+from runner.contract.search import Culprit, Found, Proof
+from service import gate
+from service.bisect import exact, noisy, proof
+from service.bisect.question import Answer, Observation, Question, Refused
+from service.store import runs, searches
+
+MOST_COMMITS = 5000
+"""Of a noisy search, whose tables grow with their square."""
+
+
+def state(session: Session, asked: SearchRequest) -> Search | None:
+    """Return where a search stands; None where the subject does not know one of the ends."""
+    question = searches.question(session, asked)
+    if question is None:
+        return None
+    seen = searches.observations(session, asked)
+    inside = {question.good, *(node.commit for node in question.commits)}
+    return Search(
+        commits=len(question.commits),
+        known=sum(one.commit in inside for one in seen),
+        answer=_answer(session, asked, question, seen),
+    )
+
+
+def _answer(session: Session, asked: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
+    if not question.exact and len(question.commits) > MOST_COMMITS:
+        return Refused(
+            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
+        )
+    search = exact.search if question.exact else noisy.search
+    answer = search(question, seen, asked.slots, asked.pending)
+    if asked.prove:
+        answer = proof.proven(question, answer, seen)
+    if not isinstance(answer, Found):
+        return answer
+    return Found(culprits=tuple(_proven(session, asked.metric, question, one, seen) for one in answer.culprits))
+
+
+def _proven(
+    session: Session, metric: str, question: Question, culprit: Culprit, seen: Sequence[Observation]
+) -> Culprit:
+    """Return the culprit with what its proof shows, if it was measured in turns with its parent."""
+    pair = proof.in_turns(culprit, seen)
+    base, head = (runs.report(session, one.run) if one.run else None for one in pair or ()) if pair else (None, None)
+    if base is None or head is None:
+        return culprit
+    smallest = proof.precision(culprit, exact=question.exact)
+    told = ComparisonRequest(base=base, head=head, precision={metric: smallest} if smallest else {})
+    shown, sentence = proof.judge(culprit, metric, gate.decide(told))
+    return culprit.model_copy(
+        update={"proof": Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)}
+    )
