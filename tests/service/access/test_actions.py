@@ -5,12 +5,9 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import threading
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -19,6 +16,7 @@ import reports
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from flask.testing import FlaskClient
+from issuer import Issuer, running
 
 from runner.contract.gate import GateReport
 from service.access import oidc
@@ -30,71 +28,10 @@ from service.errors import ServiceError
 AUDIENCE = "https://faults.example.org"
 
 
-class Issuer:
-    """Signs identities, and shows its public keys."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.up = True
-        self.keys: dict[str, rsa.RSAPrivateKey] = {}
-        self.rotate("one")
-
-    def rotate(self, kid: str) -> None:
-        self.kid = kid
-        self.keys = {kid: rsa.generate_private_key(public_exponent=65537, key_size=2048)}
-
-    def jwks(self) -> dict[str, Any]:
-        keys = [
-            json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
-            | {"kid": kid, "use": "sig", "alg": "RS256"}
-            for kid, key in self.keys.items()
-        ]
-        return {"keys": keys}
-
-    def claims(self, **changes: Any) -> dict[str, Any]:
-        now = datetime.now(UTC)
-        told = {
-            "iss": self.url,
-            "aud": AUDIENCE,
-            "sub": "repo:octo-org/copies:pull_request",
-            "jti": str(uuid.uuid4()),
-            "iat": now,
-            "nbf": now,
-            "exp": now + timedelta(minutes=5),
-            "repository": "Octo-Org/copies",
-            "repository_owner": "Octo-Org",
-            "job_workflow_ref": "octo-org/faultwatch/.github/workflows/gate.yml@refs/tags/v1",
-            "runner_environment": "self-hosted",
-            "run_id": "17",
-        }
-        return {name: value for name, value in (told | changes).items() if value is not None}
-
-    def sign(self, kid: str | None = None, **changes: Any) -> str:
-        return jwt.encode(self.claims(**changes), self.keys[self.kid], "RS256", headers={"kid": kid or self.kid})
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Issuer]:
-    issuer = Issuer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps(issuer.jwks()).encode()
-            self.send_response(200 if issuer.up else 503)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    issuer.url = f"http://127.0.0.1:{served.server_port}"
-    thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-    thread.start()
-    yield issuer
-    served.shutdown()
-    thread.join()
-    served.server_close()
+    with running(Issuer(AUDIENCE)) as issuer:
+        yield issuer
 
 
 @pytest.fixture
