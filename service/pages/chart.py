@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from typing import TypedDict
 from uuid import UUID
 
 from service.pages.numbers import Number, difference, percent, quantity
+from service.pages.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
 from service.pages.slots import Slots
-from service.thin import extremes
 from service.views import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 
 Links = Callable[[UUID], str]
-
-COLUMNS = 250
-"""Columns that a long series is thinned to."""
 
 
 class Place(TypedDict):
@@ -111,99 +106,80 @@ class Chart(TypedDict):
     others: list[Other]
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A part of the horizontal axis: slots, or milliseconds since 1970 where it is by time."""
-
-    start: float
-    end: float
-    by_time: bool = False
-
-
 def chart(
-    series: SeriesDetail, run_url: Links, window: Window | None = None, beside: Iterable[SeriesDetail] = ()
+    series: SeriesDetail,
+    run_url: Links,
+    window: Window | None = None,
+    beside: Iterable[SeriesDetail] = (),
+    plotted: Callable[[SeriesDetail], Plot] = plot,
 ) -> Chart:
-    """Lay out a series.
+    """Lay a series out.
 
     Parameters
     ----------
     run_url
-        Gives the address of a run's page.
+        Address of the page of a run.
     window
         The part that is looked at; None for all of it.
     beside
         Series to lay over this one, each at its own commits.
+    plotted
+        How the plot of the series is had.
     """
-    drawn, aside, valueless = _sorted_out(series.points)
-    slots = Slots(drawn, [*series.failures, *valueless])
+    laid = plotted(series)
+    path, aside, slots = laid.path, laid.aside, laid.slots
     dot = _DotMaker(series.unit, slots, run_url)
-    flagged = {drift.run_after: drift for drift in series.drifts}
-    path = _thinned(drawn, slots, window)
-    gaps = [*_failures(series.failures, drawn, slots, run_url), *_without_value(valueless, slots, run_url)]
+    thinned = path.thinned(window)
+    lowest = min((one.lowest for one in (path, aside) if one.lowest is not None), default=0)
+    flagged = [
+        (drift, stretch.points[place])
+        for stretch in (path, aside)
+        for place, drift in sorted(
+            ((stretch.index[drift.run_after], drift) for drift in series.drifts if drift.run_after in stretch.index),
+            key=lambda entry: entry[0],
+        )
+    ]
+    gaps = [
+        *_failures(series.failures, laid, run_url),
+        *_without_value(laid.valueless, slots, run_url),
+    ]
     return {
         "title": series.title,
         "unit": series.unit,
         "whole": series.kind == "count",
         # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
-        "logarithmic": bool(drawn or aside) and min(map(_low, (*drawn, *aside))) > 0,
-        "ranged": any(map(_is_ranged, (*drawn, *aside))),
+        "logarithmic": lowest > 0,
+        "ranged": path.ranged or aside.ranged,
         "slots": slots.count,
-        "runs": len(drawn),
-        "thinned": window is not None or len(path) < len(drawn),
-        "path": [dot(point) for point in path],
-        "beside": [dot(point) for point in _thinned(aside, slots, window)],
-        "flags": [_flag(flagged[point.run_id], dot(point)) for point in [*drawn, *aside] if point.run_id in flagged],
+        "runs": len(path.points),
+        "thinned": window is not None or len(thinned) < len(path.points),
+        "path": [dot(point) for point in thinned],
+        "beside": [dot(point) for point in aside.thinned(window)],
+        "flags": [_flag(drift, dot(point)) for drift, point in flagged],
         "gaps": _one_a_column(gaps, slots.count),
         # A series that is not judged has no levels: a median of all of it would claim one.
-        "levels": _levels(drawn, series.drifts, slots) if series.judged else [],
-        "lines": _lines(series, drawn, slots),
+        "levels": _levels(path, series.drifts) if series.judged else [],
+        "lines": _lines(series, path),
         "others": [_other(other, slots, run_url, window) for other in beside],
     }
 
 
-def _sorted_out(points: Iterable[SeriesPoint]) -> tuple[list[SeriesPoint], list[SeriesPoint], list[SeriesPoint]]:
-    """Return the points of the path, those beside it, and those without a value."""
-    drawn: list[SeriesPoint] = []
-    aside: list[SeriesPoint] = []
-    valueless: list[SeriesPoint] = []
-    for point in points:
-        (valueless if point.value is None else drawn if point.on_path else aside).append(point)
-    return drawn, aside, valueless
-
-
 def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> Other:
-    points = [point for point in series.points if point.on_path and point.value is not None]
+    stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
     dot = _DotMaker(series.unit, slots, run_url)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
         "unit": series.unit,
-        "logarithmic": all(_low(point) > 0 for point in points),
-        "path": [dot(point) for point in _thinned(points, slots, window)],
+        "logarithmic": stretch.lowest is None or stretch.lowest > 0,
+        "path": [dot(point) for point in stretch.thinned(window)],
     }
-
-
-def _thinned(points: Sequence[SeriesPoint], slots: Slots, window: Window | None) -> list[SeriesPoint]:
-    """Return the points of a window that the picture needs, and one beyond each end, so that lines go on."""
-    if window is not None:
-        place = [_milliseconds(point.committed_at) if window.by_time else slots.of(point) for point in points]
-        inside = [index for index, at in enumerate(place) if window.start <= at <= window.end]
-        points = points[max(0, inside[0] - 1) : inside[-1] + 2] if inside else []
-    if not points:
-        return []
-    values = [point.value or 0 for point in points]
-    kept = extremes(COLUMNS, values, [_low(point) for point in points], [_high(point) for point in points])
-    return [points[index] for index in kept]
 
 
 def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
     """Leave out gaps that would cover each other."""
     width = max(1.0, slots / (2 * COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
-
-
-def _is_ranged(point: SeriesPoint) -> bool:
-    return point.low != point.high
 
 
 def _low(point: SeriesPoint) -> Number:
@@ -224,7 +200,7 @@ class _DotMaker:
         assert point.value is not None
         return {
             "x": self._slots.of(point),
-            "t": _milliseconds(point.committed_at),
+            "t": milliseconds(point.committed_at),
             "y": point.value,
             "low": _low(point),
             "high": _high(point),
@@ -243,13 +219,11 @@ def _flag(drift: Drift, dot: Dot) -> Flag:
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 
-def _failures(
-    failures: Iterable[SeriesFailure], path: Sequence[SeriesPoint], slots: Slots, run_url: Links
-) -> list[Gap]:
+def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
     return [
         {
-            "x": slots.of(failure),
-            "t": _time_near(failure.position, path),
+            "x": laid.slots.of(failure),
+            "t": laid.time_near(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
             "text": f"failed at {failure.stage}: {failure.message}",
@@ -263,7 +237,7 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
     return [
         {
             "x": slots.of(point),
-            "t": _milliseconds(point.committed_at),
+            "t": milliseconds(point.committed_at),
             "commit": point.revision[:10],
             "title": point.title,
             "text": point.status.value.replace("_", " "),
@@ -273,43 +247,41 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
     ]
 
 
-def _levels(drawn: Sequence[SeriesPoint], drifts: Sequence[Drift], slots: Slots) -> list[Level]:
+def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[Level]:
     """Return one level for each stretch between two drifts."""
-    if not drawn:
+    if not path.points:
         return []
-    index = {point.run_id: place for place, point in enumerate(drawn)} if drifts else {}
     found = sorted(
-        ((index[drift.run_after], drift) for drift in drifts if {drift.run_before, drift.run_after} <= index.keys()),
+        (
+            (path.index[drift.run_after], drift)
+            for drift in drifts
+            if drift.run_before in path.index and drift.run_after in path.index
+        ),
         key=lambda entry: entry[0],
     )
-    bounds = [0, *(start for start, _ in found), len(drawn)]
-    values = [found[0][1].before, *(drift.after for _, drift in found)] if found else [_middle(drawn)]
-    levels: list[Level] = []
-    for (start, end), value in zip(pairwise(bounds), values, strict=True):
-        stretch = drawn[start:end]
-        if stretch:
-            times = [point.committed_at for point in stretch]
-            levels.append(
-                {
-                    "x": [slots.of(stretch[0]), slots.of(stretch[-1])],
-                    "t": [_milliseconds(min(times)), _milliseconds(max(times))],
-                    "y": value,
-                }
-            )
-    return levels
+    bounds = [0, *(start for start, _ in found), len(path.points)]
+    values = [found[0][1].before, *(drift.after for _, drift in found)] if found else [statistics.median(path.values)]
+    return [
+        {
+            "x": [path.places[start], path.places[end - 1]],
+            "t": [min(path.times[start:end]), max(path.times[start:end])],
+            "y": value,
+        }
+        for (start, end), value in zip(pairwise(bounds), values, strict=True)
+        if start < end
+    ]
 
 
-def _lines(series: SeriesDetail, path: Sequence[SeriesPoint], slots: Slots) -> list[Line]:
-    points = {point.run_id: point for point in path}
+def _lines(series: SeriesDetail, path: Stretch) -> list[Line]:
     lines: list[Line] = []
     for change in series.changes:
-        before, after = points.get(change.run_before), points.get(change.run_after)
+        before, after = path.index.get(change.run_before), path.index.get(change.run_after)
         if before is None or after is None:
             continue
         lines.append(
             {
-                "x": slots.of(after) - 0.5,
-                "t": (_milliseconds(before.committed_at) + _milliseconds(after.committed_at)) / 2,
+                "x": path.places[after] - 0.5,
+                "t": (path.times[before] + path.times[after]) / 2,
                 "label": _few([knob.name for knob in change.knobs]),
                 "knobs": [f"{knob.name}: {_shown(knob.before)} → {_shown(knob.after)}" for knob in change.knobs],
             }
@@ -321,20 +293,6 @@ def _few(names: Sequence[str]) -> str:
     if not names:
         return "environment"
     return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"
-
-
-def _middle(points: Iterable[SeriesPoint]) -> Number:
-    return statistics.median(point.value for point in points if point.value is not None)
-
-
-def _time_near(position: int, path: Sequence[SeriesPoint]) -> float:
-    """Return the time of the last measured commit before a position: a failure does not carry its own."""
-    earlier = [point for point in path if point.position <= position] or path[:1]
-    return _milliseconds(earlier[-1].committed_at) if earlier else 0.0
-
-
-def _milliseconds(moment: datetime) -> float:
-    return moment.timestamp() * 1000
 
 
 def _shown(value: str | None) -> str:

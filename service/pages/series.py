@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import nlargest
+from uuid import UUID
 
 from flask import Blueprint, abort, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
 
 from service import vendor
-from service.pages.chart import Chart, Window, chart
+from service.pages.chart import Chart, chart
 from service.pages.order import rank
+from service.pages.plot import Plots, Window
 from service.pages.source import source
 from service.pages.tables import point_table
 from service.pages.twins import Page, page
@@ -22,6 +23,7 @@ _FIRST_ROWS = 100
 _OTHERS = 4
 """How many series may be laid over one: more cannot be told apart."""
 _REGION = "region:"
+_PLOTS = Plots()
 
 
 @page(bp, "/series/<int:series_id>")
@@ -29,7 +31,7 @@ def show(series_id: int) -> Page:
     """Show one series."""
     series = _find(series_id)
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
-    points = nlargest(rows, series.points, key=lambda point: (point.position, point.measured_at))
+    points = _PLOTS.of(series).newest_first[:rows]
     siblings = sorted(source().siblings(series), key=lambda one: _nearness(series, one))
     others = _others(series)
     drawing = _draw(series, others)
@@ -64,7 +66,9 @@ def drawing(series_id: int) -> ResponseReturnValue:
 
 
 def _draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
-    return chart(series, lambda run_id: url_for("run.show", run_id=run_id), window, others)
+    some = UUID(int=0)
+    before, _, after = url_for("run.show", run_id=some).partition(str(some))  # once, not for each of many runs
+    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, _PLOTS.of)
 
 
 def _find(series_id: int) -> SeriesDetail:

@@ -1,4 +1,5 @@
-from service.pages.chart import COLUMNS, Window, chart
+from service.pages.chart import chart
+from service.pages.plot import COLUMNS, Window
 from tests.service.pages import made
 
 
