@@ -63,7 +63,7 @@ class Bisector:
         FaultwatchError
             Where the service does not take what was measured, or cannot use it.
         """
-        outbox = Outbox(self.spool, self.service.send_report)
+        outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
         known = {revision.commit: revision for revision in (good, *revisions)}

@@ -15,6 +15,7 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import GateAnswer, GateReport
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.plan import Plan, PlanRequest
+from runner.contract.profile import Profile
 from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
@@ -98,6 +99,27 @@ class Service:
         # A proxy's page of welcome is no receipt: only one that names the run lets go of the report.
         if not isinstance(answer, dict) or answer.get("run_id") != str(report.run_id):
             self._not_a_service()
+
+    def send_profile(self, profile: Profile) -> None:
+        """Hand over a profile. Returns once the service has stored it.
+
+        Raises
+        ------
+        Refused
+            Where the service will never take this profile.
+        FaultwatchError
+            Where it did not take it now.
+        """
+        answer = self._call("PUT", f"/profiles/{profile.profile_id}", profile)
+        if not isinstance(answer, dict) or answer.get("profile_id") != str(profile.profile_id):
+            self._not_a_service()
+
+    def send(self, document: Report | Profile) -> None:
+        """Hand over whichever it is."""
+        if isinstance(document, Profile):
+            self.send_profile(document)
+        else:
+            self.send_report(document)
 
     def run(self, run_id: str) -> Report:
         """Return a run as it was reported."""

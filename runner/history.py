@@ -87,7 +87,7 @@ class Historian:
         The service has to be there at the start, to say what is left. Where it fails later, measuring goes on, and the
         reports wait on disk.
         """
-        outbox = Outbox(self.spool, self.service.send_report)
+        outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
         self.service.send_revisions(self.repository.name, revisions)
         planned, stored = self._plan(revisions)
@@ -122,7 +122,7 @@ class Historian:
 
     def again(self, revision: Revision, cases: Sequence[Case], watcher: Watcher) -> None:
         """Measure cases of a revision that the service knows once more, whatever is stored of them."""
-        outbox = Outbox(self.spool, self.service.send_report)
+        outbox = Outbox(self.spool, self.service.send)
         each = Sampling.of(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         watcher.planned(planned, 0, len(planned) * each)

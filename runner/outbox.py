@@ -1,11 +1,10 @@
-"""Hands reports over to the service, now or when it is back: measuring does not wait for it."""
+"""Hands reports and profiles over to the service, now or when it is back: measuring does not wait for it."""
 
 import time
 from collections.abc import Callable
 
-from runner.contract.report import Report
 from runner.errors import FaultwatchError
-from runner.spool import Spool
+from runner.spool import Document, Spool
 
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 300.0
@@ -13,16 +12,16 @@ LONGEST_PAUSE = 300.0
 
 
 class Outbox:
-    """A spool, and the service that its reports are for.
+    """A spool, and the service that its documents are for.
 
     Attributes
     ----------
     trouble
-        Why the last reports could not be sent; None where they were.
+        Why the last documents could not be sent; None where they were.
     """
 
     def __init__(
-        self, spool: Spool, send: Callable[[Report], None], clock: Callable[[], float] = time.monotonic
+        self, spool: Spool, send: Callable[[Document], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.spool = spool
         self.trouble: FaultwatchError | None = None
@@ -31,8 +30,8 @@ class Outbox:
         self._pause = 0.0
         self._not_before = float("-inf")
 
-    def post(self, report: Report) -> None:
-        """Keep a report on disk, then try to send what waits there.
+    def post(self, document: Document) -> None:
+        """Keep a report or a profile on disk, then try to send what waits there.
 
         Raises
         ------
@@ -40,10 +39,10 @@ class Outbox:
             Where it can neither be kept nor be sent.
         """
         try:
-            self.spool.add(report)
+            self.spool.add(document)
         except FaultwatchError as no_room:
             try:
-                self._send(report)
+                self._send(document)
             except FaultwatchError:
                 raise no_room from None
             return

@@ -1,4 +1,4 @@
-"""Reports on disk from the moment they are measured until the service has them."""
+"""Reports and profiles on disk from the moment they are made until the service has them."""
 
 import os
 import time
@@ -9,8 +9,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, Refused, Stumbled
+
+Document = Report | Profile
+_PROFILE = ".profile"
 
 STUMBLES = 3
 """The service may fail over so many reports in a row before the rest is left for later."""
@@ -20,22 +24,22 @@ _STALE_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A folder with one file a report.
+    """A folder with one file a report or a profile.
 
     ``RUN.json`` waits to be sent. ``RUN.refused`` was refused for good, and ``RUN.reason`` says why; renamed back to
-    ``.json`` it is sent again.
+    ``.json`` it is sent again. A profile is ``ID.profile.json``.
     """
 
     folder: Path
 
-    def add(self, report: Report) -> Path:
-        """Write a report so that it survives a crash of this process or of the machine; return its file."""
-        file = self.folder / f"{report.run_id}.json"
+    def add(self, document: Document) -> Path:
+        """Write a document so that it survives a crash of this process or of the machine; return its file."""
+        file = self.folder / _name(document)
         partial = file.with_suffix(".partial")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with partial.open("w", encoding="utf-8") as stream:
-                stream.write(report.model_dump_json())
+                stream.write(document.model_dump_json())
                 stream.flush()
                 os.fsync(stream.fileno())
             _stamp(partial)
@@ -50,21 +54,21 @@ class Spool:
             ) from None
         return file
 
-    def flush(self, send: Callable[[Report], None]) -> int:
-        """Send every report that waits here, oldest first, and forget each that was acknowledged; return how many.
+    def flush(self, send: Callable[[Document], None]) -> int:
+        """Send every document that waits here, oldest first, and forget each that was acknowledged; return how many.
 
-        What is refused for good is set aside. A report that the service stumbles over goes to the end of the queue.
+        What is refused for good is set aside. A document that the service stumbles over goes to the end of the queue.
 
         Raises
         ------
         FaultwatchError
-            Where the service takes no reports now; they wait.
+            Where the service takes none now; they wait.
         """
         sent = stumbles = 0
         trouble: FaultwatchError | None = None
-        for file, report in self._reports():
+        for file, document in self._documents():
             try:
-                send(report)
+                send(document)
             except Refused as error:
                 _set_aside(file, error.what)
                 continue
@@ -91,21 +95,21 @@ class Spool:
         """Return the files that were set aside, each with the reason."""
         return [(file, _reason(file)) for file in self._files("*.refused")]
 
-    def _reports(self) -> Iterator[tuple[Path, Report]]:
+    def _documents(self) -> Iterator[tuple[Path, Document]]:
         for leftover in self._files("*.partial"):
             with suppress(OSError):
                 if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
                     leftover.unlink()
         for file in self.waiting():
             try:
-                report = Report.model_validate_json(file.read_bytes())
+                document = read_document(file)
             except FileNotFoundError:
                 continue  # another process has sent it meanwhile
             except ValidationError as error:
                 # Written by another version, or damaged: kept for a person to look at, out of the way of the rest.
-                _set_aside(file, f"this is not a report of this version: {error.errors()[0]['msg']}")
+                _set_aside(file, f"this is not a {_kind(file)} of this version: {error.errors()[0]['msg']}")
                 continue
-            yield file, report
+            yield file, document
 
     def _files(self, pattern: str) -> list[Path]:
         found = []
@@ -115,8 +119,28 @@ class Spool:
         return [file for _, _, file in sorted(found)]
 
 
+def read_document(file: Path) -> Document:
+    """Read what a file of a spool holds.
+
+    Raises
+    ------
+    OSError, ValidationError
+        Where it cannot be read, or is of another version.
+    """
+    kind = Profile if _kind(file) == "profile" else Report
+    return kind.model_validate_json(file.read_bytes())
+
+
+def _name(document: Document) -> str:
+    return f"{document.profile_id}{_PROFILE}.json" if isinstance(document, Profile) else f"{document.run_id}.json"
+
+
+def _kind(file: Path) -> str:
+    return "profile" if file.stem.endswith(_PROFILE) else "report"
+
+
 def _stamp(file: Path) -> None:
-    """Put a report at the end of the queue: the kernel's own time stamps are too coarse to tell neighbours apart."""
+    """Put a document at the end of the queue: the kernel's own time stamps are too coarse to tell neighbours apart."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
 

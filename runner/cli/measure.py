@@ -154,7 +154,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         spool.add(one)
     with connect(settings) as service:
         service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
-        outbox = Outbox(spool, service.send_report)
+        outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.trouble:
         raise FaultwatchError(f"{outbox.trouble.what}; the reports wait on disk", "run `faultwatch spool --flush`")

@@ -49,6 +49,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
         metavar="FOLDER",
         help="Write the stacks there: folded, for speedscope and for pprof.",
     ),
+    click.option("--upload/--no-upload", default=True, show_default=True, help="Store the profile in the service."),
     json_option,
 )
 def command(
@@ -60,16 +61,20 @@ def command(
     confined: bool | None,
     call_graph: "CallGraph | None",
     output: Path | None,
+    upload: bool,
     as_json: bool,
 ) -> None:
     """Profile one case of a WORKLOAD: its page faults, its CPU time, its waiting; and name the cause.
 
-    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Nothing of it counts as a sample.
+    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Nothing of it counts as a sample. The
+    service keeps the profile and shows its flame graphs; where it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.embedded import connect
+    from runner.outbox import Outbox
     from runner.perf.session import ExecutionFailure
     from runner.profile.collect import collect
+    from runner.spool import Spool
     from runner.subject.build import BuildFailure
 
     workload = find_workload(workload_name)
@@ -97,6 +102,9 @@ def command(
     if output:
         _write(profile, output)
     with connect(settings) as service:
+        if upload:
+            outbox = Outbox(Spool(settings.spool), service.send)
+            outbox.post(profile)
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile))
     if as_json:
         click.echo(f'{{"profile": {profile.model_dump_json()}, "diagnosis": {diagnosis.model_dump_json()}}}')

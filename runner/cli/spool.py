@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from runner.cli.common import json_option, options
-from runner.contract.report import Report
 from runner.outbox import Outbox
 from runner.settings import Settings, load_settings
-from runner.spool import Spool
+from runner.spool import Spool, read_document
 
 
 @click.command(name="spool")
@@ -41,7 +40,7 @@ def _flush(settings: Settings, spool: Spool) -> str:
     from runner.embedded import connect
 
     with connect(settings) as service:
-        outbox = Outbox(spool, service.send_report)
+        outbox = Outbox(spool, service.send)
         outbox.deliver()
     return outbox.trouble.what if outbox.trouble else ""
 
@@ -49,15 +48,15 @@ def _flush(settings: Settings, spool: Spool) -> str:
 def _describe(file: Path) -> dict[str, Any]:
     """Say what a file holds; of one that cannot be read, only which it is."""
     try:
-        report = Report.model_validate_json(file.read_bytes())
+        document = read_document(file)
     except (OSError, ValueError):
         return {"file": file.name}
     return {
         "file": file.name,
-        "subject": report.subject,
-        "revision": report.revision.commit,
-        "case": report.case.name,
-        "started_at": report.started_at.isoformat(),
+        "subject": document.subject,
+        "revision": document.revision.commit,
+        "case": document.case.name,
+        "started_at": document.started_at.isoformat(),
     }
 
 
@@ -78,5 +77,5 @@ def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, A
 
 def _line(entry: dict[str, Any]) -> str:
     if "case" not in entry:
-        return f"{entry['file']}: not a report of this version"
+        return f"{entry['file']}: not a document of this version"
     return f"{entry['started_at']}  {entry['subject']}  {entry['revision'][:10]}  {entry['case']}  {entry['file']}"

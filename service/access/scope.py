@@ -71,6 +71,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.plans.post": Scope.REPORT,
     "api.comparisons.post": Scope.REPORT,
     "api.diagnoses.post": Scope.REPORT,
+    "api.profiles.put": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
     "api.nights.put": Scope.REPORT,
 }

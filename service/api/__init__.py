@@ -17,6 +17,7 @@ from service.api import (
     openapi,
     plans,
     problems,
+    profiles,
     revisions,
     runs,
     searches,
@@ -40,4 +41,5 @@ def register(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
+    api.register_blueprint(profiles.bp)
     app.register_blueprint(api)

@@ -80,14 +80,14 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 @click.command()
 @click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than that.")
 def retain(days: int) -> None:
-    """Thin the reports of old runs: perf's own output, single processes and logs go; every number stays."""
+    """Thin old reports and profiles: perf's own output, single processes, logs and light stacks go; numbers stay."""
     from service.store.database import Database
     from service.store.thinning import retain as run
 
     database = Database(Config.from_environment().database_url)
     done = run(database, datetime.now(UTC) - timedelta(days=days))
     database.close()
-    click.echo(f"{done.runs:,} reports take {done.freed:,} bytes less")
+    click.echo(f"{done.runs:,} reports and {done.profiles:,} profiles take {done.freed:,} bytes less")
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:

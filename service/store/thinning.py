@@ -1,4 +1,4 @@
-"""Retention: what is left of old runs' reports. Their points, levels and drifts stay as they are."""
+"""Retention: what is left of old runs' reports and of old profiles. Points, levels and drifts stay as they are."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from service.retention import thin
+from service.store import profiles
 from service.store.database import Database
 from service.store.ingest import unpack
 from service.store.models import Run, StoredReport
@@ -25,13 +26,15 @@ class Thinned:
     """What retention did."""
 
     runs: int
+    profiles: int
     freed: int
-    """Bytes that the reports take less."""
+    """Bytes that reports and profiles take less."""
 
 
 def retain(database: Database, before: datetime) -> Thinned:
-    """Thin the reports of all runs that began before a moment and were not thinned yet."""
-    runs = freed = 0
+    """Thin all reports and profiles of before a moment that were not thinned yet."""
+    profile_count, freed = profiles.thin(database, before)
+    runs = 0
     while found := _next(database, before):
         # Worked out while nobody waits. A report never changes, so what was read still holds when it is written.
         left = {number: zlib.compress(_thinned(document), _LEVEL) for number, document in found.items()}
@@ -39,7 +42,7 @@ def retain(database: Database, before: datetime) -> Thinned:
             _write(session, left)
         runs += len(found)
         freed += sum(map(len, found.values())) - sum(map(len, left.values()))
-    return Thinned(runs, freed)
+    return Thinned(runs, profile_count, freed)
 
 
 def _next(database: Database, before: datetime) -> dict[int, bytes]:

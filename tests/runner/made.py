@@ -1,8 +1,9 @@
-"""Reports for tests that do not care what was measured."""
+"""Reports and profiles for tests that do not care what was measured."""
 
 import uuid
 from datetime import UTC, datetime
 
+from runner.contract.profile import Profile
 from runner.contract.report import Case, Environment, Host, Outcome, Reading, Report, Revision, Sample
 
 
@@ -21,4 +22,22 @@ def report(number: int | None = None) -> Report:
         finished_at=now,
         outcome=Outcome.MEASURED,
         samples=(Sample(readings={"minor-faults": Reading(value=2**53 + 1)}),),
+    )
+
+
+def profile() -> Profile:
+    """Return a profile in which nothing was recorded."""
+    one = report()
+    return Profile(
+        profile_id=uuid.uuid4(),
+        subject=one.subject,
+        revision=one.revision,
+        case=one.case,
+        host=one.host,
+        environment=one.environment,
+        runner_version="0",
+        started_at=one.started_at,
+        finished_at=one.finished_at,
+        scope="process",
+        readings={},
     )

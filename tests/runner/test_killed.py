@@ -31,7 +31,7 @@ class Told(Spool):
         super().add(one)
         print(one.run_id, flush=True)
 
-outbox = Outbox(Told(Path(sys.argv[1])), Service(sys.argv[2]).send_report)
+outbox = Outbox(Told(Path(sys.argv[1])), Service(sys.argv[2]).send)
 outbox.deliver()
 for number in range(int(sys.argv[3]), int(sys.argv[4])):
     outbox.post(report(number))
@@ -65,7 +65,7 @@ def test_every_report_arrives_whatever_is_killed(answering: Wire, tmp_path: Path
         process.wait()
         kept += [one for one in told if len(one) == 36 and one not in kept]
     answering.next = []
-    Spool(tmp_path).flush(Service(answering.url).send_report)
+    Spool(tmp_path).flush(Service(answering.url).send)
     assert len(kept) > KILLS
     assert set(kept) <= set(answering.stored)
     assert len(set(answering.stored) - set(kept)) <= KILLS, "at most the one that was under way at each kill"

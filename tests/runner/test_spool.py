@@ -6,11 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from made import report
+from made import profile, report
 
-from runner.contract.report import Report
 from runner.errors import FaultwatchError, Refused, Stumbled
-from runner.spool import STUMBLES, Spool
+from runner.spool import STUMBLES, Document, Spool
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,12 +20,12 @@ def test_a_report_waits_until_it_is_acknowledged(tmp_path: Path) -> None:
     for one in reports:
         spool.add(one)
 
-    def refuse(one: Report) -> None:
+    def refuse(one: Document) -> None:
         if one == reports[1]:
             raise FaultwatchError("the service is down")
         sent.append(one)
 
-    sent: list[Report] = []
+    sent: list[Document] = []
     with pytest.raises(FaultwatchError):
         spool.flush(refuse)
     assert sent == reports[:1]
@@ -40,7 +39,7 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text('{"schema_version": 1, "run_')
     good = report()
     spool.add(good)
-    sent: list[Report] = []
+    sent: list[Document] = []
     spool.flush(sent.append)
     assert sent == [good]
     ((file, reason),) = spool.refused()
@@ -59,9 +58,9 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
     reports = [report() for _ in range(3)]
     for one in reports:
         spool.add(one)
-    sent: list[Report] = []
+    sent: list[Document] = []
 
-    def send(one: Report) -> None:
+    def send(one: Document) -> None:
         if one == reports[0]:
             raise Refused("samples.0: wrong")
         sent.append(one)
@@ -81,9 +80,9 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
     reports = [report() for _ in range(STUMBLES + 2)]
     for one in reports:
         spool.add(one)
-    sent: list[Report] = []
+    sent: list[Document] = []
 
-    def send(one: Report) -> None:
+    def send(one: Document) -> None:
         if one in reports[:STUMBLES]:
             raise Stumbled("an error of its own")
         sent.append(one)
@@ -111,7 +110,7 @@ def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.add(report(1))
     code = (
-        "import sys, pathlib; from made import report; from runner.spool import Spool\n"
+        "import sys, pathlib; from made import profile, report; from runner.spool import Spool\n"
         "try: Spool(pathlib.Path(sys.argv[1])).add(report(2))\n"
         "except Exception as error: sys.exit(f'{type(error).__name__}: {error}')"
     )
@@ -126,3 +125,13 @@ def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
     assert "FaultwatchError: the result cannot be kept" in done.stderr
     assert "free space" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == [f"{report(1).run_id}.json"], "nothing half is left"
+
+
+def test_a_profile_waits_beside_reports(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    written: list[Document] = [report(), profile()]
+    for one in written:
+        spool.add(one)
+    sent: list[Document] = []
+    assert spool.flush(sent.append) == 2
+    assert sent == written

@@ -50,7 +50,7 @@ class Fading:
         planned = [PlannedRun(revision=commit, case=case) for commit in request.revisions for case in request.cases]
         return Plan(runs=tuple(planned), stored=0)
 
-    def send_report(self, one: Report) -> None:
+    def send(self, one: Report) -> None:
         if self.refuses:
             raise Refused("samples.0: wrong")
         if self.away:
@@ -111,7 +111,7 @@ def test_a_history_goes_on_without_its_service_and_says_what_waits(fading: Fadin
 def test_the_next_command_sends_what_waited(fading: Fading, asked: list[str]) -> None:
     CliRunner().invoke(history.command, asked)
     fading.away = False
-    fading.send_report = fading.stored.append  # type: ignore[method-assign]
+    fading.send = fading.stored.append  # type: ignore[assignment, method-assign]
     done = CliRunner().invoke(spool_command.command, ["--flush"])
     assert done.exit_code == 0, done.output
     assert len({one.run_id for one in fading.stored}) == len(fading.stored) == 3

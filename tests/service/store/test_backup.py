@@ -169,7 +169,7 @@ def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: 
         return done.output
 
     assert "copied to" in run("backup", copy)
-    assert run("retain", "--days", "30").startswith("1 reports take")
+    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles take")
     assert run("export", "--format", "csv").startswith("run_id,subject,")
     assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))
     (suite,) = folder.iterdir()

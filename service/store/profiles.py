@@ -1,0 +1,180 @@
+"""Profiles: stored once, never changed, and read with or without their stacks."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from hashlib import sha256
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from runner.contract.profile import Profile
+from service.gist import ProfileGist, ProfileList, gist, summary
+from service.retention import thin_profile
+from service.store import known, revisions
+from service.store.database import Database
+from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
+
+_LEVEL = 3
+"""How hard gzip tries: somebody waits for it."""
+
+
+class Taken(Enum):
+    """What became of a profile."""
+
+    CREATED = "created"
+    KNOWN = "known"
+    CONFLICTING = "conflicting"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A profile, ready to be stored: what takes long is done before anybody waits for the database."""
+
+    profile: Profile
+    digest: str
+    gist: bytes
+    document: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFilter:
+    """Which profiles are asked for; None asks for all."""
+
+    subject: str | None = None
+    case: str | None = None
+    revision: str | None = None
+    host: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions."""
+        named = (
+            (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
+            (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
+            (StoredProfile.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision),
+            (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
+        )
+        return [column.in_(found) for column, found, value in named if value is not None]
+
+
+_NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
+
+
+def prepare(profile: Profile) -> Prepared:
+    """Work out what is stored of a profile. Pure."""
+    text = _text(profile)
+    return Prepared(profile, sha256(text).hexdigest(), _packed_gist(profile), _zipped(text))
+
+
+def store(session: Session, prepared: Prepared) -> Taken:
+    """Store a profile that is new; one that is known stays as it is."""
+    sent = prepared.profile
+    digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
+    if digest is not None:
+        return Taken.KNOWN if digest == prepared.digest else Taken.CONFLICTING
+    subject_id = known.subjects(session, [sent.subject])[sent.subject]
+    key, environment = known.case_key(sent.case), sent.environment.hash
+    session.add(
+        StoredProfile(
+            id=sent.profile_id,
+            subject_id=subject_id,
+            revision_id=revisions.ensure(session, subject_id, [sent.revision])[sent.revision.commit][0],
+            case_id=known.cases(session, {key: sent.case})[key],
+            host_id=known.hosts(session, [sent.host.name])[sent.host.name],
+            environment_id=known.environments(session, {environment: sent.environment})[environment],
+            started_at=sent.started_at,
+            digest=prepared.digest,
+            gist=prepared.gist,
+            document=prepared.document,
+        )
+    )
+    return Taken.CREATED
+
+
+def zipped(session: Session, profile_id: UUID) -> bytes | None:
+    """Return a profile as gzip-compressed JSON, as it is stored; None where there is none."""
+    return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
+
+
+def find(session: Session, profile_id: UUID) -> Profile | None:
+    """Return a profile with its stacks."""
+    document = zipped(session, profile_id)
+    return None if document is None else unzip(document)
+
+
+def unzip(document: bytes) -> Profile:
+    """Read a stored profile."""
+    return Profile.model_validate_json(unzip_text(document))
+
+
+def unzip_text(document: bytes) -> bytes:
+    """Return a stored profile as plain JSON."""
+    return gzip.decompress(document)
+
+
+def gist_of(session: Session, profile_id: UUID) -> ProfileGist | None:
+    """Return a profile without its stacks."""
+    packed = session.scalar(select(StoredProfile.gist).where(StoredProfile.id == profile_id))
+    return None if packed is None else _unpacked_gist(packed)
+
+
+def page(session: Session, asked: ProfileFilter, limit: int, offset: int) -> ProfileList:
+    """Return a page of the profiles asked for, the newest first."""
+    conditions = asked.conditions()
+    total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
+    chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    items = [summary(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
+    return ProfileList(items=items, total=total, limit=limit, offset=offset)
+
+
+def newest(session: Session, asked: ProfileFilter, environment: str | None = None) -> UUID | None:
+    """Return the id of the newest of some profiles; of an environment, where that is named and has one."""
+    chosen = select(StoredProfile.id).where(*asked.conditions()).order_by(*_NEWEST_FIRST).limit(1)
+    if environment is not None:
+        same = select(Environment.id).where(Environment.hash == environment)
+        found = session.scalar(chosen.where(StoredProfile.environment_id.in_(same)))
+        if found is not None:
+            return found
+    return session.scalar(chosen)
+
+
+def thin(database: Database, before: datetime) -> tuple[int, int]:
+    """Thin all profiles that began before a moment; return how many, and how many bytes less they take."""
+    count = freed = 0
+    wanted = (
+        select(StoredProfile.number, StoredProfile.document)
+        .where(StoredProfile.started_at < before, StoredProfile.thinned.is_(False))
+        .limit(1)
+    )
+    while True:
+        with database.reading() as session:
+            row = session.execute(wanted).first()
+        if row is None:
+            return count, freed
+        left = _zipped(_text(thin_profile(unzip(row.document))))
+        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=left, thinned=True)
+        with database.writing() as session:
+            session.execute(change)
+        count += 1
+        freed += len(row.document) - len(left)
+
+
+def _text(profile: Profile) -> bytes:
+    return profile.model_dump_json(exclude_defaults=True).encode()
+
+
+def _zipped(text: bytes) -> bytes:
+    return gzip.compress(text, _LEVEL, mtime=0)
+
+
+def _packed_gist(profile: Profile) -> bytes:
+    return zlib.compress(gist(profile).model_dump_json(exclude_defaults=True).encode())
+
+
+def _unpacked_gist(packed: bytes) -> ProfileGist:
+    return ProfileGist.model_validate_json(zlib.decompress(packed))
