@@ -10,7 +10,7 @@ from service.access import guard
 from service.access import pages as sign_in
 from service.access.session import keep_sessions
 from service.api import actions
-from service.api.body import MAX_BYTES
+from service.api.body import MAX_BYTES, JsonProvider
 from service.config import Config
 from service.github import webhook
 from service.store import judging
@@ -39,7 +39,7 @@ def create_app(config: Config | None = None) -> APIFlask:
         MAX_CONTENT_LENGTH=MAX_BYTES,
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
-    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.json = JsonProvider(app)
     current.use(app, database, config)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config.home)

@@ -9,7 +9,9 @@ from typing import Any
 from apiflask.schema_adapters import registry
 from apiflask.schema_adapters.pydantic import PydanticAdapter
 from flask import Request, request
+from flask.json.provider import DefaultJSONProvider
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from werkzeug.sansio.response import Response
 
 from service.api.problems import FieldError, ProblemError
 
@@ -37,6 +39,22 @@ class _JsonAdapter(PydanticAdapter):
             return read(request.get_data(cache=False))
         except ValidationError as error:
             raise _problem(error) from error
+
+    def serialize_output(self, data: Any, many: bool = False) -> Any:
+        """Leave a model to :class:`JsonProvider`."""
+        return data if isinstance(data, BaseModel) else super().serialize_output(data, many)
+
+
+class JsonProvider(DefaultJSONProvider):
+    """Writes a model as JSON in one go: a chart has thousands of points, and a dict of them takes thrice as long."""
+
+    sort_keys = False
+
+    def response(self, *args: Any, **kwargs: Any) -> Response:
+        """Answer with a model, or with what Flask itself can write."""
+        if len(args) == 1 and isinstance(args[0], BaseModel):
+            return self._app.response_class(args[0].model_dump_json(by_alias=True), mimetype=self.mimetype)
+        return super().response(*args, **kwargs)
 
 
 def read_with(model: type[BaseModel], reader: Reader) -> None:

@@ -58,6 +58,16 @@ def insert_unless_there(session: Session, table: Table, rows: Sequence[dict[str,
         session.execute(make(table).on_conflict_do_nothing(), list(rows))
 
 
+def insert_or_add(
+    session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
+) -> None:
+    """Insert rows; where there is one with this key, add to one of its columns instead."""
+    make: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
+    new = make(table)
+    total = {column: table.c[column] + new.excluded[column]}
+    session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=total), list(rows))
+
+
 def new_numbers(session: Session, count: int) -> list[int]:
     """Return numbers for new runs, in order; nobody else gets them."""
     if session.get_bind().dialect.name == "postgresql":

@@ -60,11 +60,7 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
     """Return the newest runs of a side that may be judged."""
     # A revision has few runs. Of an environment or a host the newest are looked at, which an index has in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
-    conditions: list[ColumnElement[bool]] = [
-        Run.outcome == Outcome.MEASURED,
-        Run.quarantine.is_(None),
-        _of(session, side),
-    ]
+    conditions = [_of(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
     if workload:

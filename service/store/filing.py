@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session
 from runner import contract
 from runner.contract import Status
 from service.store import bulk, known, revisions
-from service.store.models import Point, Revision, Run, Series, StoredReport
+from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
 from service.views import Number
 
 _MOST = 500
@@ -23,6 +24,7 @@ _RUN = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
 )
+_KIND = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT = ("series_id", "run_number", "status", "value", "n", "samples")
 _NEWEST = ("version", "n_points", "latest", "latest_revision_id", "latest_at")
 
@@ -101,6 +103,7 @@ def add(session: Session, new: Sequence[Prepared]) -> None:
     bulk.insert(session, _table(Run), _RUN, [_run(entry) for entry in entries])
     documents = [(entry.number, entry.prepared.document, False) for entry in entries]
     bulk.insert(session, _table(StoredReport), ("run_number", "document", "thinned"), documents)
+    _count(session, entries)
     series = _series(session, entries)
     points = []
     for entry in entries:
@@ -153,6 +156,15 @@ def _run(entry: _Entry) -> tuple[object, ...]:
     )
 
 
+def _count(session: Session, entries: Iterable[_Entry]) -> None:
+    """Count the runs of each kind."""
+    kinds = Counter(
+        (*entry.place, entry.prepared.report.outcome, bool(entry.prepared.report.quarantine)) for entry in entries
+    )
+    rows = [dict(zip(_KIND, kind, strict=True)) | {"runs": runs} for kind, runs in kinds.items()]
+    bulk.insert_or_add(session, _table(RunCount), rows, "runs", _KIND)
+
+
 def _series(session: Session, entries: Iterable[_Entry]) -> dict[tuple[_Place, str], _Series]:
     """Return the series that points of these reports belong to; new ones in the order of the reports."""
     wanted = dict.fromkeys((entry.place, point.metric) for entry in entries for point in entry.prepared.points)
@@ -187,7 +199,7 @@ def _find_series(session: Session, wanted: Mapping[tuple[_Place, str], None]) ->
     return found
 
 
-def _table(model: type[Run | StoredReport | Series | Point]) -> Table:
+def _table(model: type[Run | RunCount | StoredReport | Series | Point]) -> Table:
     table = model.__table__
     assert isinstance(table, Table)
     return table

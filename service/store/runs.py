@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, TextClause, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
 from runner.contract import Outcome
+from runner.contract.report import ASIDE
 from service.plan import StoredRun
 from service.store import known
 from service.store.ingest import unpack
-from service.store.models import Case, Environment, Host, Revision, Run, StoredReport, Subject
+from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
 from service.views import FailureSummary, RunPage, RunSummary
+
+Condition = ColumnElement[bool] | TextClause
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +32,49 @@ class RunFilter:
     host: str | None = None
     quarantined: bool | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on runs alone: what belongs to a run is looked up first, not joined to each."""
-        named = (
-            (Run.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject, True),
-            (Run.case_id, select(Case.id).where(Case.name == self.case), self.case, False),
-            (Run.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision, False),
-            (Run.host_id, select(Host.id).where(Host.name == self.host), self.host, True),
+    def places(self, session: Session) -> dict[str, list[int]]:
+        """Return the ids that columns of a run may have, by the columns' names, the narrowest first."""
+        asked = (
+            ("revision_id", Revision.id, Revision.commit, self.revision),
+            ("case_id", Case.id, Case.name, self.case),
+            ("host_id", Host.id, Host.name, self.host),
+            ("subject_id", Subject.id, Subject.name, self.subject),
         )
-        # Only one subject or host has a name: by a single number its runs come out of the index in order.
-        conditions: list[ColumnElement[bool]] = [
-            column == found.scalar_subquery() if unique else column.in_(found)
-            for column, found, value, unique in named
+        return {
+            column: list(session.scalars(select(identity).where(name == value)))
+            for column, identity, name, value in asked
             if value is not None
-        ]
+        }
+
+    def conditions(self, places: Mapping[str, list[int]]) -> list[Condition]:
+        """Return the conditions on runs alone: what belongs to a run is looked up first, not joined to each.
+
+        The database finds the runs by the narrowest place that is asked for, newest first, or by what is rare anyway.
+        The others are written so that no index serves them: it knows nothing of how many runs each would leave, and
+        guesses badly.
+        """
+        unmeasured = self.outcome not in {None, Outcome.MEASURED}
+        rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & places.keys()
+        conditions: list[Condition] = [UNMEASURED] if rare and unmeasured else []
+        for number, (name, ids) in enumerate(places.items()):
+            column = getattr(Run, name) + 0 if rare or number else getattr(Run, name)
+            conditions.append(column == ids[0] if len(ids) == 1 else column.in_(ids))
         if self.outcome is not None:
             conditions.append(Run.outcome == self.outcome)
         if self.quarantined is not None:
             conditions.append(Run.quarantine.is_not(None) if self.quarantined else Run.quarantine.is_(None))
         return conditions
+
+    def count(self, session: Session, places: Mapping[str, list[int]]) -> int:
+        """Return how many runs there are."""
+        if "revision_id" in places:
+            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(places))) or 0
+        conditions = [getattr(RunCount, name).in_(ids) for name, ids in places.items()]
+        if self.outcome is not None:
+            conditions.append(RunCount.outcome == self.outcome)
+        if self.quarantined is not None:
+            conditions.append(RunCount.quarantined == self.quarantined)
+        return session.scalar(select(func.sum(RunCount.runs)).where(*conditions)) or 0
 
 
 _JOINED = (
@@ -65,7 +92,7 @@ _JOINED = (
         contains_eager(Run.environment),
     )
 )
-_NEWEST_FIRST = (Run.started_at.desc(), Run.id)
+_NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
 def report(session: Session, run_id: UUID) -> contract.Report | None:
@@ -77,23 +104,24 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
 
 def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of the runs asked for, the newest first."""
-    conditions = asked.conditions()
-    total = session.scalar(select(func.count()).select_from(Run).where(*conditions)) or 0
-    rows = _newest(session, conditions, limit, offset)
+    places = asked.places(session)
+    rows = _newest(session, asked.conditions(places), limit, offset)
+    total = asked.count(session, places)
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
+    judged = Run.quarantine.is_distinct_from(ASIDE)
     newest = (
         run
         for host in session.scalars(select(Host.id).order_by(Host.name)).all()
-        for run in _newest(session, [Run.host_id == host, Run.outcome == Outcome.MEASURED], 1)
+        for run in _newest(session, [Run.host_id == host, Run.outcome == Outcome.MEASURED, judged], 1)
     )
     return [_summary(run) for run in newest if run.quarantine is not None]
 
 
-def _newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> Sequence[Run]:
+def _newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
     """Return runs with all that is told of them: chosen first, so that nothing is joined to those left out."""
     chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(chosen).all()
