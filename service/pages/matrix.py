@@ -33,7 +33,7 @@ def show() -> Page:
         scaling = recent.points(session, _EFFICIENCY, subject, workload) if name != _EFFICIENCY else []
         failed = [run for run in recent.failures(session) if not subject or run.subject == subject]
         grid = matrix.arrange(points, failed if not workload else _of_cases(failed, points), scaling)
-        knobs = {entry.hash: entry.knobs for entry in environments.listed(session)} if grid.columns else {}
+        knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
         {

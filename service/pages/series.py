@@ -15,7 +15,8 @@ from service.pages.plot import Plots, Window
 from service.pages.source import source
 from service.pages.tables import point_table
 from service.pages.twins import Page, page
-from service.views import SeriesDetail, SeriesSummary
+from service.store.siblings import Sibling
+from service.views import SeriesDetail
 
 bp = Blueprint("series", __name__)
 
@@ -85,12 +86,12 @@ def _others(series: SeriesDetail) -> list[SeriesDetail]:
     return [other for other in found if other is not None and other.subject == series.subject]
 
 
-def _nearness(series: SeriesDetail, one: SeriesSummary) -> tuple[bool, str, str, tuple[int, str]]:
+def _nearness(series: SeriesDetail, one: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
     """Put the other metrics of the case itself first."""
     return (one.case, one.host) != (series.case, series.host), one.case, one.host, rank(one.metric)
 
 
-def _whole_and_region(series: SeriesDetail, siblings: Sequence[SeriesSummary]) -> dict[str, int]:
+def _whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of this metric counted in the whole process and in the region of interest; none of only one."""
     here = [one for one in siblings if one.case == series.case and one.host == series.host]
     by_metric = {series.metric: series.id, **{one.metric: one.id for one in here}}

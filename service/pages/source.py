@@ -14,9 +14,10 @@ from runner.contract import Outcome, Report
 from service.current import database
 from service.directory import Activity, HostEntry
 from service.outline import Outline
-from service.store import drifts, events, hosts, outlines, overview, runs, series, traces
+from service.store import drifts, events, hosts, outlines, overview, runs, series, siblings, traces
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
+from service.store.siblings import Sibling
 from service.triage.life import State
 from service.triage.told import EventDetail
 from service.views import Drift, DriftList, RunSummary, SeriesDetail, SeriesHead, SeriesSummary
@@ -66,7 +67,7 @@ class Source(Protocol):
     def series_of(self, report: Report) -> dict[str, int]:
         """Return the id of the series that each metric of a run is filed in."""
 
-    def siblings(self, entry: SeriesHead) -> list[SeriesSummary]:
+    def siblings(self, entry: SeriesHead) -> list[Sibling]:
         """Return the other metrics of a series' case, and the same metric of other cases of its subject."""
 
     def drift(self, drift_id: str) -> Drift | None:
@@ -140,13 +141,10 @@ class StoreSource:
             found = series.page(session, asked).items
         return {entry.metric: entry.id for entry in found if entry.definition == report.case.definition}
 
-    def siblings(self, entry: SeriesHead) -> list[SeriesSummary]:
+    def siblings(self, entry: SeriesHead) -> list[Sibling]:
         """Return the other metrics of a series' case, and the same metric of other cases of its subject."""
         with database().reading() as session:
-            of_case = series.page(session, SeriesFilter(subject=entry.subject, case=entry.case), _SIBLINGS).items
-            of_metric = series.page(session, SeriesFilter(subject=entry.subject, metric=entry.metric), _SIBLINGS).items
-        found = {one.id: one for one in (*of_case, *of_metric) if one.id != entry.id}
-        return [one for one in found.values() if one.case != entry.case or one.definition == entry.definition]
+            return siblings.of(session, entry, _SIBLINGS)
 
     def drift(self, drift_id: str) -> Drift | None:
         """Return one drift."""

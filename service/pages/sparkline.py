@@ -36,17 +36,18 @@ def sparkline(drawn: Outline | None) -> Sparkline | None:
         return None
     values = [value for _, value in drawn.points]
     low, span = min(values), max(values) - min(values)
+    step = (WIDTH - 2 * _PAD_X) / max(1, drawn.count - 1)
+    left = _PAD_X if drawn.count > 1 else WIDTH / 2
+    rise = (HEIGHT - 2 * _PAD_Y) / (span or 1)
+    bottom = HEIGHT - _PAD_Y if span else HEIGHT / 2
 
     def place(index: int, value: Number) -> tuple[float, float]:
-        share_x = index / (drawn.count - 1) if drawn.count > 1 else 0.5
-        share_y = (value - low) / span if span else 0.5
-        return (
-            round(_PAD_X + share_x * (WIDTH - 2 * _PAD_X), 1),
-            round(HEIGHT - _PAD_Y - share_y * (HEIGHT - 2 * _PAD_Y), 1),
-        )
+        return round(left + index * step, 1), round(bottom - (value - low) * rise, 1)
 
     return Sparkline(
-        path="M" + " ".join(f"{x:g},{y:g}" for x, y in (place(*point) for point in drawn.points)),
+        # A page has dozens of these, of dozens of points each: written out at once.
+        path="M"
+        + " ".join([f"{left + at * step:.1f},{bottom - (value - low) * rise:.1f}" for at, value in drawn.points]),
         last=place(*drawn.points[-1]),
         marks=tuple(_mark(*place(index, value), worse) for index, value, worse in drawn.flagged),
     )

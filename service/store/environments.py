@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -30,6 +32,12 @@ def find(session: Session, beginning: str) -> EnvironmentEntry | None:
         select(Environment).where(Environment.hash.startswith(beginning, autoescape=True)).limit(2)
     ).all()
     return _entry(session, found[0]) if len(found) == 1 else None
+
+
+def knobs(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the knobs of some environments, by their hashes."""
+    rows = session.execute(select(Environment.hash, Environment.knobs).where(Environment.hash.in_(hashes)))
+    return {environment: held for environment, held in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
 def before(session: Session, environment: EnvironmentEntry) -> str | None:

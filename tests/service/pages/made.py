@@ -25,6 +25,7 @@ from runner.contract import (
 )
 from service.directory import Activity, HostEntry
 from service.outline import Outline, outline
+from service.store.siblings import Sibling
 from service.triage.life import State
 from service.views import (
     Candidate,
@@ -400,8 +401,8 @@ class MadeSource:
     def series(self, series_id: int) -> SeriesDetail | None:
         return next((series for series in self.all if series.id == series_id), None)
 
-    def siblings(self, _: SeriesDetail) -> list[SeriesSummary]:
-        return [_summary(series) for series in self.all[:3]]
+    def siblings(self, _: SeriesDetail) -> list[Sibling]:
+        return [Sibling(one.id, one.host, one.case, one.definition, one.metric) for one in self.all[:3]]
 
     def drift(self, drift_id: str) -> Drift | None:
         return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
