@@ -42,10 +42,10 @@ def container(name: str, base: Path, network: Network, key: Key) -> Iterator[Gue
             f"--set-credential=ssh.authorized_keys.root:{key.text}",
             log=console,
         )
-        guest = Guest(name, address, 22, key, process.pid)
+        guest = Guest(name, address, 22, key, lambda: process.poll() is None)
         try:
             try:
-                guest.wait(lambda: process.poll() is None, 60)
+                guest.wait(60)
             except Exception as error:
                 error.add_note(console.read_text(errors="replace")[-2000:])
                 raise

@@ -18,8 +18,8 @@ FRESH += ["python3-apt", "python3-minimal", "sudo", "systemd-sysv", "udev"]
 # A kernel and GRUB, which a machine boots from its own disk with, and what the roles install: an emulated machine would
 # take minutes to unpack it, so it only finds that it is there.
 UNPACKED = ["linux-image-amd64", "grub2-common", "grub-pc-bin"]
-UNPACKED += ["bubblewrap", "caddy", "g++", "gcc", "gfortran", "git", "libc6-dev", "libjemalloc2"]
-UNPACKED += ["linux-perf", "make", "nginx", "python3-venv", "rsync", "sqlite3"]
+UNPACKED += ["bubblewrap", "g++", "gcc", "gfortran", "git", "libc6-dev", "libjemalloc2", "linux-perf", "make"]
+UNPACKED += ["python3-venv", "rsync"]
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
 # Both kinds of guests have their name server there; see network.py and machine.py.
 _NETWORK = """\

@@ -52,15 +52,15 @@ class Guest:
         What inventories call it.
     address, port
         Where its ssh listens, as seen from here.
-    pid
-        The process that is the guest: systemd-nspawn or QEMU.
+    alive
+        Whether the process that is the guest runs.
     """
 
     name: str
     address: str
     port: int
     key: Key
-    pid: int
+    alive: Callable[[], bool]
 
     @property
     def line(self) -> str:
@@ -90,7 +90,7 @@ class Guest:
         assert not check or done.returncode == 0, said
         return done
 
-    def wait(self, alive: Callable[[], bool], seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Wait until its ssh server greets: the port of an emulated machine is open long before.
 
         Raises
@@ -100,7 +100,7 @@ class Guest:
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if not alive():
+            if not self.alive():
                 raise NotUp(f"{self.name} ended before its ssh was up")
             try:
                 with socket.create_connection((self.address, self.port), timeout=5) as connection:

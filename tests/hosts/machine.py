@@ -1,0 +1,124 @@
+"""Guests that are whole machines, emulated: a kernel, a disk, GRUB and knobs of their own; half a minute to boot."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.hosts.image import CACHE
+from tests.hosts.network import ended, started
+from tests.hosts.ssh import Guest, Key, NotUp
+
+# Emulation takes what hardware would give: some options make the kernel boot in half the time, and know its clock.
+# Without -cx16, this emulation of cmpxchg16b corrupts flags in QEMU 7, and newer kernels panic.
+_KERNEL = "nokaslr mitigations=off init_on_alloc=0 tsc=reliable random.trust_cpu=on audit=0 quiet console=ttyS0"
+_MACHINE = ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem,-cx16", "-machine", "q35", "-m", "2048"]
+_MACHINE += ["-smp", "2", "-display", "none", "-nodefaults", "-device", "virtio-rng-pci"]
+# Runs in a mount namespace of its own, so that no mount outlives it. $1: root file system, $2: disk, $3: mount point.
+_DISK = f"""\
+set -eu
+truncate -s 8G "$2"
+echo 'start=2048, type=83, bootable' | sfdisk --quiet "$2"
+mkfs.ext4 -q -E offset=1048576 -d "$1" "$2" 8387584k
+loop=$(losetup --find --show "$2")
+trap 'umount --recursive "$3" || true; partx --delete "$loop" || true; losetup --detach "$loop"' EXIT
+partx --update "$loop" # Not every kernel reads partition tables by itself.
+mount "${{loop}}p1" "$3"
+for folder in dev proc sys; do mount --rbind "/$folder" "$3/$folder"; done
+mkdir -p "$3/etc/default/grub.d"
+echo '/dev/vda1 / ext4 noatime 0 1' >"$3/etc/fstab"
+cat >"$3/etc/default/grub.d/10-guest.cfg" <<'END'
+GRUB_DEVICE=/dev/vda1
+GRUB_DISABLE_LINUX_UUID=true
+GRUB_TIMEOUT=0
+GRUB_TERMINAL=console
+GRUB_CMDLINE_LINUX_DEFAULT=
+GRUB_CMDLINE_LINUX="{_KERNEL}"
+END
+chroot "$3" grub-install --target=i386-pc "$loop" >&2
+chroot "$3" update-grub >&2
+"""
+
+
+def disk(base: Path) -> Path:
+    """Return a disk with a root file system, its kernel and GRUB; made first where it is not there yet."""
+    kept = CACHE / f"{base.name}.disk"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory(dir=CACHE, prefix="disk-") as folder:
+            made, point = Path(folder) / "disk", Path(folder) / "point"
+            point.mkdir()
+            script = ["unshare", "--mount", "sh", "-c", _DISK, "sh", str(base), str(made), str(point)]
+            done = subprocess.run(script, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"no disk could be made of {base}:\n{done.stderr}")
+            made.rename(kept)
+    return kept
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def machine(name: str, base: Path, key: Key, seconds: float = 300) -> Iterator[Guest]:
+    """Boot an emulated machine from a root file system, which stays as it is, and yield it with its ssh up.
+
+    What it writes is gone when it ends; it may be rebooted. It reaches the addresses that this machine reaches.
+
+    Raises
+    ------
+    NotUp
+        It did not boot in time; the last lines of its console are in the note.
+    """
+    port = _free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        console = Path(folder) / "console"
+        process = started(
+            *("qemu-system-x86_64", *_MACHINE, "-serial", f"file:{console}"),
+            *("-drive", f"file={disk(base)},if=virtio,format=raw,cache=unsafe,snapshot=on"),
+            *(
+                "-netdev",
+                f"user,id=n0,hostfwd=tcp:127.0.0.1:{port}-:22",
+                "-device",
+                "virtio-net-pci,netdev=n0,romfile=",
+            ),
+            *("-fw_cfg", f"name=opt/io.systemd.credentials/ssh.authorized_keys.root,string={key.text}"),
+        )
+        guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None)
+        try:
+            try:
+                guest.wait(seconds)
+            except NotUp as error:
+                if console.exists():
+                    error.add_note(console.read_text(errors="replace")[-2000:])
+                raise
+            yield guest
+        finally:
+            ended(process, signal.SIGTERM)
+
+
+def rebooted(guest: Guest, seconds: float = 300) -> None:
+    """Reboot a guest and wait until it is up again.
+
+    Raises
+    ------
+    NotUp
+        It is not up in time.
+    """
+    before = guest.boot_id()
+    guest.run("systemctl reboot", check=False)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        guest.wait(seconds=max(1.0, deadline - time.monotonic()))
+        found = guest.run("cat /proc/sys/kernel/random/boot_id", check=False)
+        if found.returncode == 0 and found.stdout.strip() != before:
+            return
+        time.sleep(0.5)
+    raise NotUp(f"{guest.name} did not come back in {seconds:.0f} s")
