@@ -36,7 +36,7 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 	@.venv/bin/lint-imports
 
 .PHONY: test-github
-test-github: .venv/.dev tests/github/node_modules/.installed ## Check what GitHub is told beside a GitHub with state
+test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## From a pull request to its comment: all but GitHub is real
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
 
 .PHONY: hosts

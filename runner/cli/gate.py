@@ -71,7 +71,7 @@ def command(
         write_report(report, sides | {"cases": [document(result) for result in results]})
         outputs["report"] = str(report.resolve())
     set_outputs(outputs)
-    told = gate_report(results, workload, origin, repository.resolve(head)) if settings.url else None
+    told = gate_report(results, workload, repository.path, origin, repository.resolve(head)) if settings.url else None
     if told:
         # The service tells GitHub too, and knows what somebody accepted.
         with connect(settings) as service:

@@ -3,14 +3,21 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from runner.compare import Compared
 from runner.contract.gate import GateCase, GateReport
 from runner.workload import Workload
+from runner.workload.budget_lines import budget_lines
 
 
 def gate_report(
-    results: Sequence[Compared], workload: Workload, base: str, head: str, environment: Mapping[str, str] = os.environ
+    results: Sequence[Compared],
+    workload: Workload,
+    tree: Path,
+    base: str,
+    head: str,
+    environment: Mapping[str, str] = os.environ,
 ) -> GateReport | None:
     """Return the report of a job; None outside of GitHub Actions."""
     repository = environment.get("GITHUB_REPOSITORY")
@@ -18,6 +25,7 @@ def gate_report(
         return None
     number = re.fullmatch(r"refs/pull/(\d+)/merge", environment.get("GITHUB_REF", ""))
     server, run = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_RUN_ID")
+    file, lines = _budgets(workload.path, tree)
     return GateReport(
         repository=repository,
         # A job that the service ordered runs for a branch: the service knows the pull request by its head.
@@ -30,8 +38,25 @@ def gate_report(
                 head=result.head,
                 precision=workload.metrics.precision,
                 budgets=workload.metrics.budget,
+                file=file,
+                lines=lines,
             )
             for result in results
         ),
         log_url=f"{server}/{repository}/actions/runs/{run}" if server and run else "",
     )
+
+
+def _budgets(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
+    """Return the workload file as its repository names it, and the line of each budget; nothing where it lies outside.
+
+    Parameters
+    ----------
+    tree
+        The repository's work tree, or a folder in it.
+    """
+    path, tree = file.resolve(), tree.resolve()
+    top = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
+    if not path.is_relative_to(top):
+        return "", {}
+    return path.relative_to(top).as_posix(), budget_lines(path.read_text(encoding="utf-8"))

@@ -43,7 +43,10 @@ class GitHub:
     repository: str
     number: int
     head: str
+    base: str = "ba5e" * 10
     url: str = ""
+    shown: str = ""
+    """The address that it tells of itself, where that is not its own."""
     state: str = "open"
     locked: bool = False
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -52,11 +55,19 @@ class GitHub:
     dispatches: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     permissions: dict[str, str] = field(default_factory=dict)
     workflows: set[str] = field(default_factory=lambda: {"faultwatch.yml", "bisect.yml", "measure.yml"})
+    inputs: dict[str, set[str]] = field(default_factory=dict)
+    """What a workflow takes; anything, where nothing is said of it."""
     granted: list[dict[str, str]] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     ids: int = 1000
+
+    def propose(self, number: int, base: str, head: str) -> None:
+        """Have another pull request, of which nothing was said yet."""
+        self.number, self.base, self.head = number, base, head
+        for told in (self.comments, self.checks, self.dispatches):
+            told.clear()
 
     def next_id(self) -> int:
         self.ids += 1
@@ -66,7 +77,7 @@ class GitHub:
         """Write a comment."""
         number = self.next_id()
         app = {"performed_via_github_app": {"id": APP}} if user is None else {}
-        url = f"{self.url}/repos/{self.repository}/issues/comments/{number}"
+        url = f"{self.shown or self.url}/repos/{self.repository}/issues/comments/{number}"
         comment = {"id": number, "url": url, "body": body, "user": user or BOT, **app}
         self.comments[number] = comment
         return comment
@@ -105,6 +116,9 @@ def _problem(status: int, message: str, headers: dict[str, str] | None = None) -
 def _app(hub: GitHub) -> Flask:
     app = Flask("github")
     repo = f"/repos/{hub.repository}"
+
+    def at(path: str) -> str:
+        return f"{hub.shown or hub.url}{repo}{path}"
 
     @app.before_request
     def _authorized() -> Response | None:
@@ -146,16 +160,16 @@ def _app(hub: GitHub) -> Flask:
 
     @app.get(repo)
     def repository() -> Any:
-        return {"full_name": hub.repository, "default_branch": "main", "url": f"{hub.url}{repo}"}
+        return {"full_name": hub.repository, "default_branch": "main", "url": at("")}
 
     def pull() -> dict[str, Any]:
         return {
             "number": hub.number,
-            "url": f"{hub.url}{repo}/pulls/{hub.number}",
-            "issue_url": f"{hub.url}{repo}/issues/{hub.number}",
+            "url": at(f"/pulls/{hub.number}"),
+            "issue_url": at(f"/issues/{hub.number}"),
             "state": hub.state,
             "head": {"sha": hub.head},
-            "base": {"sha": "ba5e" * 10},
+            "base": {"sha": hub.base},
         }
 
     @app.get(f"{repo}/pulls/<int:number>")
@@ -168,7 +182,7 @@ def _app(hub: GitHub) -> Flask:
 
     @app.get(f"{repo}/commits/<sha>")
     def commit(sha: str) -> Any:
-        return {"sha": sha, "url": f"{hub.url}{repo}/commits/{sha}"}
+        return {"sha": sha, "url": at(f"/commits/{sha}")}
 
     @app.get(f"{repo}/issues/<int:number>/comments")
     def comments(number: int) -> Any:
@@ -219,7 +233,7 @@ def _app(hub: GitHub) -> Flask:
     @app.post(f"{repo}/check-runs")
     def make_check() -> Any:
         number = hub.next_id()
-        check = {"id": number, "url": f"{hub.url}{repo}/check-runs/{number}", "annotations": [], "status": "queued"}
+        check = {"id": number, "url": at(f"/check-runs/{number}"), "annotations": [], "status": "queued"}
         bad = take_output(check)
         if bad is not None:
             return bad
@@ -238,11 +252,14 @@ def _app(hub: GitHub) -> Flask:
     def workflow(name: str) -> Any:
         if name not in hub.workflows:
             return _problem(404, "Not Found")
-        return {"id": 1, "url": f"{hub.url}{repo}/actions/workflows/{name}", "path": f".github/workflows/{name}"}
+        return {"id": 1, "url": at(f"/actions/workflows/{name}"), "path": f".github/workflows/{name}"}
 
     @app.post(f"{repo}/actions/workflows/<name>/dispatches")
     def dispatch(name: str) -> Any:
-        hub.dispatches.append((name, request.json["inputs"]))
+        inputs = request.json["inputs"]
+        if not set(inputs) <= hub.inputs.get(name, set(inputs)):
+            return _problem(422, "Unexpected inputs provided")
+        hub.dispatches.append((name, inputs))
         return "", 204
 
     return app

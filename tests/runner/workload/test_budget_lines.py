@@ -1,0 +1,25 @@
+import pytest
+
+from runner.workload.budget_lines import budget_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", {}),
+        ('[workload]\nname = "a"\n', {}),
+        (
+            "[metrics]\nprecision = 1\n\n[metrics.budget]\nminor-faults = 0\n# of peak memory\npeak = '2 %'\n",
+            {"minor-faults": 5, "peak": 7},
+        ),
+        ("[metrics]\nbudget = { minor-faults = 0, peak = '2 %' }\n", {"minor-faults": 2, "peak": 2}),
+        ("metrics.budget.minor-faults = 3\nmetrics.budget.peak = 1\n", {"minor-faults": 1, "peak": 2}),
+        (
+            '[run]\ncommand = """\nminor-faults = 1\n"""\n[metrics.budget]\n"region:minor-faults" = 1\n',
+            {"region:minor-faults": 6},
+        ),
+        ("[metrics]\nbudget = 3\n", {}),
+    ],
+)
+def test_each_budget_is_found_however_it_is_written(text: str, lines: dict[str, int]) -> None:
+    assert budget_lines(text) == lines
