@@ -2,7 +2,7 @@
 
 ``python -m bench.overhead [--quick] [PART …]``, run as ``make bench-overhead``; the parts stand at the end. Everything
 is executed for real, base and head in turns as ``faultwatch compare`` does it, and the service's own function decides.
-In full it takes an hour and a half, with ``--quick`` a tenth of everything.
+In full it takes two hours and a half, with ``--quick`` a tenth of everything.
 """
 
 import os
@@ -200,6 +200,8 @@ def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
                 noisy[one.verdict] += 1
             if one.verdict is Verdict.CHANGED:
                 alarms.append(f"{one.metric}: {one.sentence}")
+        if len(samples) % 50 == 0:
+            print(f"         {len(samples)} compared, {len(alarms)} called changed", flush=True)
     wrong = [alarm for alarm in alarms if not alarm.startswith(("minor-faults", "major-faults"))]
     ledger.claim(
         f"{number} comparisons without a change: exact counts changed",

@@ -14,6 +14,11 @@ from runner.state.scheduling import RoundRobin
 from runner.trial import Trial
 from runner.workload import Workload
 
+MOST = 30
+"""Pairs after which counts that should be exact have had their chance."""
+MOST_NOISY = 400
+"""Pairs after which noise has: a shift of half a standard deviation of a pair is found in 99 of 100 by then, and in two
+of three within half as many."""
 Decide = Callable[[ComparisonRequest], Comparison]
 
 
@@ -39,12 +44,12 @@ class Pairs:
             return cls(fixed, fixed)
         noisy = bool(workload.metrics.precision)
         first = max(workload.workload.samples, 16 if noisy else 2)
-        return cls(first, max(first, workload.workload.max_samples or (200 if noisy else 30)))
+        return cls(first, max(first, workload.workload.max_samples or (MOST_NOISY if noisy else MOST)))
 
     @classmethod
     def proof(cls, workload: Workload, *, exact: bool) -> Self:
         """Return what it takes to prove that one metric changed: five of each side that agree, if it is exact."""
-        first, most = (5, 30) if exact else (16, 200)
+        first, most = (5, MOST) if exact else (16, MOST_NOISY)
         return cls(first, max(most, workload.workload.max_samples or 0))
 
 

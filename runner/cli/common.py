@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
+from runner.beside import beside
 from runner.contract.report import Environment, Host
-from runner.environment import capture
+from runner.environment import capture, compilers
 from runner.errors import FaultwatchError
 from runner.sandbox import sandbox
 from runner.settings import Settings
@@ -143,11 +144,15 @@ def workbench(
     FaultwatchError
         Where perf or the sandbox is missing or forbidden, in one line with what allows it.
     """
-    from runner.doctor import counting_scope, require_measurable
+    from runner.doctor import counting_scope
 
-    require_measurable()
     variables = parse_variables(assignments)
-    scope = counting_scope()
+    # Several short waits for other programs: none of them needs what another one finds out.
+    looking = beside(lambda: (counting_scope(), compilers.knobs())[0])
+    try:
+        known = standing(settings.programs) if examined else Standing()
+    finally:
+        scope = looking()  # Why nothing can be counted here comes before what followed from that.
     box = sandbox() if confined else None
     told = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
 
@@ -160,9 +165,8 @@ def workbench(
         for name, value in environment(ProcessState()).knobs.items()
         if name.startswith("compiler.") or name == "libc.version"
     }
-    known = Standing()
     if examined:
-        known, state = standing(settings.programs), ProcessState(variables=variables, cpus=settings.cpus)
+        state = ProcessState(variables=variables, cpus=settings.cpus)
         for line in (*known.warnings(environment(state)), *state.remarks()):
             terminal().print(line, style="yellow", markup=False, highlight=False)
     bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus, box)

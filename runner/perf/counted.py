@@ -1,11 +1,12 @@
 """One program, launched and counted: the launcher's command line, its companions, and what they brought."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from runner.beside import beside
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execute import Companion, Finished, Program
@@ -113,16 +114,15 @@ class Counted:
 
     def _prepare(self, pid: int) -> None:
         # perf takes ten milliseconds until it is attached, and so does the kernel to move a process to another group.
-        with ThreadPoolExecutor(1) as beside:
-            admitted = beside.submit(self._group.admit, pid)
-            self._perf = AttachedPerf([pid], self._order.events)
-            self._stack.callback(self._perf.close)
-            if self._order.sandbox:
-                self._order.sandbox.seal(pid, launcher())
-            try:
-                admitted.result()
-            except OSError as error:
-                raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
+        admitted = beside(partial(self._group.admit, pid))
+        self._perf = AttachedPerf([pid], self._order.events)
+        self._stack.callback(self._perf.close)
+        if self._order.sandbox:
+            self._order.sandbox.seal(pid, launcher())
+        try:
+            admitted()
+        except OSError as error:
+            raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             for perf in (self._perf, *([] if self._region else self._record([pid]))):
                 perf.tell("enable")

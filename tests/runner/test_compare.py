@@ -91,6 +91,6 @@ def test_the_number_of_pairs_follows_the_workload(tmp_path: Path) -> None:
         return Pairs.of(Workload.model_validate(document), fixed)
 
     assert pairs({}) == Pairs(2, 30)
-    assert pairs({"precision": {"throughput": 3}}) == Pairs(16, 200)
+    assert pairs({"precision": {"throughput": 3}}) == Pairs(16, 400)
     assert pairs({}, max_samples=5) == Pairs(2, 5)
     assert pairs({}, 7) == Pairs(7, 7)
