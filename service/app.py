@@ -13,6 +13,7 @@ from service.api import actions
 from service.api.body import MAX_BYTES, JsonProvider
 from service.config import Config
 from service.github import webhook
+from service.jobs import desk
 from service.store import judging
 from service.store.database import Database
 from service.store.upgrade import upgrade
@@ -46,6 +47,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     api.register(app)
     pages.register(app)
     webhook.register(app, database, config)
+    desk.use(app, desk.Desk(database, {}))
     actions.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(sign_in.bp)

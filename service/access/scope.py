@@ -74,9 +74,14 @@ _WRITING: Mapping[str, Scope] = {
     "api.profiles.put": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
     "api.nights.put": Scope.REPORT,
+    "api.searches.post": Scope.REPORT,
+    "api.searches.post_knobs": Scope.REPORT,
+    "api.jobs.claim": Scope.REPORT,
+    "api.jobs.progress": Scope.REPORT,
+    "api.jobs.finish": Scope.REPORT,
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
-_ORDERS = ("api.searches.",)
+_ORDERS = ("api.jobs.",)
 _ADMIN = ("tokens.", "settings.")
 """What admins alone may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")

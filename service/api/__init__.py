@@ -13,6 +13,7 @@ from service.api import (
     export,
     gates,
     health,
+    jobs,
     nights,
     openapi,
     plans,
@@ -41,5 +42,6 @@ def register(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
-    api.register_blueprint(profiles.bp)
+    for noun in (profiles.bp, jobs.bp):
+        api.register_blueprint(noun)
     app.register_blueprint(api)

@@ -26,6 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from runner.contract import Outcome, Stage, Status
+from runner.contract.job import Backend, Where
+from runner.contract.job import State as JobState
 from service.triage.life import Action, State
 from service.views import Cause, Number
 
@@ -549,3 +551,50 @@ class StoredProfile(Base):
     """The whole profile as gzip-compressed JSON, in which form browsers take it."""
     thinned: Mapped[bool] = mapped_column(default=False)
     """Whether retention has put the lighter stacks together."""
+
+
+class Job(Base):
+    """Work that was ordered from a host, and how far it is."""
+
+    __tablename__ = "job"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    question: Mapped[dict[str, Any]]
+    kind: Mapped[str] = mapped_column(String(16))
+    subject: Mapped[str] = mapped_column(String(100), index=True)
+    """By name: what a job is about need not have been measured yet."""
+    fingerprint: Mapped[str] = mapped_column(String(16), index=True)
+    """Hash of the question and of who carries it out."""
+    state: Mapped[JobState] = mapped_column(index=True)
+    backend: Mapped[Backend]
+    github: Mapped[str | None] = mapped_column(String(140))
+    """The repository in whose Actions it runs, in small letters."""
+    asked_by: Mapped[str] = mapped_column(String(100))
+    asked_in: Mapped[Where]
+    thread: Mapped[str] = mapped_column(String(160))
+    created_at: Mapped[datetime]
+    changed_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    deadline_at: Mapped[datetime | None]
+    most_runs: Mapped[int | None]
+    attempts: Mapped[int]
+    fruitless: Mapped[int]
+    """How often it was started since something was measured for it."""
+    due_at: Mapped[datetime | None]
+    """Not to be dispatched before this time."""
+    host: Mapped[str | None] = mapped_column(String(100))
+    lease: Mapped[str | None] = mapped_column(String(40))
+    """What its runner shows. None where none has it."""
+    leased_until: Mapped[datetime | None]
+    runs: Mapped[list[str]]
+    runs_left: Mapped[int | None]
+    seconds_left: Mapped[float | None]
+    sentence: Mapped[str] = mapped_column(Text)
+    log_url: Mapped[str] = mapped_column(Text)
+    result: Mapped[dict[str, Any] | None]
+    course: Mapped[list[Any]] = mapped_column(JSON)
+    """The states that it went through, as the API tells them."""
+    tell_at: Mapped[datetime | None] = mapped_column(index=True)
+    """When who asked for it is to be told in that thread; None where that is not to be done, or done."""
+    tellings: Mapped[int]
+    """How often that was tried."""

@@ -1,0 +1,308 @@
+"""Jobs, as they are ordered, taken on, told of and ended; what changes their state goes by service.jobs.life."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from runner.contract.job import (
+    BisectQuestion,
+    Claim,
+    Finish,
+    Go,
+    JobList,
+    JobOrder,
+    Orders,
+    Outcome,
+    Progress,
+    State,
+    Where,
+)
+from runner.contract.job import Job as JobView
+from runner.contract.report import hash_of
+from service.jobs import life
+from service.jobs.due import SERVICE, Due, Standing
+from service.jobs.life import Act
+from service.store.models import Job
+from service.views import Drift
+
+OPEN = tuple(state for state in State if state.open)
+
+
+class BusyError(Exception):
+    """A host cannot take a job on: it has another one, or another host has this one."""
+
+    def __init__(self, detail: str, until: datetime) -> None:
+        super().__init__(detail)
+        self.until = until
+
+
+class WrongHostError(Exception):
+    """The job is for another host."""
+
+
+class LeaseLostError(Exception):
+    """The job is another runner's by now, or nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asked for a job, and where."""
+
+    by: str
+    where: Where
+    thread: str = ""
+    """The pull request that is told what came of it, as ``owner/name#17``."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs are asked for; None asks for all."""
+
+    state: State | None = None
+    open: bool | None = None
+    kind: str | None = None
+    subject: str | None = None
+    host: str | None = None
+    thread: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the table."""
+        asked = (
+            (Job.state, self.state),
+            (Job.kind, self.kind),
+            (Job.subject, self.subject),
+            (Job.host, self.host),
+            (Job.thread, self.thread),
+            (Job.state.in_(OPEN), self.open),
+        )
+        return [column == value for column, value in asked if value is not None]
+
+
+def about(drift: Drift) -> BisectQuestion:
+    """Return the question which commit brought a drift."""
+    return BisectQuestion(
+        subject=drift.subject,
+        case=drift.case,
+        host=drift.host,
+        metric=drift.metric,
+        good=drift.previous_revision,
+        bad=drift.revision,
+        drift=drift.id,
+    )
+
+
+def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[Job, bool]:
+    """Store an order that has its question and its backend, or find the open job that has the same question.
+
+    Returns
+    -------
+    tuple
+        The job, and whether it is new.
+    """
+    question, backend = asked.question, asked.backend
+    assert question is not None
+    assert backend is not None
+    document = question.model_dump(mode="json", exclude_defaults=True) | {"kind": question.kind}
+    github = asked.github.lower() if asked.github else None
+    fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
+    found = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
+    if found is not None:
+        return found, False
+    row = Job(
+        question=document,
+        kind=question.kind,
+        subject=question.subject,
+        fingerprint=fingerprint,
+        state=State.QUEUED,
+        backend=backend,
+        github=github,
+        asked_by=by.by[:100],
+        asked_in=by.where,
+        thread=by.thread,
+        created_at=now,
+        changed_at=now,
+        deadline_at=asked.deadline_at,
+        most_runs=asked.most_runs,
+        attempts=0,
+        fruitless=0,
+        runs=[],
+        sentence="",
+        log_url="",
+        course=[],
+        tellings=0,
+    )
+    _remember(row, by.by, "", now)
+    session.add(row)
+    session.flush()
+    return row, True
+
+
+def find(session: Session, job_id: int) -> Job | None:
+    """Return one job."""
+    return session.get(Job, job_id)
+
+
+def page(session: Session, asked: JobFilter, limit: int, offset: int = 0) -> JobList:
+    """Return a page of jobs, the newest first."""
+    wanted = select(Job).where(*asked.conditions())
+    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
+    rows = session.scalars(wanted.order_by(Job.id.desc()).limit(limit).offset(offset))
+    return JobList(items=tuple(view(row) for row in rows), total=total, limit=limit, offset=offset)
+
+
+def view(row: Job) -> JobView:
+    """Return a job as it is told."""
+    return JobView.model_validate({name: getattr(row, name) for name in JobView.model_fields})
+
+
+def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
+    """Let something happen to a job.
+
+    Raises
+    ------
+    NotPossibleError
+        Where it cannot.
+    """
+    row.state = life.after(row.state, act)
+    row.changed_at = now
+    if act is Act.DISPATCH:
+        row.attempts += 1
+        row.fruitless += 1
+    if act in {Act.LOSE, Act.RESUME, Act.AGAIN}:
+        row.lease = row.leased_until = row.due_at = None
+    if act is Act.RESUME:
+        row.fruitless = 0
+    if not row.state.open:
+        row.finished_at = now
+        row.runs_left = row.seconds_left = None
+        row.tell_at = now if row.thread else None
+    if sentence and act is not Act.CLAIM:
+        row.sentence = sentence
+    _remember(row, by, sentence, now)
+
+
+def claim(session: Session, row: Job, asked: Claim, lasts: timedelta, now: datetime) -> str:
+    """Give a job to a runner for a time; return what it is to show.
+
+    Raises
+    ------
+    BusyError
+        Where the host measures something else, or another host has the job.
+    WrongHostError
+        Where it is for another host.
+    NotPossibleError
+        Where nobody can take the job on.
+    """
+    wanted = row.question.get("host")
+    if wanted not in {None, asked.host}:
+        raise WrongHostError(f"job {row.id} is for the host {wanted}, and this is {asked.host}")
+    if row.leased_until is not None and row.leased_until > now and row.host != asked.host:
+        raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
+    other = session.scalar(select(Job).where(Job.id != row.id, Job.host == asked.host, Job.leased_until > now).limit(1))
+    if other is not None and other.leased_until is not None:
+        raise BusyError(
+            f"the host {asked.host} has job {other.id}, and measures one thing at a time", other.leased_until
+        )
+    if row.state is not State.DISPATCHED:  # else it was counted when it was dispatched
+        row.attempts += 1
+        row.fruitless += 1
+    move(row, Act.CLAIM, asked.host, "", now)
+    row.host = asked.host
+    row.started_at = row.started_at or now
+    row.log_url = asked.log_url or row.log_url
+    row.lease, row.leased_until = secrets.token_urlsafe(24), now + lasts
+    return row.lease
+
+
+def progress(row: Job, told: Progress, lasts: timedelta, now: datetime) -> Orders:
+    """Take a sign of life; return what the runner is to do.
+
+    Raises
+    ------
+    LeaseLostError
+        Where the job is not this runner's any more.
+    """
+    _require(row, told.lease)
+    _measured(row, told.measured)
+    if row.state.open:
+        row.runs_left, row.seconds_left = told.runs_left, told.seconds_left
+        row.sentence = told.sentence or row.sentence
+    row.leased_until = now + lasts
+    if row.state is State.RUNNING:
+        return Orders(go=Go.ON)
+    return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
+
+
+def finish(row: Job, told: Finish, now: datetime) -> None:
+    """Take the end of a runner's work. The same end may be told twice.
+
+    Raises
+    ------
+    LeaseLostError
+        Where the job is not this runner's any more.
+    """
+    _require(row, told.lease)
+    _measured(row, told.measured)
+    act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[told.outcome]
+    if life.possible(row.state, act):
+        row.result = told.result if told.result is not None else row.result
+        move(row, act, row.host or SERVICE, told.sentence, now)
+    row.leased_until = now  # the host is free; the lease stays, so that the same end can be told again
+
+
+def standing(row: Job) -> Standing:
+    """Return what of a job decides what is due."""
+    return Standing(
+        state=row.state,
+        backend=row.backend,
+        changed_at=row.changed_at,
+        leased_until=row.leased_until,
+        due_at=row.due_at,
+        deadline_at=row.deadline_at,
+        most_runs=row.most_runs,
+        runs=len(row.runs),
+        fruitless=row.fruitless,
+    )
+
+
+def open_jobs(session: Session) -> list[Job]:
+    """Return the jobs of which something can still come, the oldest first."""
+    return list(session.scalars(select(Job).where(Job.state.in_(OPEN)).order_by(Job.id)))
+
+
+def carry_out(row: Job, found: Due, now: datetime) -> None:
+    """Let happen what is due."""
+    move(row, found.act, SERVICE, found.why, now)
+
+
+def not_started(row: Job, why: str, again_at: datetime | None, now: datetime) -> None:
+    """Take it that a job that was dispatched could not be started: later, or never where no time is told."""
+    row.sentence = why
+    if again_at is None:
+        move(row, Act.FAIL, SERVICE, why, now)
+    else:
+        move(row, Act.AGAIN, SERVICE, why, now)
+        row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, again_at
+
+
+def _require(row: Job, lease: str) -> None:
+    if row.lease is None or not secrets.compare_digest(row.lease.encode(), lease.encode()):
+        raise LeaseLostError(f"job {row.id} is {row.state}, and not this runner's any more")
+
+
+def _measured(row: Job, runs: tuple[UUID, ...]) -> None:
+    new = [str(one) for one in dict.fromkeys(runs) if str(one) not in set(row.runs)]
+    if new:
+        row.runs = [*row.runs, *new]
+        row.fruitless = 0
+
+
+def _remember(row: Job, by: str, sentence: str, now: datetime) -> None:
+    step = {"at": now.isoformat(), "state": row.state.value, "by": by, "sentence": sentence}
+    row.course = [*row.course, step]
