@@ -20,6 +20,7 @@ from pathlib import Path
 
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish
+from runner.contract.knob_search import FoundKnobs, MeasureKnobs
 from service.bisect import exact, knobs, noisy
 from service.bisect.graph import Node
 from service.bisect.question import Found, Measure, Observation, Question
@@ -215,9 +216,10 @@ def guilty_knobs(misses: list[str], figures: dict[str, object]) -> None:
 def _lead_knobs(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
     seen: list[knobs.Mixture] = []
     question = knobs.KnobQuestion(knobs=names)
-    while isinstance(answer := knobs.search(question, seen), knobs.MeasureMixture):
-        seen.append(knobs.Mixture(changed=answer.changed, value=100 + 7 * (guilty <= answer.changed)))
-    return len(seen), isinstance(answer, knobs.FoundKnobs) and set(answer.knobs) == guilty
+    while isinstance(answer := knobs.search(question, seen), MeasureKnobs):
+        changed = frozenset(answer.changed)
+        seen.append(knobs.Mixture(changed=changed, value=100 + 7 * (guilty <= changed)))
+    return len(seen), isinstance(answer, FoundKnobs) and set(answer.knobs) == guilty
 
 
 def _line(length: int) -> tuple[Node, ...]:

@@ -13,6 +13,7 @@ from urllib3.util.retry import Retry
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import GateAnswer, GateReport
+from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.plan import Plan, PlanRequest
 from runner.contract.profile import Profile
@@ -139,6 +140,10 @@ class Service:
     def search(self, request: SearchRequest) -> Search:
         """Ask which commits to measure next to find those that moved a metric, or which they are."""
         return Search.model_validate(self._call("POST", "/searches", request))
+
+    def search_knobs(self, request: KnobSearchRequest) -> KnobSearch:
+        """Ask with which knobs changed to measure next to find those that moved a metric, or which they are."""
+        return KnobSearch.model_validate(self._call("POST", "/knob-searches", request))
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask what a profile shows."""

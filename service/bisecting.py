@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from runner.contract import ComparisonRequest, Search, SearchRequest
+from runner.contract import ComparisonRequest, Search, SearchRequest, metric
+from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Culprit, Found, Proof
 from service import gate
-from service.bisect import exact, noisy, proof
+from service.bisect import exact, knobs, noisy, proof
+from service.bisect.knobs import KnobQuestion
 from service.bisect.question import Answer, Observation, Question, Refused
 from service.store import runs, searches
 
@@ -31,6 +33,15 @@ def state(session: Session, asked: SearchRequest) -> Search | None:
     )
 
 
+def knob_state(session: Session, asked: KnobSearchRequest) -> KnobSearch:
+    """Return where a search for knobs stands."""
+    seen = searches.mixtures(session, asked)
+    question = KnobQuestion(
+        knobs=tuple(knob.name for knob in asked.knobs), exact=metric(asked.metric).exact, least=asked.least
+    )
+    return KnobSearch(known=len(seen), answer=knobs.search(question, seen))
+
+
 def _answer(session: Session, asked: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
     if not question.exact and len(question.commits) > MOST_COMMITS:
         return Refused(
@@ -45,17 +56,15 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
     return Found(culprits=tuple(_proven(session, asked.metric, question, one, seen) for one in answer.culprits))
 
 
-def _proven(
-    session: Session, metric: str, question: Question, culprit: Culprit, seen: Sequence[Observation]
-) -> Culprit:
+def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
     """Return the culprit with what its proof shows, if it was measured in turns with its parent."""
     pair = proof.in_turns(culprit, seen)
     base, head = (runs.report(session, one.run) if one.run else None for one in pair or ()) if pair else (None, None)
     if base is None or head is None:
         return culprit
     smallest = proof.precision(culprit, exact=question.exact)
-    told = ComparisonRequest(base=base, head=head, precision={metric: smallest} if smallest else {})
-    shown, sentence = proof.judge(culprit, metric, gate.decide(told))
+    told = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
+    shown, sentence = proof.judge(culprit, name, gate.decide(told))
     return culprit.model_copy(
         update={"proof": Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)}
     )

@@ -1,6 +1,8 @@
-"""``faultwatch bisect``: which commits of a range moved a metric."""
+"""``faultwatch bisect``: which commits of a range, or which knobs, moved a metric."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -17,13 +19,14 @@ from runner.cli.common import (
     wants_sandbox,
     workbench,
 )
+from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
-from runner.settings import load_settings
+from runner.settings import Settings, load_settings
 from runner.spool import Spool
-from runner.subject.repository import open_repository
+from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
@@ -31,7 +34,7 @@ _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofStat
 
 @click.command(name="bisect")
 @options(
-    click.argument("span", metavar="GOOD..BAD"),
+    click.argument("span", metavar="[GOOD..BAD]", required=False),
     click.option("--repo", metavar="PATH|URL", help="The repository under test. Default: the current folder."),
     click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
     click.option("--case", "case_name", metavar="NAME", help="One of several, as the dashboard names it."),
@@ -43,6 +46,21 @@ _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofStat
         default=True,
         help="Measure each culprit again, in turns with its parent. Default: do.",
     ),
+    click.option(
+        "--knobs",
+        metavar="BEFORE..AFTER",
+        help="Search what differs between two environments, at one revision: files of `env --json`, saved reports, or "
+        "ids of runs.",
+    ),
+    click.option(
+        "--change",
+        "changes",
+        multiple=True,
+        metavar="NAME=BEFORE..AFTER",
+        help="Search this knob too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
+        "process.memory_limit. Repeatable.",
+    ),
+    click.option("--without", multiple=True, metavar="KNOB", help="Do not search this knob. Repeatable."),
     set_option,
     env_option,
     samples_option,
@@ -50,13 +68,16 @@ _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofStat
     json_option,
 )
 def command(
-    span: str,
+    span: str | None,
     repo: str | None,
     workload_name: str | None,
     case_name: str | None,
     name: str,
     least: float,
     prove: bool,
+    knobs: str | None,
+    changes: tuple[str, ...],
+    without: tuple[str, ...],
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
@@ -65,46 +86,137 @@ def command(
 ) -> None:
     """Find the commits after GOOD, up to and with BAD, that moved a metric, with as few runs as possible.
 
+    With --knobs or --change, find the knobs instead, with one revision: HEAD, or the one that is named.
+
     What the service holds already is used and not measured again, so a search that was interrupted goes on where it
     was. Exit code 1 where the ends do not differ, or where a culprit could not be proven.
     """
+    settings = load_settings()
+    repository = open_repository(repo or ".", settings.clones)
+    workload = find_workload(workload_name or str(repository.path))
+    searched = _Searched(
+        settings=settings,
+        repository=repository,
+        workload=workload,
+        case=_case(workload, choices, case_name),
+        variables=variables,
+        confined=wants_sandbox(confined, repository, settings),
+        samples=samples,
+        metric=name,
+        least=least,
+        as_json=as_json,
+    )
+    if knobs is None and not changes:
+        settled = _search_commits(searched, span or "", prove=prove)
+    else:
+        settled = _search_knobs(searched, span or "HEAD", knobs, changes, without)
+    if not settled:
+        raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What both kinds of searches need to know."""
+
+    settings: Settings
+    repository: Repository
+    workload: Workload
+    case: Case
+    variables: tuple[str, ...]
+    confined: bool
+    samples: int | None
+    metric: str
+    least: float
+    as_json: bool
+
+
+def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
+    """Search GOOD..BAD, print what was found, and return whether anything was, for certain."""
     from runner.bisect import Bisector
     from runner.embedded import connect
 
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
         raise FaultwatchError(f"{span!r} is not of the form GOOD..BAD", "name the older end first, as in v1.0..HEAD")
-    settings = load_settings()
-    repository = open_repository(repo or ".", settings.clones)
+    repository = asked.repository
     first = repository.revision(good)
     revisions = repository.revisions(span, first_parent=False)
     if repository.merge_base(good, bad) != first.commit:
         raise FaultwatchError(
             f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
         )
-    workload = find_workload(workload_name or str(repository.path))
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-
-    with connect(settings) as service, activity("bisecting"):
+    place = workbench(asked.settings, asked.variables, confined=asked.confined)
+    with connect(asked.settings) as service, activity("bisecting"):
         bisector = Bisector(
             repository=repository,
-            workload=workload,
-            case=_case(workload, choices, case_name),
+            workload=asked.workload,
+            case=asked.case,
             bench=place.bench,
             builder=place.builder,
             service=service,
-            spool=Spool(settings.spool),
-            samples=samples,
+            spool=Spool(asked.settings.spool),
+            samples=asked.samples,
         )
-        search = bisector.search(first, revisions, name, _Teller(name), least=least, prove=prove)
-    if as_json:
+        search = bisector.search(first, revisions, asked.metric, _Teller(asked.metric), least=asked.least, prove=prove)
+    if asked.as_json:
         click.echo(json.dumps(search.model_dump(mode="json"), indent=2))
     else:
         titles = {revision.commit: revision for revision in revisions}
-        for line in _result(search, titles, name):
+        for line in _result(search, titles, asked.metric):
             click.echo(line)
-    if not _is_settled(search):
-        raise click.exceptions.Exit(1)
+    return _is_settled(search)
+
+
+def _search_knobs(
+    asked: _Searched, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
+) -> bool:
+    """Search what differs between two environments, print what was found, and return whether anything was."""
+    from runner.cli import bisect_knobs as told
+    from runner.cli.env import load
+    from runner.cli.text import plain
+    from runner.embedded import connect
+    from runner.knobs import KnobHunter, Setting
+
+    sides = [told.knobs_of(*load(side)) for side in told.ends(knobs)] if knobs else [{}, {}]
+    own = told.parameters(asked.case.parameters)
+    for side in sides:
+        for name in own.keys() - side.keys():
+            side[name] = own[name]
+    for one in map(told.asked_for, changes):
+        for side, value in zip(sides, (one.before, one.after), strict=True):
+            side.pop(one.name, None)
+            side.update({one.name: value} if value is not None else {})
+    found = told.difference(sides[0], sides[1], asked.workload, without)
+    foreign = [one.name for one in found.knobs if one.name.startswith("parameter.") and one.name not in own]
+    if foreign:
+        raise FaultwatchError(f"{asked.workload.name} has no {foreign[0]}", f"it has: {', '.join(own) or 'none'}")
+    if found.left_out:
+        terminal().print(plain(found.left_out), style="yellow", markup=False, highlight=False)
+    if not found.knobs:
+        raise FaultwatchError(
+            "no knob differs that can be set for a single run", "--change NAME=BEFORE..AFTER names one"
+        )
+    place = workbench(asked.settings, asked.variables, confined=asked.confined)
+
+    def said(state: KnobSearch, report: Report) -> None:
+        terminal().print(plain(told.line(state, report, asked.metric)), markup=False, highlight=False)
+
+    with connect(asked.settings) as service, activity("searching the knobs"):
+        hunter = KnobHunter(
+            repository=asked.repository,
+            revision=asked.repository.revision(revision),
+            before=Setting(asked.workload, asked.case, place.bench).with_knobs(found.common),
+            builder=place.builder,
+            service=service,
+            spool=Spool(asked.settings.spool),
+            samples=asked.samples,
+        )
+        search = hunter.search(found.knobs, asked.metric, said, asked.least)
+    for line in (
+        [told.document(search, found)] if asked.as_json else map(plain, told.result(search, found, asked.metric))
+    ):
+        click.echo(line)
+    return isinstance(search.answer, FoundKnobs)
 
 
 class _Teller:

@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 if TYPE_CHECKING:
-    from runner.contract.report import Environment
+    from runner.contract.report import Case, Environment
 
 
 @click.command("env", short_help="The environment that holds here, or what differs between two.")
@@ -50,7 +50,7 @@ def _here(assignments: tuple[str, ...]) -> "Environment":
 def _compare(before: str, after: str, *, as_json: bool) -> None:
     from runner.environment import difference
 
-    found = difference(_load(before), _load(after))
+    found = difference(load(before)[0], load(after)[0])
     if as_json:
         click.echo(json.dumps([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in found], indent=2))
     elif found:
@@ -60,11 +60,17 @@ def _compare(before: str, after: str, *, as_json: bool) -> None:
     sys.exit(1 if found else 0)
 
 
-def _load(name: str) -> "Environment":
-    """Read an environment from what ``env --json`` printed, from a report, or from a run that the service holds."""
+def load(name: str) -> "tuple[Environment, Case | None]":
+    """Read an environment from what ``env --json`` printed, or with its case from a report or a run that is stored.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is none.
+    """
     from pydantic import ValidationError
 
-    from runner.contract.report import Environment
+    from runner.contract.report import Case, Environment
     from runner.errors import FaultwatchError
 
     if _is_run(name):
@@ -72,10 +78,12 @@ def _load(name: str) -> "Environment":
         from runner.settings import load_settings
 
         with connect(load_settings()) as service:
-            return service.run(name).environment
+            run = service.run(name)
+            return run.environment, run.case
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
-        return Environment(knobs=document.get("environment", document)["knobs"])
+        case = Case.model_validate(document["case"]) if "case" in document else None
+        return Environment(knobs=document.get("environment", document)["knobs"]), case
     except OSError as error:
         raise FaultwatchError(
             f"{name}: {error.strerror}", "name files that `faultwatch env --json` made, or ids of runs"

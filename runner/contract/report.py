@@ -13,6 +13,8 @@ from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Te
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
+ASIDE = "measured aside, with knobs that a search tries"
+"""What is against judging a run that is no part of the history."""
 
 
 class Status(StrEnum):
@@ -181,6 +183,8 @@ class Report(Strict):
     """Knobs that the host was declared to have, and has not."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
     """What this host did not let the runner do or find out, for people to read."""
+    aside: bool = False
+    """Measured with knobs that a search tries. It is kept, and is no point of any series."""
 
     @model_validator(mode="after")
     def _outcome_fits(self) -> Self:
@@ -193,9 +197,9 @@ class Report(Strict):
     @property
     def quarantine(self) -> str:
         """Why the samples are kept but not judged, in one line; empty where nothing is against them."""
-        if not self.samples or self.canary is None or self.canary.holds:
-            return ""
-        return f"this host counted wrong before the session: {self.canary.finding}"
+        if self.samples and self.canary is not None and not self.canary.holds:
+            return f"this host counted wrong before the session: {self.canary.finding}"
+        return ASIDE if self.aside else ""
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -36,12 +36,21 @@ def memory_limit(workload: Workload, case: Case) -> int | None:
     text = fill(workload.run.memory_limit, case.parameters)
     if text == "none":
         return None
-    size = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
-    if not size:
-        raise FaultwatchError(
-            f"{workload.path}: [run] memory_limit: {text!r} is not a size", 'write "none", or bytes such as "256M"'
-        )
-    return int(size[1]) * _UNITS[size[2]]
+    return size(text, f"{workload.path}: [run] memory_limit: ")
+
+
+def size(text: str, where: str = "") -> int:
+    """Read a number of bytes, with ``K``, ``M`` or ``G`` behind it or not.
+
+    Raises
+    ------
+    FaultwatchError
+        Where it is none.
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
+    if not found:
+        raise FaultwatchError(f"{where}{text!r} is not a size", 'write "none", or bytes such as "256M"')
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def huge_pages(workload: Workload, case: Case) -> HugePageChoice:

@@ -1,4 +1,4 @@
-"""Searches for the commits that moved a metric: led by what is stored, so that one can go on at any time."""
+"""Searches for the commits, or the knobs, that moved a metric: led by what is stored, so that each can go on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Search, SearchRequest
+from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from service import bisecting
 from service.api.problems import FieldError, ProblemError
 from service.current import database
@@ -27,6 +28,18 @@ def post(json_data: SearchRequest) -> Search:
     if found is None:
         raise _refused("good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions).")
     return found
+
+
+@bp.post("/knob-searches")
+@bp.input(KnobSearchRequest)
+@bp.output(KnobSearch)
+def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
+    """Return with which knobs changed to measure next, or which ones moved the metric.
+
+    Runs that are stored are used, and cost nothing.
+    """
+    with database().reading() as session:
+        return bisecting.knob_state(session, json_data)
 
 
 def _refused(field: str, detail: str) -> ProblemError:

@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from runner.contract.knob_search import FoundKnobs, KnobAnswer, MeasureKnobs
 from runner.contract.level import Number, median
 from service.bisect.base import Frozen
 from service.bisect.belief import Bools, Data, believe
@@ -57,32 +57,14 @@ class KnobQuestion(Frozen):
     patience: int = Field(default=30, ge=2)
 
 
-class MeasureMixture(Frozen):
-    """Measure an environment in which these knobs are as after next, and the others as before."""
-
-    kind: Literal["measure"] = "measure"
-    changed: frozenset[str]
-
-
-class FoundKnobs(Frozen):
-    """The search is over: these knobs carry the difference, and none of them can be left out."""
-
-    kind: Literal["found"] = "found"
-    knobs: tuple[str, ...]
-    before: Number
-    after: Number
-    without: dict[str, Number]
-    """What is measured where all of them but one are changed, by that one, as far as it is known."""
-    probability: float = 1.0
-
-
-KnobAnswer = MeasureMixture | FoundKnobs | Refused
-
-
 def search(question: KnobQuestion, seen: Iterable[Mixture]) -> KnobAnswer:
     """Return which mixture to measure next, or what was found."""
     mixtures = list(seen)
     return _exact(question, mixtures) if question.exact else _noisy(question, mixtures)
+
+
+def _measure(question: KnobQuestion, changed: frozenset[str]) -> MeasureKnobs:
+    return MeasureKnobs(changed=tuple(knob for knob in question.knobs if knob in changed))
 
 
 class _Wanted(Exception):
@@ -121,7 +103,7 @@ def _exact(question: KnobQuestion, seen: Sequence[Mixture]) -> KnobAnswer:
         kept = _minimal(question.knobs, carries)
         without = {knob: level(kept - {knob}) for knob in kept}
     except _Wanted as wanted:
-        return MeasureMixture(changed=wanted.changed)
+        return _measure(question, wanted.changed)
     return FoundKnobs(
         knobs=tuple(knob for knob in question.knobs if knob in kept),
         before=before,
@@ -164,7 +146,7 @@ def _noisy(question: KnobQuestion, seen: Sequence[Mixture]) -> KnobAnswer:
         if end in failed:
             return Refused(sentence=f"The environment {which} could not be measured.")
         if data.n[end] < FIRST:
-            return MeasureMixture(changed=tests[end])
+            return _measure(question, tests[end])
     belief = believe(effect, data, NONE_AT_ALL)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
@@ -184,9 +166,9 @@ def _noisy(question: KnobQuestion, seen: Sequence[Mixture]) -> KnobAnswer:
                 sentence=f"The environments do not differ for certain after {question.patience} runs of each; that "
                 f"there is no difference has a probability of {belief.none:.2g}."
             )
-        return MeasureMixture(changed=tests[end])
+        return _measure(question, tests[end])
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    return MeasureMixture(changed=tests[belief.choose(effect, 1, chance)[0]])
+    return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
 
 
 @lru_cache(maxsize=4)

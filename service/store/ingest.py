@@ -53,7 +53,9 @@ def prepare(reports: Iterable[contract.Report | PlainReport]) -> list[Prepared]:
             cases[case] = known.case_key(head.case)
         if head.environment.knobs != knobs:
             knobs, environment = head.environment.knobs, head.environment.hash
-        prepared.append(Prepared(head, cases[case], environment, _pack(report), tuple(_points(report))))
+        prepared.append(
+            Prepared(head, cases[case], environment, _pack(report), () if head.aside else tuple(_points(report)))
+        )
     return prepared
 
 

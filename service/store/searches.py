@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
-from runner.contract.level import Number
+from runner.contract.knob_search import KnobSearchRequest
+from runner.contract.level import Number, median
+from runner.contract.report import ASIDE
+from service.bisect import mixture
 from service.bisect.graph import Node
+from service.bisect.knobs import Mixture
 from service.bisect.question import Observation, Question
 from service.store import known
-from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.ingest import unpack
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 
 
 def question(session: Session, asked: SearchRequest) -> Question | None:
@@ -78,6 +83,34 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
         )
         for number, run_id, turns, commit, outcome in runs
     ]
+
+
+def mixtures(session: Session, asked: KnobSearchRequest) -> list[Mixture]:
+    """Return the level of each run of the revision that differs from what is searched in nothing but its knobs."""
+    numbers = session.execute(
+        select(StoredReport.document)
+        .join(Run, StoredReport.run_number == Run.number)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .where(
+            Subject.name == asked.subject,
+            Host.name == asked.host.name,
+            Revision.commit == asked.revision,
+            Case.workload == asked.case.workload,
+            Case.definition == asked.case.definition,
+            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE),
+        )
+        .order_by(Run.number)
+    )
+    found = []
+    for (document,) in numbers:
+        report = unpack(document)
+        changed = mixture.changed(asked, report.environment, report.case)
+        if changed is not None and report.session is None:
+            found.append(Mixture(changed=changed, value=median(report.values(asked.metric))))
+    return found
 
 
 def _ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:

@@ -59,3 +59,86 @@ def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> No
     assert (wrong.returncode, out) == (2, "")
     assert said in told
     assert "Traceback" not in told
+
+
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        char *volatile block = malloc(1 << 20);
+        memset(block, 1, 1 << 20);
+        free(block);
+    }
+}
+"""
+WORKLOAD = """
+[workload]
+name = "blocks"
+[build]
+command = "cc -O0 -o blocks blocks.c"
+[run]
+command = ["./blocks"]
+huge_pages = "never"
+"""
+KNOBS = (
+    "variable.COLOUR=red..blue",
+    "variable.MALLOC_ARENA_MAX=..2",
+    "variable.MALLOC_MMAP_THRESHOLD_=131072..1073741824",
+    "variable.MALLOC_TRIM_THRESHOLD_=131072..1073741824",
+    "variable.TZ=..UTC",
+    "build.COLOUR=..blue",
+)
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Path:
+    """A program that allocates a block of a megabyte ten times, in a repository of one commit."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "blocks.c").write_text(PROGRAM, encoding="utf-8")
+    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "Allocate blocks")):
+        subprocess.run([*git, *arguments], check=True)
+    return tmp_path
+
+
+def search_knobs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runner", "bisect", "--repo", "repo", *arguments],
+        cwd=home,
+        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.perf
+def test_two_knobs_that_are_guilty_together_are_found_among_innocent_ones(blocks: Path) -> None:
+    """Only where blocks come from the heap, and the heap is not trimmed, is memory touched once and not ten times."""
+    changes = [part for knob in KNOBS for part in ("--change", knob)]
+    found = search_knobs(blocks, *changes, "--json")
+    assert found.returncode == 0, found.stderr
+    answer = json.loads(found.stdout)["answer"]
+    assert answer["knobs"] == ["variable.MALLOC_MMAP_THRESHOLD_", "variable.MALLOC_TRIM_THRESHOLD_"]
+    assert 9 * 256 <= answer["before"] - answer["after"] <= 9 * 256 + 40
+    # A heap that is trimmed keeps 128 KiB at its top.
+    assert all(value - answer["after"] >= 9 * (256 - 34) for value in answer["without"].values())
+    taken = found.stderr.count("changed")
+    assert taken <= 20
+
+    again = search_knobs(blocks, *changes)
+    assert "MALLOC_TRIM_THRESHOLD_: 131072 → 1073741824; without it" in again.stdout
+    assert "changed" not in again.stderr, "what was measured before is not measured again"
+
+
+@pytest.mark.perf
+def test_what_only_the_administrator_can_set_is_named_and_not_searched(blocks: Path) -> None:
+    for name, knobs in (("a", {"vm.swappiness": "60"}), ("b", {"vm.swappiness": "10", "variable.COLOUR": "blue"})):
+        (blocks / name).write_text(json.dumps({"knobs": knobs}), encoding="utf-8")
+    found = search_knobs(blocks, "--knobs", "a..b")
+    assert found.returncode == 1
+    assert "The environments do not differ" in found.stdout
+    assert "only the host's administrator can set them: vm.swappiness (60 → 10)" in found.stdout

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.bisect.knobs import FoundKnobs, KnobQuestion, MeasureMixture, Mixture, search
+from runner.contract.knob_search import FoundKnobs, MeasureKnobs
+from service.bisect.knobs import KnobQuestion, Mixture, search
 from service.bisect.question import Refused
 
 KNOBS = tuple(f"knob{number}" for number in range(10))
@@ -15,9 +16,10 @@ KNOBS = tuple(f"knob{number}" for number in range(10))
 
 def lead(question: KnobQuestion, measure):
     seen: list[Mixture] = []
-    while isinstance(answer := search(question, seen), MeasureMixture):
+    while isinstance(answer := search(question, seen), MeasureKnobs):
         assert len(seen) < 2000
-        seen.append(Mixture(changed=answer.changed, value=measure(answer.changed)))
+        changed = frozenset(answer.changed)
+        seen.append(Mixture(changed=changed, value=measure(changed)))
     return answer, seen
 
 
