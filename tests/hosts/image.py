@@ -19,7 +19,15 @@ FRESH += ["python3-apt", "python3-minimal", "sudo", "systemd-sysv", "udev"]
 # take minutes to unpack it, so it only finds that it is there.
 UNPACKED = ["linux-image-amd64", "grub2-common", "grub-pc-bin"]
 UNPACKED += ["bubblewrap", "g++", "gcc", "gfortran", "git", "libc6-dev", "libjemalloc2", "linux-perf", "make"]
-UNPACKED += ["python3-venv", "rsync"]
+UNPACKED += [
+    "python3-venv",
+    "libtcmalloc-minimal4",
+    "libmimalloc-dev",
+    "curl",
+    "systemd-timesyncd",
+    "tzdata",
+    "unattended-upgrades",
+]
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
 # Both kinds of guests have their name server there; see network.py and machine.py.
 _NETWORK = """\
