@@ -143,6 +143,16 @@ class Trial:
         return self._bench.host
 
     @property
+    def tree(self) -> Path:
+        """The work tree that was built, in which it is executed."""
+        return self._tree
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What confines it, if anything."""
+        return self._bench.sandbox
+
+    @property
     def program(self) -> Path:
         """The file that is executed, as far as the command tells."""
         path, _ = resolve(self._command[0], self._tree, self._state.environment["PATH"])

@@ -17,7 +17,7 @@ from runner.profile import plan
 from runner.profile.allowed import Allowed, allowed
 from runner.profile.anatomy import Dissection, Place
 from runner.profile.elf import call_graph_of
-from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks, expanded, scaled
+from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
 from runner.profile.lines import Line, lines_of
 from runner.profile.plan import CallGraph, Expected
 from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
@@ -155,6 +155,7 @@ def collect(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.times(expected)
+    tree = str(trial.tree.absolute())
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,
@@ -171,14 +172,22 @@ def collect(
         readings=plain.readings,
         references=references,
         overhead_percent=_overhead(plain.readings, recorded.readings),
-        frames=tuple(collector.table.frames),
+        frames=tuple(relative(frame, tree) for frame in collector.table.frames),
         faults=faults,
         on_cpu=on_cpu,
         off_cpu=off_cpu,
-        anatomy=anatomy,
+        anatomy=_relative(anatomy, tree),
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
+
+
+def _relative(anatomy: Anatomy, tree: str) -> Anatomy:
+    sites = tuple(site.model_copy(update={"frame": relative(site.frame, tree)}) for site in anatomy.sites)
+    areas = tuple(
+        area.model_copy(update={"name": area.name.removeprefix(tree.rstrip("/") + "/")}) for area in anatomy.areas
+    )
+    return anatomy.model_copy(update={"sites": sites, "areas": areas})
 
 
 def expectation(readings: Mapping[str, Reading]) -> Expected:

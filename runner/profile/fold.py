@@ -128,6 +128,15 @@ def expanded(frame: Frame, lines: tuple[Line, ...]) -> list[contract.Frame]:
     ]
 
 
+def relative(frame: contract.Frame, tree: str) -> contract.Frame:
+    """Return a frame whose files are told from the work tree on: where that lies differs from build to build."""
+    start = tree.rstrip("/") + "/"
+    if not frame.module.startswith(start) and not frame.file.startswith(start):
+        return frame
+    told = {"module": frame.module.removeprefix(start), "file": frame.file.removeprefix(start)}
+    return frame.model_copy(update=told)
+
+
 def _called(stack: tuple[Frame, ...]) -> Iterable[tuple[Frame, int]]:
     """Return each frame with the offset of what it executes: of a caller, the call and not what follows it."""
     innermost = True

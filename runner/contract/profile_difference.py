@@ -1,0 +1,132 @@
+"""Two profiles side by side: which functions and lines, and which stacks, fault more or less than before. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from runner.contract.profile import Frame, Profile, StackProfile
+
+_SYSTEM = ("/usr/", "/lib", "/opt/", "[")
+"""How the modules begin that are not the subject's own."""
+
+
+class Where(NamedTuple):
+    """A function of the subject, or the innermost one of a stack that holds none of the subject's."""
+
+    function: str
+    module: str
+    file: str
+
+
+class Place(NamedTuple):
+    """A line of a function, before and after. The lines may have moved meanwhile; 0 is one that is not known."""
+
+    where: Where
+    line_before: int
+    line_after: int
+
+
+class Change(NamedTuple):
+    """What one place, or one stack, comes to on both sides."""
+
+    before: int
+    after: int
+
+    @property
+    def grown(self) -> int:
+        """By how much it grew; negative where it shrank."""
+        return self.after - self.before
+
+
+class StackChange(NamedTuple):
+    """A stack, from the program's start on, with what it comes to on both sides."""
+
+    frames: tuple[Frame, ...]
+    change: Change
+
+
+def by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[Place, Change]]:
+    """Return the subject's functions and lines by how much more or less they cost than before, the largest first.
+
+    What a library or the kernel does is put to the line of the subject that called it. Lines of one function are paired
+    in their order, so that code which only moved has not changed.
+    """
+    lines = [_lines(profile, getattr(profile, kind.replace("-", "_"))) for profile in (before, after)]
+    found = []
+    for where in lines[0].keys() | lines[1].keys():
+        found += [(Place(where, *pair), change) for pair, change in _paired(lines[0][where], lines[1][where])]
+    found = [(place, change) for place, change in found if change.grown]
+    return sorted(found, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
+
+
+def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
+    """Return the stacks by how much they grew, the most first; those that shrank come last.
+
+    A stack is the same where its functions are, whatever became of their lines; shown are the lines after the change.
+    """
+    sides: list[Counter[tuple[Where, ...]]] = []
+    shown: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
+    for profile in (before, after):
+        counted: Counter[tuple[Where, ...]] = Counter()
+        names = [_name(frame) for frame in profile.frames]
+        stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
+        for stack in stacks.stacks if stacks else ():
+            key = tuple(names[place] for place in stack.frames)
+            counted[key] += stack.weight
+            shown[key] = tuple(profile.frames[place] for place in stack.frames)
+        sides.append(counted)
+    changes = [StackChange(shown[key], Change(sides[0][key], sides[1][key])) for key in shown]
+    return sorted(changes, key=lambda one: -one.change.grown)
+
+
+def own_frame(frames: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of the subject's own code; else the innermost that is not the kernel's, if any."""
+    user = [frame for frame in frames if not frame.module.startswith("[")]
+    own = [frame for frame in user if not frame.module.startswith(_SYSTEM)]
+    return next(reversed(own or user), None)
+
+
+def _lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
+    found: defaultdict[Where, Counter[int]] = defaultdict(Counter)
+    for stack in stacks.stacks if stacks else ():
+        frame = own_frame([profile.frames[place] for place in stack.frames])
+        if frame is not None:
+            found[_name(frame)][frame.line] += stack.weight
+    return found
+
+
+def _name(frame: Frame) -> Where:
+    """Name a function: where its module lies differs from build to build."""
+    return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
+
+
+def _paired(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], Change]]:
+    """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming)."""
+    old, new = sorted(before.items()), sorted(after.items())
+    # From each pair of places on: what is left costs, and the step to take, as numbers of old and of new lines.
+    best: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
+    for i in range(len(old), -1, -1):
+        for j in range(len(new), -1, -1):
+            steps = []
+            if i < len(old) and j < len(new):
+                steps.append((_cost(old[i][1], new[j][1]) + best[i + 1, j + 1][0], 1, 1))
+            if i < len(old):
+                steps.append((old[i][1] + best[i + 1, j][0], 1, 0))
+            if j < len(new):
+                steps.append((new[j][1] + best[i, j + 1][0], 0, 1))
+            if steps:
+                best[i, j] = min(steps, key=lambda step: step[0])
+    pairs = []
+    i = j = 0
+    while (i, j) != (len(old), len(new)):
+        _, one, other = best[i, j]
+        line_before, weight_before = old[i] if one else (0, 0)
+        line_after, weight_after = new[j] if other else (0, 0)
+        pairs.append(((line_before, line_after), Change(weight_before, weight_after)))
+        i, j = i + one, j + other
+    return pairs
+
+
+def _cost(before: int, after: int) -> float:
+    """Return what it costs to take two lines for the same one: a new line beside an old one is likelier than a swap."""
+    return min(1.5 * abs(after - before), before + after - 1)
