@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.contract.profile import Anatomy, Area, Memory, Profile, Stack, StackProfile, Touch
+from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
+from runner.contract.profile_difference import own_frame
 
 _FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
 _MAPPING = re.compile(
@@ -53,7 +54,6 @@ class Facts:
         """Take the numbers from a profile."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
         fault_cost, call_cost = _costs(profile)
-        waited = sum(stack.weight for stack, names in _named(profile, profile.off_cpu) if _waits_for_lock(names))
         cpu = _first(profile, "region:task-clock", "task-clock") / profile.processes
         return cls(
             profile=profile,
@@ -61,7 +61,7 @@ class Facts:
             faults=anatomy.counted,
             fault_cost=fault_cost,
             call_cost=call_cost,
-            lock_wait=waited / 1e9,
+            lock_wait=_lock_wait(profile, profile.off_cpu) / 1e9,
             cpu_seconds=cpu,
             operations=profile.operations / profile.processes if profile.operations else None,
         )
@@ -138,14 +138,9 @@ class Facts:
         if not stacks:
             return ""
         frames = [self.profile.frames[place] for place in stacks[0].frames]
-        own = [frame for frame in frames if frame.file and not frame.module.startswith(("/usr/", "/lib", "["))]
-        line = f", called at {own[-1].file.rpartition('/')[2]}:{own[-1].line}" if own else ""
+        own = own_frame(frames)
+        line = f", called at {own.file.rpartition('/')[2]}:{own.line}" if own and own.file else ""
         return f"{line} ({' ← '.join(short(frame.function) for frame in reversed(frames[-4:]))})"
-
-
-def _named(profile: Profile, stacks: StackProfile | None) -> Iterator[tuple[Stack, list[str]]]:
-    for stack in stacks.stacks if stacks else ():
-        yield stack, [profile.frames[place].function for place in stack.frames]
 
 
 def _costs(profile: Profile) -> tuple[float, float]:
@@ -153,17 +148,29 @@ def _costs(profile: Profile) -> tuple[float, float]:
     on_cpu = profile.on_cpu
     if on_cpu is None or not on_cpu.total:
         return _first(profile, "sys-percent") / 100, 0.0
+    faults, calls = _places(profile, _FAULTING), _places(profile, _MAPPING)
     faulting = mapping = 0
-    for stack, names in _named(profile, on_cpu):
-        if any(_FAULTING.fullmatch(name) for name in names):
+    for stack in on_cpu.stacks:
+        if not faults.isdisjoint(stack.frames):
             faulting += stack.weight
-        elif any(_MAPPING.fullmatch(name) for name in names):
+        elif not calls.isdisjoint(stack.frames):
             mapping += stack.weight
     return faulting / on_cpu.total, mapping / on_cpu.total
 
 
-def _waits_for_lock(names: list[str]) -> bool:
-    return any(_LOCKING.fullmatch(name) for name in names) and any(_MEMORY_CALLS.fullmatch(name) for name in names)
+def _lock_wait(profile: Profile, off_cpu: StackProfile | None) -> int:
+    """Return the nanoseconds that threads waited for the lock of their address space."""
+    locking, calling = _places(profile, _LOCKING), _places(profile, _MEMORY_CALLS)
+    return sum(
+        stack.weight
+        for stack in (off_cpu.stacks if off_cpu else ())
+        if not locking.isdisjoint(stack.frames) and not calling.isdisjoint(stack.frames)
+    )
+
+
+def _places(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
+    """Return the frames with some functions: there are far fewer of them than of stacks."""
+    return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
 def _first(profile: Profile, *names: str) -> float:
