@@ -270,6 +270,8 @@ class SeriesPage(View):
 class SeriesDetail(SeriesHead):
     """A series with everything that its page shows."""
 
+    n_points: int
+    """How many points it has; more than are told where it was asked for thinned."""
     points: list[SeriesPoint]
     """Along the path first, then the points beside it in history order."""
     changes: list[ConfigChange]

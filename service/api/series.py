@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.body import PageQuery
 from service.api.problems import not_found
 from service.current import database
 from service.store import series
+from service.thin import thinned
 from service.views import SeriesDetail, SeriesPage
 
 bp = APIBlueprint("series", __name__)
@@ -32,12 +34,27 @@ def listed(query_data: SeriesQuery) -> SeriesPage:
         return series.page(session, asked, query_data.limit, query_data.offset)
 
 
+class SeriesDetailQuery(BaseModel):
+    """How much is asked for of one series."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    points: int | None = Field(
+        default=None,
+        ge=10,
+        le=100_000,
+        description="About how many points to return at most: of each stretch the lowest and the highest, so that a "
+        "step of a single run is never lost, and the runs around each drift. All of them where this is left out.",
+    )
+
+
 @bp.get("/series/<int:series_id>")
+@bp.input(SeriesDetailQuery, location="query")
 @bp.output(SeriesDetail)
-def get(series_id: int) -> SeriesDetail:
+def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
     """Return a series with its points, configuration changes, drifts and failures."""
     with database().reading() as session:
         found = series.detail(session, series_id) if series_id < 2**63 else None
     if found is None:
         raise not_found(f"series {series_id}")
-    return found
+    return found if query_data.points is None else thinned(found, query_data.points)

@@ -90,6 +90,7 @@ def detail(session: Session, series_id: int) -> views.SeriesDetail | None:
     path = laid.path
     return views.SeriesDetail.model_construct(
         **dict(head(row)),
+        n_points=len(laid.points),
         points=laid.points,
         changes=_changes(session, path),
         drifts=drifts.of_series(session, series_id),

@@ -94,3 +94,13 @@ def test_a_metric_of_a_workloads_own_is_an_event(api: Api) -> None:
     api.send(reports.report(1, 100, others={"branch-loads": 5}))
     detail = api.series("branch-loads")
     assert (detail["unit"], detail["judged"]) == ("events", False)
+
+
+def test_a_long_series_is_told_thinned_where_that_is_asked_for(api: Api) -> None:
+    api.send(*[reports.report(number, 100 + (number == 17)) for number in range(40)])
+    (entry,) = api.get("/series", metric="minor-faults")["items"]
+    whole, thin = api.get(f"/series/{entry['id']}"), api.get(f"/series/{entry['id']}", points=10)
+    assert (len(whole["points"]), thin["n_points"]) == (40, 40)
+    assert len(thin["points"]) <= 20
+    assert 101 in [point["value"] for point in thin["points"]]
+    assert api.client.get(f"/api/v1/series/{entry['id']}?points=1").status_code == 422

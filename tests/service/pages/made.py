@@ -193,6 +193,7 @@ def faults() -> SeriesDetail:
     beside = point(ANCHOR - 1, 41201, run=101, environment=NEW_ENVIRONMENT, on_path=False)
     return SeriesDetail(
         **head(1, "minor-faults"),
+        n_points=len(old) + len(new) + 2,
         points=[*old, anchor, *new, beside],
         changes=[
             ConfigChange(
@@ -234,7 +235,9 @@ def throughput() -> SeriesDetail:
         )
         for number in range(len(LEVELS))
     ]
-    return SeriesDetail(**head(2, "throughput"), points=points, changes=[], drifts=[], failures=[])
+    return SeriesDetail(
+        **head(2, "throughput"), n_points=len(points), points=points, changes=[], drifts=[], failures=[]
+    )
 
 
 def majors() -> SeriesDetail:
@@ -242,6 +245,7 @@ def majors() -> SeriesDetail:
     points = [point(number, 0 if number < 8 else 12) for number in range(len(LEVELS))]
     return SeriesDetail(
         **head(3, "major-faults"),
+        n_points=len(points),
         points=points,
         changes=[],
         drifts=[drift(3, points[7], points[8], metric="major-faults")],
@@ -252,7 +256,9 @@ def majors() -> SeriesDetail:
 def uncounted() -> SeriesDetail:
     """A counter that this machine does not have."""
     points = [point(number, None, status=Status.NOT_SUPPORTED) for number in range(4)]
-    return SeriesDetail(**head(4, "instructions"), points=points, changes=[], drifts=[], failures=[])
+    return SeriesDetail(
+        **head(4, "instructions"), n_points=len(points), points=points, changes=[], drifts=[], failures=[]
+    )
 
 
 def long(count: int) -> SeriesDetail:
@@ -264,7 +270,12 @@ def long(count: int) -> SeriesDetail:
     at = count * 2 // 3
     found = drift(5, points[at - 1], points[at], candidates=[])
     return SeriesDetail(
-        **head(5, "minor-faults", f"long_case[points={count}]"), points=points, changes=[], drifts=[found], failures=[]
+        **head(5, "minor-faults", f"long_case[points={count}]"),
+        n_points=count,
+        points=points,
+        changes=[],
+        drifts=[found],
+        failures=[],
     )
 
 
@@ -305,6 +316,7 @@ def report(number: int = 4) -> Report:
         outcome=Outcome.MEASURED,
         samples=tuple(sample(index) for index in range(3)),
         build=Build(command=("make", "copyd"), seconds=1.284, log="cc -O2 -o copyd copyd.c\n"),
+        remarks=(f"the stack limit cannot be set: {HOSTILE}",),
     )
 
 
