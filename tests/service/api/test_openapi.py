@@ -27,6 +27,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/plans", "post"),
         ("/api/v1/comparisons", "post"),
         ("/api/v1/searches", "post"),
+        ("/api/v1/knob-searches", "post"),
         ("/api/v1/diagnoses", "post"),
         ("/api/v1/gates", "post"),
         ("/api/v1/sign-in/actions", "post"),
