@@ -1,5 +1,6 @@
 """The ``faultwatch`` command: one module a subcommand, each imported only when it is called."""
 
+import errno
 import importlib
 import keyword
 import os
@@ -61,6 +62,10 @@ def cli() -> None:
     """Watch page faults, system time and throughput of native programs, and say which change moved them."""
 
 
+_NO_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
+"""What the kernel says where files cannot be written; any other error is a mistake of ours, to be seen in full."""
+
+
 def main() -> None:
     """Run the command; a mistake that the caller can mend is one line on standard error and exit code 2."""
     try:
@@ -81,5 +86,11 @@ def main() -> None:
         # The reader of our output went away; nothing is wrong, and there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in _NO_PLACE or error.filename is None:
+            raise
+        click.echo(f"faultwatch: {error.filename}: {error.strerror}", err=True)
+        click.echo("  → it needs a folder to write to, with room in it: FAULTWATCH_HOME can name another one", err=True)
+        sys.exit(2)
     else:
         sys.exit(status if isinstance(status, int) else 0)

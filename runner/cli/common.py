@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,11 @@ from runner.trial import Bench
 from runner.workload import Workload, load_workload
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+
+USER_ONLY = (
+    "faults that a program takes inside the kernel, as in read() into fresh memory, are not counted for this user: "
+    "`faultwatch doctor` says what allows it"
+)
 
 workload_option = click.option(
     "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
@@ -165,6 +170,8 @@ def workbench(
         for name, value in environment(ProcessState()).knobs.items()
         if name.startswith("compiler.") or name == "libc.version"
     }
+    if scope == "user":
+        known = replace(known, remarks=(*known.remarks, USER_ONLY))
     if examined:
         state = ProcessState(variables=variables, cpus=settings.cpus)
         for line in (*known.warnings(environment(state)), *state.remarks()):

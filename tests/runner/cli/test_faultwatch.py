@@ -95,6 +95,15 @@ def test_a_mistake_is_one_clear_line(arguments: list[str], said: str, subject: s
     assert not (tmp_path / "data" / "faultwatch.db").exists(), "nothing was started"
 
 
+def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where a folder has to be")
+    done = faultwatch("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"faultwatch: {tmp_path}/data" in done.stderr
+    assert "FAULTWATCH_HOME" in done.stderr
+
+
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
     done = faultwatch("history", "--repo", subject, "--workload", workload(tmp_path), home=tmp_path)

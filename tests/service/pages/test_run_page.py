@@ -23,6 +23,12 @@ def test_what_has_no_value_says_why_in_words(made: FlaskClient) -> None:
     assert "not supported not supported not supported" in text
 
 
+def test_what_a_run_was_measured_without_is_told(made: FlaskClient) -> None:
+    source, text = (show(made, f"/runs/{models.run_id(4)}") for show in (page, read))
+    assert "Measured with reservations the stack limit cannot be set: " + models.HOSTILE in text
+    assert "<img" not in source
+
+
 def test_a_run_shows_perfs_output_its_build_and_its_environment(client: FlaskClient) -> None:
     text = read(client, f"/runs/{history.run_id(history.ANCHOR, again=True)}")
     assert "21624;;minor-faults" in text
