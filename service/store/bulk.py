@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, TypeVar, cast
@@ -20,10 +20,20 @@ MOST_PARAMETERS = 5_000
 """Of one statement: every database takes as many."""
 
 
-def insert(session: Session, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Insert rows, each with a value for every column, as the models would have them."""
+def insert(
+    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Row], written: Collection[str] = ()
+) -> None:
+    """Insert rows, each with a value for every column.
+
+    Parameters
+    ----------
+    rows
+        Values as the models would have them.
+    written
+        Columns whose values are as the database holds them already.
+    """
     connection = session.connection()
-    converted = _converted(connection.dialect, table, columns, rows)
+    converted = _converted(connection.dialect, table, columns, rows, written)
     names = ", ".join(columns)
     if connection.dialect.name == "postgresql":
         raw: Any = connection.connection.cursor()
@@ -37,10 +47,12 @@ def insert(session: Session, table: Table, columns: Sequence[str], rows: Iterabl
         connection.exec_driver_sql(_insertion(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
 
 
-def update(session: Session, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+def update(
+    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Row], written: Collection[str] = ()
+) -> None:
     """Set columns of the rows with given ids; each row has its id first, then a value for every column."""
     connection = session.connection()
-    converted = _converted(connection.dialect, table, ("id", *columns), rows)
+    converted = _converted(connection.dialect, table, ("id", *columns), rows, written)
     if connection.dialect.name == "postgresql":
         setting = ", ".join(f"{name} = %s" for name in columns)
         changes = [(*row[1:], row[0]) for row in converted]
@@ -100,9 +112,13 @@ def _change(table: str, columns: tuple[str, ...], rows: int) -> str:
     )
 
 
-def _converted(dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> Iterable[Row]:
+def _converted(
+    dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Row], written: Collection[str]
+) -> Iterable[Row]:
     """Convert values as the types of the columns want it."""
-    processors = [_processor(dialect, table, name) for name in columns]
+    processors = [None if name in written else _processor(dialect, table, name) for name in columns]
+    if not any(processors):
+        return rows
     return zip(
         *(
             values if processor is None else map(processor, values)

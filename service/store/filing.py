@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from operator import itemgetter
+from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
-from sqlalchemy import Table, select
+from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
-from runner.contract import Status
 from service.store import bulk, known, revisions
 from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
-from service.views import Number
 
 _MOST = 500
 """Cases whose series are looked up in one query."""
@@ -26,15 +25,16 @@ _RUN = (
 )
 _KIND = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT = ("series_id", "run_number", "status", "value", "n", "samples")
+_METRIC = attrgetter("metric")
 _NEWEST = ("version", "n_points", "latest", "latest_revision_id", "latest_at")
 
 
 class PreparedPoint(NamedTuple):
-    """One metric of a report."""
+    """One metric of a report, as its columns hold it: written before the one writer is waited for."""
 
     metric: str
-    status: Status
-    value: Number | None
+    status: str
+    value: str | None
     n: int
     samples: str | None
 
@@ -78,21 +78,28 @@ class _Series:
     id: int
     version: int
     n_points: int
-    latest: Number | None
+    latest: str | None
     latest_revision_id: int | None
     latest_at: datetime | None
     position: int
+    points: list[tuple[object, ...]] = field(default_factory=list)
 
-    def take(self, entry: _Entry, point: PreparedPoint) -> None:
-        """Count a point, and note its level where it is the newest."""
-        report = entry.prepared.report
-        self.n_points += 1
-        if point.value is None or report.quarantine:
-            return
-        at = (entry.position, report.started_at)
+    def take(self, number: int, point: PreparedPoint) -> None:
+        """Take the point of a run."""
+        self.points.append((self.id, number, *point[1:]))
+
+    def note(self, entry: _Entry, value: str) -> None:
+        """Note a level where it is the newest."""
+        at = (entry.position, entry.prepared.report.started_at)
         if self.latest_at is None or at >= (self.position, self.latest_at):
-            self.latest, self.latest_revision_id = point.value, entry.revision_id
+            self.latest, self.latest_revision_id = value, entry.revision_id
             self.position, self.latest_at = at
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """Its id and what has changed of it."""
+        more = self.n_points + len(self.points)
+        return (self.id, self.version + 1, more, self.latest, self.latest_revision_id, self.latest_at)
 
 
 def add(session: Session, new: Sequence[Prepared]) -> None:
@@ -105,23 +112,18 @@ def add(session: Session, new: Sequence[Prepared]) -> None:
     bulk.insert(session, _table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count(session, entries)
     series = _series(session, entries)
-    points = []
     for entry in entries:
+        here, judged = series[entry.place], not entry.prepared.report.quarantine
         for point in entry.prepared.points:
-            row = series[entry.place, point.metric]
-            row.take(entry, point)
-            points.append((row.id, entry.number, *point[1:]))
-    points.sort(key=itemgetter(0, 1))  # the order of the table: each of its pages is written to once
-    bulk.insert(session, _table(Point), _POINT, points)
-    bulk.update(
-        session,
-        _table(Series),
-        _NEWEST,
-        [
-            (row.id, row.version + 1, row.n_points, row.latest, row.latest_revision_id, row.latest_at)
-            for row in series.values()
-        ],
-    )
+            row = here[point.metric]
+            row.take(entry.number, point)
+            if judged and point.value is not None:
+                row.note(entry, point.value)
+    # In the order of the table, so that each of its pages is written to once.
+    changed = sorted((row for here in series.values() for row in here.values() if row.points), key=attrgetter("id"))
+    points = chain.from_iterable(row.points for row in changed)
+    bulk.insert(session, _table(Point), _POINT, points, written=_POINT)
+    bulk.update(session, _table(Series), _NEWEST, [row.row for row in changed], written=("latest",))
 
 
 def _entries(session: Session, new: Sequence[Prepared]) -> list[_Entry]:
@@ -165,37 +167,46 @@ def _count(session: Session, entries: Iterable[_Entry]) -> None:
     bulk.insert_or_add(session, _table(RunCount), rows, "runs", _KIND)
 
 
-def _series(session: Session, entries: Iterable[_Entry]) -> dict[tuple[_Place, str], _Series]:
+_Here = dict[str, _Series]
+"""The series of one place, by metric."""
+
+
+def _series(session: Session, entries: Iterable[_Entry]) -> dict[_Place, _Here]:
     """Return the series that points of these reports belong to; new ones in the order of the reports."""
-    wanted = dict.fromkeys((entry.place, point.metric) for entry in entries for point in entry.prepared.points)
+    wanted: dict[_Place, dict[str, None]] = {}
+    for entry in entries:
+        wanted.setdefault(entry.place, {}).update(dict.fromkeys(map(_METRIC, entry.prepared.points)))
     found = _find_series(session, wanted)
-    new = [{**place._asdict(), "metric": metric} for place, metric in wanted if (place, metric) not in found]
-    if new:
-        rows = [row | {"version": 0, "judged_version": 0, "n_points": 0} for row in new]
-        bulk.insert_unless_there(session, _table(Series), rows)
-        found = _find_series(session, wanted)
-    return found
+    new = [
+        {**place._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0}
+        for place, metrics in wanted.items()
+        for metric in metrics
+        if metric not in found[place]
+    ]
+    if not new:
+        return found
+    bulk.insert_unless_there(session, _table(Series), new)
+    return _find_series(session, wanted)
 
 
-def _find_series(session: Session, wanted: Mapping[tuple[_Place, str], None]) -> dict[tuple[_Place, str], _Series]:
-    cases: dict[tuple[int, int], dict[int, None]] = {}
-    for place, _ in wanted:
-        cases.setdefault(place[:2], {})[place.case_id] = None
-    found = {}
-    for (subject_id, host_id), case_ids in cases.items():
-        for chunk in bulk.chunks(case_ids, _MOST):
+def _find_series(session: Session, places: Iterable[_Place]) -> dict[_Place, _Here]:
+    found: dict[_Place, _Here] = {place: {} for place in places}
+    cases: dict[tuple[int, int], dict[int, _Here]] = {}
+    for place, here in found.items():
+        cases.setdefault(place[:2], {})[place.case_id] = here
+    for (subject_id, host_id), by_case in cases.items():
+        for chunk in bulk.chunks(by_case, _MOST):
             rows = session.execute(
                 select(
-                    *(Series.case_id, Series.metric, Series.id, Series.version, Series.n_points, Series.latest),
-                    *(Series.latest_revision_id, Series.latest_at, Revision.position),
+                    *(Series.case_id, Series.metric, Series.id, Series.version, Series.n_points),
+                    *(type_coerce(Series.latest, Text), Series.latest_revision_id, Series.latest_at),
+                    Revision.position,
                 )
                 .outerjoin(Revision, Series.latest_revision_id == Revision.id)
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for row in rows:
-                key = _Place(subject_id, host_id, row.case_id), row.metric
-                if key in wanted:
-                    found[key] = _Series(*row[2:])
+                by_case[row.case_id][row.metric] = _Series(*row[2:])
     return found
 
 

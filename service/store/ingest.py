@@ -16,15 +16,15 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract import Status
-from runner.contract.level import median
-from service.levels import Level, level
+from service.levels import level as level_of
 from service.retention import thin
 from service.store import bulk, filing, known
 from service.store.filing import Prepared, PreparedPoint
 from service.store.models import Run, StoredReport
 from service.store.plain import PlainReport
-from service.store.points import pack
+from service.store.points import written
 
+_COUNTED = Status.COUNTED.value
 _MOST = 500
 """Ids that are looked up in one query."""
 _LEVEL = 1
@@ -103,20 +103,13 @@ def _same(sent: bytes, stored: bytes, thinned: bool = False) -> bool:
 def _points(report: contract.Report | PlainReport) -> Iterator[PreparedPoint]:
     if isinstance(report, PlainReport):
         for name, values in report.values.items():
-            first = values[0]
-            if values.count(first) == len(values) and len(set(map(type, values))) == 1:
-                yield PreparedPoint(name, Status.COUNTED, first, len(values), None)
-            else:
-                yield _point(name, Level(Status.COUNTED, median(values), tuple(values)))
+            level, n, samples = written(values)
+            yield PreparedPoint(name, _COUNTED, level, n, samples)
         return
     readings: dict[str, list[contract.Reading]] = {}
     for sample in report.samples:
         for name, reading in sample.readings.items():
             readings.setdefault(name, []).append(reading)
     for name, found in readings.items():
-        yield _point(name, level(found))
-
-
-def _point(metric: str, summary: Level) -> PreparedPoint:
-    status, value, samples = summary
-    return PreparedPoint(metric, status, value, len(samples), pack(value, samples))
+        status, _, values = level_of(found)
+        yield PreparedPoint(name, status.value, *written(values))

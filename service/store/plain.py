@@ -76,8 +76,7 @@ def _read(found: Any) -> Iterator[Report | PlainReport]:
 
 def _plain(report: dict[str, Any], parts: _Parts) -> PlainReport | None:
     samples = report.get("samples")
-    values = _values(samples) if samples else None
-    if values is None:
+    if not samples or (values := _values(samples)) is None:
         return None
     checked = {name: parts(name, report[name]) for name in _SHARED}
     unread = [_UNREAD if len(sample) == 1 else sample | {"readings": {}} for sample in samples]
@@ -87,7 +86,11 @@ def _plain(report: dict[str, Any], parts: _Parts) -> PlainReport | None:
 def _values(samples: list[dict[str, Any]]) -> dict[str, Sequence[Number]] | None:
     """Return the values of each metric; None where any reading is more than a value."""
     readings = [sample["readings"] for sample in samples]
-    rows = [[_value(reading) for reading in one.values()] for one in readings]
+    plain = all(sum(map(len, one.values())) == len(one) for one in readings)
+    rows = [
+        [reading.get("value") for reading in one.values()] if plain else [_value(reading) for reading in one.values()]
+        for one in readings
+    ]
     if not _fit(list(chain.from_iterable(rows))):
         return None
     names = list(readings[0])

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
+from runner.contract.level import median
 from service import trend, views
 from service.store import bulk
 from service.store.models import Environment, Point, Revision, Run, Series
@@ -21,11 +22,17 @@ _MOST = 500
 _TOLD = set(views.SeriesPoint.model_fields)
 
 
-def pack(value: views.Number | None, samples: Sequence[views.Number]) -> str | None:
-    """Write the samples of a point out; nothing where each of them is the point's value, as exact counts are."""
-    if samples.count(value) == len(samples) and set(map(type, samples)) <= {type(value)}:
-        return None
-    return f"[{','.join(map(repr, samples))}]"  # as JSON writes numbers, in a fifth of its time
+def written(samples: Sequence[views.Number]) -> tuple[str | None, int, str | None]:
+    """Write the level of samples, how many there are, and themselves, as a point's columns hold them.
+
+    Samples that all are the level, as exact counts are, take no place.
+    """
+    if not samples:
+        return None, 0, None
+    first, n = samples[0], len(samples)
+    if samples.count(first) == n and len(set(map(type, samples))) == 1:
+        return repr(first), n, None
+    return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # as JSON writes it, in a fifth of its time
 
 
 def unpack(value: views.Number | None, n: int, samples: str | None) -> tuple[views.Number, ...]:
