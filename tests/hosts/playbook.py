@@ -91,3 +91,9 @@ def play(name: str, hosts: Path, *options: str, **variables: Any) -> Played:
         check=False,
     )
     return Played(done.returncode, done.stdout)
+
+
+def head() -> str:
+    """Return the newest commit of this checkout, for hosts to get as long as a test lasts, whatever comes meanwhile."""
+    done = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
