@@ -22,12 +22,14 @@ from service import background, current
 from service.app import create_app
 from service.config import Config
 from service.errors import ServiceError
-from service.github import webhook
+from service.github.kept import queue
 from service.notify import settings
 from service.store.database import BUSY_SECONDS_AT_START, Database
 from service.store.upgrade import upgrade
 
 THREADS = 8
+_PASSED_ON = 3
+"""The first descriptor that systemd passes on (sd_listen_fds(3)); a unit of ours has one socket."""
 STOP_SECONDS = 5
 """How long requests that are being answered may hold a stop up."""
 
@@ -65,7 +67,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
         with app.app_context():
             background.start(current.database(), config)
-        if (kept := webhook.queue(app)) is not None:
+        if (kept := queue(app)) is not None:
             kept.start()
         # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
         # reading it.
@@ -78,7 +80,11 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port, before anything is written anywhere."""
+    """Take the port, before anything is written anywhere; or what systemd listens with for this process."""
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        # gunicorn would take it as well.
+        del os.environ["LISTEN_PID"]
+        return socket.socket(fileno=_PASSED_ON)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
