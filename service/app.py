@@ -12,7 +12,7 @@ from service.access.session import keep_sessions
 from service.api import actions
 from service.api.body import MAX_BYTES, JsonProvider
 from service.config import Config
-from service.github import webhook
+from service.github import kept, webhook
 from service.jobs import desk
 from service.store import judging
 from service.store.database import Database
@@ -46,7 +46,8 @@ def create_app(config: Config | None = None) -> APIFlask:
     keep_sessions(app, config.home)
     api.register(app)
     pages.register(app)
-    webhook.register(app, database, config)
+    app.register_blueprint(webhook.bp)
+    kept.keep(app, database, config)
     desk.use(app, desk.Desk(database, {}))
     actions.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)

@@ -22,7 +22,7 @@ from service import background, current
 from service.app import create_app
 from service.config import Config
 from service.errors import ServiceError
-from service.github import webhook
+from service.github.kept import queue
 from service.notify import settings
 from service.store.database import BUSY_SECONDS_AT_START, Database
 from service.store.upgrade import upgrade
@@ -67,7 +67,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
         with app.app_context():
             background.start(current.database(), config)
-        if (kept := webhook.queue(app)) is not None:
+        if (kept := queue(app)) is not None:
             kept.start()
         # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
         # reading it.

@@ -9,20 +9,12 @@ from typing import Any
 import jwt
 from jwt import PyJWKClient, PyJWKClientConnectionError
 
-from service.access.trusted import TrustedJobs
+from service.access.trusted import Refused, TrustedJobs, Unsure
 
 LEEWAY_SECONDS = 30
 _TIMEOUT = 5
 _COOLDOWN = 30
 _CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
-
-
-class Refused(Exception):
-    """An identity that lets nobody in; says why in one line."""
-
-
-class Unsure(Exception):
-    """The issuer's keys cannot be had at the moment."""
 
 
 @dataclass(frozen=True, slots=True)

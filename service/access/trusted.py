@@ -15,6 +15,14 @@ GITHUB = "https://token.actions.githubusercontent.com"
 _NAME = "FAULTWATCH_ACTIONS_"
 
 
+class Refused(Exception):
+    """An identity that lets nobody in; says why in one line."""
+
+
+class Unsure(Exception):
+    """The issuer's keys cannot be had at the moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrustedJobs:
     """Jobs that may sign in.

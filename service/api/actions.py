@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from apiflask import APIBlueprint, APIFlask
 from flask import current_app
 
 from runner.contract.sign_in import Admission, Identity
-from service.access.oidc import Identities, Refused, Unsure
 from service.access.scope import Scope
 from service.access.token import new
-from service.access.trusted import TrustedJobs
+from service.access.trusted import Refused, TrustedJobs, Unsure
 from service.api.problems import ProblemError, not_found
 from service.current import database
 from service.store import tokens
 from service.store.models import Token
+
+if TYPE_CHECKING:
+    from service.access.oidc import Identities
 
 bp = APIBlueprint("actions", __name__)
 
@@ -29,6 +32,8 @@ _LONGEST_NAME = 100
 def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
     """Let jobs sign in to an application."""
     if trusted is not None:
+        from service.access.oidc import Identities  # noqa: PLC0415 - cryptography, which others need not load
+
         app.extensions[_EXTENSION] = Identities(trusted)
 
 

@@ -11,10 +11,10 @@ from runner.contract.gate import GateAnswer, GateReport
 from service.access.guard import caller
 from service.api.problems import FieldError, ProblemError
 from service.current import database
-from service.github import comment, desk, words
+from service.github import comment, words
 from service.github.escape import plain
 from service.github.finding import Accepted, judge
-from service.github.webhook import queue
+from service.github.kept import queue
 from service.store import github as store
 
 bp = APIBlueprint("gates", __name__)
@@ -51,7 +51,7 @@ def post(json_data: GateReport) -> GateAnswer:
             )
         kept.ring()
     finding = judge(json_data, accepted)
-    links = desk.links(_address(), json_data.base, json_data.head, json_data.log_url)
+    links = comment.links(_address(), json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         passed=finding.passed,
         sentence=words.verdict(finding, plain),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
@@ -36,6 +37,12 @@ class Links:
 
     compare: str = ""
     log: str = ""
+
+
+def links(address: str, base: str, head: str, log_url: str) -> Links:
+    """Return where a comment leads to."""
+    compare = f"{address}/compare?{urlencode({'base': base, 'head': head})}" if address else ""
+    return Links(compare, log_url)
 
 
 def marker(repository: str, pull_request: int) -> str:

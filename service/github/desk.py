@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import urlencode
 
 from github import GithubException
 from github.Repository import Repository
@@ -15,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.github import answer
 from service.github.client import Client, Failure
-from service.github.comment import Links
+from service.github.comment import links
 from service.github.finding import Accepted, judge
 from service.github.patience import Again, again
 from service.github.post import Telling, post
@@ -157,9 +156,3 @@ class Desk:
     def _be_patient(session: Session, later: Again | None) -> None:
         if later and later.everything and later.at:
             store.wait_until(session, later.at)
-
-
-def links(address: str, base: str, head: str, log_url: str) -> Links:
-    """Return where a comment leads to."""
-    compare = f"{address}/compare?{urlencode({'base': base, 'head': head})}" if address else ""
-    return Links(compare, log_url)

@@ -18,7 +18,7 @@ from typing import Any
 import requests
 from stand_in import APP, SECRET
 
-from service.github.webhook import signed
+from service.github.signature import signed
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ROOT / "tests" / "github" / "node_modules"

@@ -25,7 +25,7 @@ from service.github import client as client_module
 from service.github.client import Client
 from service.github.desk import Desk
 from service.github.settings import GithubSettings
-from service.github.webhook import signed
+from service.github.signature import signed
 from service.store.database import Database
 
 

@@ -17,7 +17,7 @@ import stand_in
 from flask.testing import FlaskClient
 from stand_in import SECRET, repository
 
-from service.github.webhook import signed
+from service.github.signature import signed
 from service.store.models import GithubDelivery
 
 OVER = made.gate(made.case([100] * 5, [101] * 5))
@@ -228,3 +228,9 @@ def _wait(until: Any) -> None:
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_service_without_an_app_does_not_load_what_speaks_to_github() -> None:
+    asked = "import sys, service.serving; print({'github', 'huey', 'jwt', 'cryptography'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
