@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +72,7 @@ class Guest:
             f" ansible_python_interpreter=/usr/bin/python3 ansible_ssh_common_args='{options}'"
         )
 
-    def run(self, command: str, *, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, *, check: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command of its shell; what it printed is text.
 
         Raises
@@ -79,16 +80,28 @@ class Guest:
         AssertionError
             It failed, and `check` was not taken back.
         """
-        done = subprocess.run(
-            ["ssh", *self.key.options, "-p", str(self.port), f"root@{self.address}", command],
-            capture_output=True,
-            text=True,
-            check=False,
-            input=stdin if stdin is not None else "",
-        )
+        done = subprocess.run(self._ssh(command), capture_output=True, text=True, check=False, input=stdin)
         said = f"{command}\n-> {done.returncode} on {self.name}\n{done.stdout}{done.stderr}"
         assert not check or done.returncode == 0, said
         return done
+
+    def fetch(self, file: str) -> bytes:
+        """Return what is in a file of it."""
+        return subprocess.run(self._ssh(f"cat '{file}'"), capture_output=True, check=True).stdout
+
+    @contextmanager
+    def started(self, command: str) -> Iterator[subprocess.Popen[str]]:
+        """Yield a running command of its shell; all that it says comes out of one pipe. It is ended at the end."""
+        with subprocess.Popen(
+            self._ssh(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.terminate()
+
+    def _ssh(self, command: str) -> list[str]:
+        return ["ssh", *self.key.options, "-p", str(self.port), f"root@{self.address}", command]
 
     def wait(self, seconds: float) -> None:
         """Wait until its ssh server greets: the port of an emulated machine is open long before.

@@ -1,13 +1,16 @@
-/* Touches 64 MiB: one fault for each page, of whichever size the kernel makes them. */
+/* Touches 64 MiB: one fault for each page, of whichever size the kernel makes them. Then it waits for some seconds. */
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-int main(void)
+int main(int count, char **words)
 {
     size_t huge_page = 2 << 20, bytes = 64 << 20;
-    char *memory = aligned_alloc(huge_page, bytes);
+    volatile char *memory = aligned_alloc(huge_page, bytes);
     if (!memory)
         return 1;
-    memset(memory, 1, bytes);
-    return memory[bytes / 2] != 1;
+    for (size_t at = 0; at < bytes; at += 4096)
+        memory[at] = 1;
+    if (count > 1)
+        sleep(atoi(words[1]));
+    return 0;
 }
