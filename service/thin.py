@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.views import Number, SeriesDetail
+from service.views import ConfigChange, Drift, Number, SeriesDetail
 
 
 def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
@@ -43,7 +43,8 @@ def thinned(series: SeriesDetail, most: int) -> SeriesDetail:
     """
     if len(series.points) <= most:
         return series
-    told_of = {run for one in (*series.drifts, *series.changes) for run in (one.run_before, one.run_after)}
+    told: list[Drift | ConfigChange] = [*series.drifts, *series.changes]
+    told_of = {run for one in told for run in (one.run_before, one.run_after)}
     groups: dict[tuple[bool, bool], list[int]] = {}
     for index, point in enumerate(series.points):
         groups.setdefault((point.value is None, point.on_path), []).append(index)

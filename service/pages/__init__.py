@@ -19,15 +19,18 @@ from service.access import guard
 from service.access.scope import Scope
 from service.api.problems import ProblemError, http_problem
 from service.pages import (
+    bisect,
     compare,
     drift,
     environments,
     event,
     hosts,
+    jobs,
     live,
     matrix,
     numbers,
     overview,
+    profile,
     run,
     search,
     series,
@@ -44,8 +47,8 @@ log = logging.getLogger(__name__)
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
-    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, event.bp, silences.bp, run.bp),
-    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, settings.bp, tokens.bp),
+    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, jobs.bp, settings.bp, tokens.bp),
 )
 _MAIN = {
     "overview.show": "Overview",
@@ -54,6 +57,8 @@ _MAIN = {
     "compare.show": "Compare",
     "workloads.listed": "Workloads",
     "run.listed": "Runs",
+    "bisect.listed": "Bisects",
+    "jobs.listed": "Jobs",
     "hosts.listed": "Hosts",
     "environments.listed": "Environments",
 }
@@ -69,6 +74,7 @@ def register(app: Flask) -> None:
         "number": numbers.number,
         "quantity": numbers.quantity,
         "difference": numbers.difference,
+        "duration": numbers.duration,
         "percent": numbers.percent,
         "utc_iso": _utc_iso,
         "utc_text": _utc_text,
@@ -100,9 +106,9 @@ def _htmx() -> str | None:
     return None if vendor.missing() else vendor.address("htmx.org")
 
 
-def follow(series_id: int | None = None) -> Markup:
-    """Have the page follow what is measured: of one series, or of all."""
-    return Markup(live.watcher(live.current_state(series_id), series_id))  # noqa: S704 - a template of ours
+def follow(series_id: int | None = None, jobs: bool = False) -> Markup:
+    """Have the page follow what is measured: of one series, or of all; and how far jobs are."""
+    return Markup(live.watcher(live.current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours
 
 
 def _problem(error: HTTPException) -> ResponseReturnValue:

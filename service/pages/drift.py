@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from flask import Blueprint, abort
 
+from runner.contract.job import Job
+from service.access import guard
+from service.access.scope import Scope
+from service.current import database
 from service.pages import commands, triage
 from service.pages.order import rank
 from service.pages.source import source
 from service.pages.sparkline import sparkline
 from service.pages.tables import drift_table
 from service.pages.twins import Page, page
+from service.store import jobs
+from service.store.jobs import JobFilter
 
 bp = Blueprint("drift", __name__, url_prefix="/drifts")
 
+_JOBS = 100
 _FIRST = {"sys-percent", "throughput"}
 """What faults cost, before everything else that was measured."""
 
@@ -32,9 +39,18 @@ def show(drift_id: str) -> Page:
             "event": event,
             "author": triage.author(),
             "line": sparkline(source().outlines([drift.series_id]).get(drift.series_id)),
+            "searches": _searches(drift_id),
+            "may_order": guard.caller().may(Scope.ORDER),
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
             "commands": [commands.measure(report) for report in sides if report],
         },
         document=lambda: drift,
         table=lambda: drift_table([drift]),
     )
+
+
+def _searches(drift_id: str) -> list[Job]:
+    """Return the jobs that look for the commit of a drift now."""
+    with database().reading() as session:
+        found = jobs.page(session, JobFilter(kind="bisect", open=True), _JOBS).items
+    return [job for job in found if getattr(job.question, "drift", None) == drift_id]

@@ -24,26 +24,28 @@ _SERIES_LIMIT = 2**63
 @bp.get("/live")
 def ask() -> Response:
     """Answer whether anything is new, by an event that the page listens to."""
-    series_id = request.args.get("series", type=int)
+    series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     quiet = min(max(request.args.get("quiet", 0, int), 0), _PATIENCE)
-    state = current_state(series_id)
+    state = current_state(series_id, jobs)
     changed = state != request.args.get("state")
-    response = make_response(watcher(state, series_id, 0 if changed else quiet + 1))
+    response = make_response(watcher(state, series_id, jobs, 0 if changed else quiet + 1))
     if changed:
         response.headers["HX-Trigger"] = "faultwatch:changed"
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def current_state(series_id: int | None = None) -> str:
-    """Return a text that is another one where anything new is stored: of one series, or of all."""
+def current_state(series_id: int | None = None, jobs: bool = False) -> str:
+    """Return a text that is another one where anything new is stored: of one series, or of all; and of jobs."""
     with database().reading() as session:
-        if series_id is None or not 0 <= series_id < _SERIES_LIMIT:
-            return overview.state(session)
-        return overview.series_state(session, series_id)
+        if series_id is not None and 0 <= series_id < _SERIES_LIMIT:
+            return overview.series_state(session, series_id)
+        state = overview.state(session)
+        return f"{state}.{overview.jobs_state(session)}" if jobs else state
 
 
-def watcher(state: str, series_id: int | None = None, quiet: int = 0) -> str:
+def watcher(state: str, series_id: int | None = None, jobs: bool = False, quiet: int = 0) -> str:
     """Return the element that asks the next question."""
     wait = _QUICK if quiet < _PATIENCE else _SLOW
-    return render_template("partials/live.html", state=state, series_id=series_id, quiet=quiet, wait=wait)
+    asked = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet}
+    return render_template("partials/live.html", asked=asked, wait=wait)

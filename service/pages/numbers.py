@@ -56,6 +56,20 @@ def difference(value: Number, unit: str) -> str:
     return _joined(signed(_sensible(value, unit)), unit_of(value, unit))
 
 
+def duration(seconds: float) -> str:
+    """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    if seconds < 60:
+        return _joined(f"{max(1, round(seconds))}", "s")
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return _joined(str(minutes), "min")
+    if minutes < 24 * 60:
+        hours, rest = divmod(minutes, 60)
+        return _joined(str(hours), "h") + (f" {_joined(str(rest), 'min')}" if rest else "")
+    days, rest = divmod(round(minutes / 60), 24)
+    return _joined(f"{days:,}", "d") + (f" {_joined(str(rest), 'h')}" if rest else "")
+
+
 def _sensible(value: Number, unit: str) -> Number:
     """Round a share to hundredths: more digits of a percentage say nothing."""
     return round(value, 2) or value if unit in {"%", "points"} else value

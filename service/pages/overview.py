@@ -9,16 +9,21 @@ from itertools import groupby
 from flask import Blueprint
 
 from runner.contract import Case
+from service.current import database
 from service.pages.events import events
 from service.pages.order import rank
 from service.pages.source import source
 from service.pages.sparkline import sparkline
 from service.pages.tables import drift_table
 from service.pages.twins import Page, page
+from service.store import jobs
+from service.store.jobs import JobFilter
 from service.store.known import case_key
 from service.views import RunSummary, SeriesSummary
 
 bp = Blueprint("overview", __name__)
+
+_JOBS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,8 @@ def show() -> Page:
     failures, quarantined = source().failures(), source().quarantined()
     outlines = source().outlines([*(event.largest.series_id for event in told), *(one.id for one in series)])
     hosts, activity = source().hosts(), source().activity()
+    with database().reading() as session:
+        open_jobs = jobs.page(session, JobFilter(open=True), _JOBS)
     return Page(
         "overview.html",
         {
@@ -57,6 +64,7 @@ def show() -> Page:
             "quarantined": quarantined,
             "hosts": hosts,
             "activity": activity,
+            "jobs": open_jobs,
         },
         document=lambda: {
             "drifts": drifts.items,
@@ -65,6 +73,7 @@ def show() -> Page:
             "quarantined": quarantined,
             "hosts": hosts,
             "activity": activity,
+            "jobs": open_jobs.items,
         },
         table=lambda: drift_table(drifts.items),
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE
+from runner.contract.report import hash_of
 from service.directory import Activity
 from service.store import series
-from service.store.models import Case, Decision, Drift, Event, Host, Revision, Run, Series
+from service.store.jobs import OPEN
+from service.store.models import Case, Decision, Drift, Event, Host, Job, Revision, Run, Series
 from service.triage.life import CLOSED, State
 from service.views import Drift as DriftView
 from service.views import DriftList, SeriesSummary
@@ -85,6 +87,17 @@ def state(session: Session) -> str:
     drifts = session.scalar(select(func.count()).select_from(Drift)) or 0
     decided = session.scalar(select(func.max(Decision.id))) or 0
     return f"{newest}.{drifts}.{decided}"
+
+
+def jobs_state(session: Session) -> str:
+    """Return the same of jobs: another text where one was ordered, changed, or came further."""
+    newest = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
+    open_ones = session.execute(
+        select(Job.id, func.length(cast(Job.runs, Text)), Job.runs_left, Job.seconds_left, Job.sentence)
+        .where(Job.state.in_(OPEN))
+        .order_by(Job.id)
+    ).all()
+    return hash_of([str(newest), str(open_ones)])
 
 
 def series_state(session: Session, series_id: int) -> str:

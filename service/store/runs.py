@@ -110,6 +110,11 @@ def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
+def some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
+    """Return some runs in short, the newest first; what is not stored is left out."""
+    return [_summary(run) for run in _newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+
+
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     judged = Run.quarantine.is_distinct_from(ASIDE)

@@ -435,7 +435,6 @@ def _summary(series: SeriesDetail) -> SeriesSummary:
     values = [entry.value for entry in series.points if entry.on_path and entry.value is not None]
     return SeriesSummary(
         **series.model_dump(exclude={"points", "changes", "drifts", "failures"}),
-        n_points=len(series.points),
         latest=values[-1] if values else None,
     )
 
