@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,7 +11,8 @@ from runner.contract import Status
 from service.views import Number
 
 NIGHT = timedelta(hours=12)
-"""A change is told from the newest run that is at least this much older; else from the run before."""
+"""On a host without nights a change is told from the newest run that is at least this much older; else from the run
+before."""
 CURRENT = timedelta(days=7)
 """A configuration that its host was not seen in for longer has no column."""
 MOST = 8
@@ -73,6 +74,8 @@ class Cell:
         The level that the change is told from, and when that was measured.
     why
         Why there is no level; empty where there is one.
+    missed
+        Why it was planned for last night and not measured; empty where it was, or was not planned.
     efficiency
         Weak-scaling efficiency, where the case is measured for it.
     """
@@ -84,6 +87,7 @@ class Cell:
     since: datetime | None = None
     revision: str | None = None
     why: str = ""
+    missed: str = ""
     efficiency: Number | None = None
 
     @property
@@ -115,10 +119,32 @@ class Matrix:
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LastNight:
+    """What the grid has to know of a night.
+
+    Attributes
+    ----------
+    began
+        Its hosts' changes are told from the newest run before this.
+    missed
+        Why it did not measure a case, by host and case.
+    """
+
+    began: datetime
+    hosts: frozenset[str]
+    missed: Mapping[tuple[str, str], str]
+
+
 _Place = tuple[str, str, str, str]
 
 
-def arrange(recent: Sequence[Recent], failures: Iterable[Unmeasured], efficiency: Sequence[Recent] = ()) -> Matrix:
+def arrange(
+    recent: Sequence[Recent],
+    failures: Iterable[Unmeasured],
+    efficiency: Sequence[Recent] = (),
+    night: LastNight | None = None,
+) -> Matrix:
     """Put the newest points of a metric into the grid.
 
     Parameters
@@ -127,6 +153,8 @@ def arrange(recent: Sequence[Recent], failures: Iterable[Unmeasured], efficiency
         Runs without a level, the newest first.
     efficiency
         The newest points of the weak-scaling efficiency.
+    night
+        The last one, if there was any.
     """
     failed: dict[_Place, Unmeasured] = {}
     for run in failures:
@@ -139,8 +167,11 @@ def arrange(recent: Sequence[Recent], failures: Iterable[Unmeasured], efficiency
     rows = []
     for (subject, case_key), case in sorted(names.items(), key=lambda entry: (entry[0][0], entry[1], entry[0][1])):
         places = [(subject, case_key, column.host, column.environment) for column in columns]
-        told = tuple(_cell(cells.get(place, ()), failed.get(place), scaling.get(place)) for place in places)
-        rows.append(Row(subject, case, case_key, told))
+        told = [
+            _cell(cells.get(place, ()), failed.get(place), scaling.get(place), _began(night, place[2]))
+            for place in places
+        ]
+        rows.append(Row(subject, case, case_key, tuple(_marked(told, columns, case, night))))
     return Matrix(columns, tuple(rows))
 
 
@@ -164,11 +195,27 @@ def _grouped(points: Iterable[Recent]) -> dict[_Place, list[Recent]]:
     return groups
 
 
+def _began(night: LastNight | None, host: str) -> datetime | None:
+    return night.began if night is not None and host in night.hosts else None
+
+
+def _marked(cells: list[Cell], columns: Sequence[Column], case: str, night: LastNight | None) -> list[Cell]:
+    """Say why a case was missed, in the newest configuration of its host."""
+    hosts = [column.host for column in columns]
+    missed = {} if night is None else {host: why for (host, name), why in night.missed.items() if name == case}
+    for host, why in missed.items():
+        if host in hosts:
+            cells[hosts.index(host)] = replace(cells[hosts.index(host)], missed=why)
+    return cells
+
+
 def _newest(points: Sequence[Recent]) -> Recent:
     return max(points, key=lambda point: (point.position, point.started_at))
 
 
-def _cell(points: Sequence[Recent], failed: Unmeasured | None, efficiency: Number | None) -> Cell:
+def _cell(
+    points: Sequence[Recent], failed: Unmeasured | None, efficiency: Number | None, began: datetime | None
+) -> Cell:
     levels = [point for point in points if point.value is not None and point.quarantine is None]
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
@@ -177,7 +224,8 @@ def _cell(points: Sequence[Recent], failed: Unmeasured | None, efficiency: Numbe
         return _without_level(points)
     latest = _newest(levels)
     older = [point for point in levels if point is not latest]
-    nights = [point for point in older if latest.started_at - point.started_at >= NIGHT]
+    until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
+    nights = [point for point in older if point.started_at <= until]
     before = _newest(nights or older) if older else None
     return Cell(
         series_id=latest.series_id,

@@ -65,6 +65,41 @@ def digest(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Something that was planned for a night and was not measured, and why."""
+
+    host: str
+    configuration: str
+    workload: str
+    case: str
+    """Empty where it is the whole cell."""
+    why: str
+    run_id: UUID | None = None
+
+
+def missed(told: NightDigest) -> list[Missed]:
+    """Return what a night did not measure: cells that nobody was at or that could not begin, and cases."""
+    found: list[Missed] = []
+    for cell in told.cells:
+        place = cell.host, cell.configuration, cell.workload
+        if not cell.carried_out:
+            absent = f"{cell.host} did not show up" if cell.host in told.absent else f"{cell.host} was not at it"
+            found.append(Missed(*place, case="", why=cell.problem or absent))
+        elif cell.problem:
+            found.append(Missed(*place, case="", why=cell.problem))
+        found += [
+            Missed(*place, case=case.name, why=_why(case), run_id=case.run_id)
+            for case in cell.cases
+            if case.state is not CaseState.MEASURED
+        ]
+    return found
+
+
+def _why(case: NightCase) -> str:
+    return f"{case.state}: {case.why}" if case.why else str(case.state)
+
+
 def _cell(cell: NightCell, runs: Mapping[int, Found]) -> CellDigest:
     return CellDigest(
         host=cell.host,

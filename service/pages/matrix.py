@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from math import log10
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
+from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, metric
+from runner.contract.night import NightDigest
 from service import matrix
 from service.current import database
-from service.matrix import Cell, Matrix
+from service.matrix import Cell, LastNight, Matrix
+from service.night import Missed
+from service.night import missed as missed_in
 from service.pages.order import rank
 from service.pages.twins import Page, Table, page
-from service.store import environments, recent
+from service.store import environments, nights, recent
 
 bp = Blueprint("matrix", __name__)
 
@@ -32,7 +36,10 @@ def show() -> Page:
         points = recent.points(session, name, subject, workload)
         scaling = recent.points(session, _EFFICIENCY, subject, workload) if name != _EFFICIENCY else []
         failed = [run for run in recent.failures(session) if not subject or run.subject == subject]
-        grid = matrix.arrange(points, failed if not workload else _of_cases(failed, points), scaling)
+        night = _night(session)
+        missed = [] if night is None else missed_in(night)
+        failed = failed if not workload else _of_cases(failed, points)
+        grid = matrix.arrange(points, failed, scaling, _told(night, missed))
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
@@ -45,11 +52,31 @@ def show() -> Page:
             "workload": workload,
             "labels": _labels(grid, knobs),
             "shade": _shade,
+            "night": night,
+            "missed": missed,
+            "efficient": any(cell.efficiency is not None for row in grid.rows for cell in row.cells),
             "unmeasured": sum(bool(cell.why) for row in grid.rows for cell in row.cells),
         },
-        document=lambda: grid,
+        document=lambda: {"night": night, "columns": grid.columns, "rows": grid.rows},
         table=lambda: _table(grid, metric(name).unit),
     )
+
+
+def _night(session: Session) -> NightDigest | None:
+    """Return the night that is asked for, else the last one."""
+    asked = request.args.get("night", "").strip()
+    name = asked or nights.newest(session)
+    found = None if name is None else nights.find(session, name)
+    if asked and found is None:
+        abort(404, "There is no night of this name.")
+    return found
+
+
+def _told(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
+    if night is None:
+        return None
+    hosts = frozenset(cell.host for cell in night.cells)
+    return LastNight(night.started_at, hosts, {(one.host, one.case): one.why for one in missed if one.case})
 
 
 def _of_cases(failed: list[matrix.Unmeasured], points: list[matrix.Recent]) -> list[matrix.Unmeasured]:
@@ -85,11 +112,11 @@ def _shade(cell: Cell) -> int:
 def _table(grid: Matrix, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
-        (*columns, "revision", "efficiency", "why"),
+        (*columns, "revision", "efficiency", "why", "missed"),
         (
             (
                 *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
-                *(cell.change, cell.percent, cell.revision, cell.efficiency, cell.why or None),
+                *(cell.change, cell.percent, cell.revision, cell.efficiency, cell.why or None, cell.missed or None),
             )
             for row in grid.rows
             for column, cell in zip(grid.columns, row.cells, strict=True)

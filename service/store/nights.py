@@ -33,6 +33,11 @@ def find(session: Session, name: str) -> NightDigest | None:
     return digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
 
 
+def newest(session: Session) -> str | None:
+    """Return the name of the night that began last."""
+    return session.scalar(select(Night.name).order_by(Night.started_at.desc(), Night.name.desc()).limit(1))
+
+
 def _cells(row: Night) -> tuple[NightCell, ...]:
     return NightPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
 

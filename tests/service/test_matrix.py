@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runner.contract import Status
-from service.matrix import Recent, Unmeasured, arrange
+from service.matrix import LastNight, Recent, Unmeasured, arrange
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
@@ -99,3 +99,26 @@ def test_a_case_that_never_worked_has_a_row() -> None:
 def test_weak_scaling_is_shown_in_its_cell() -> None:
     (row,) = arrange([point(1)], [], [point(0.2)]).rows
     assert row.cells[0].efficiency == 0.2
+
+
+def night(hours: float, missed: dict[tuple[str, str], str] | None = None) -> LastNight:
+    """A night that began so many hours before the newest point."""
+    return LastNight(AT - timedelta(hours=hours), frozenset({"box"}), missed or {})
+
+
+def test_on_a_host_with_nights_a_change_is_told_from_before_the_last_one() -> None:
+    seen = [point(110), point(105, 3), point(100, 7), point(50, 48)]
+    assert arrange(seen, [], night=night(5)).rows[0].cells[0].before == 100
+    elsewhere = [point(110, host="elsewhere"), point(105, 3, host="elsewhere"), point(50, 48, host="elsewhere")]
+    assert arrange(elsewhere, [], night=night(5)).rows[0].cells[0].before == 50
+
+
+def test_what_was_not_measured_for_two_nights_keeps_its_change() -> None:
+    (row,) = arrange([point(110, 30), point(100, 54)], [], night=night(5)).rows
+    assert row.cells[0].change == 10
+
+
+def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> None:
+    why = {("box", "copy[mib=4]"): "missing: no report of it has arrived", ("gone", "copy[mib=4]"): "x"}
+    grid = arrange([point(1), point(2, 1, environment="new")], [], night=night(5, why))
+    assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report of it has arrived", ""]
