@@ -23,11 +23,34 @@ from runner.workload import Workload
 class Watcher(Protocol):
     """Is told how far a search has come."""
 
+    def measuring(self, state: Search, commit: str) -> None:
+        """A commit is about to be measured."""
+
     def measured(self, state: Search, report: Report) -> None:
         """A run is stored; where the search stood before it."""
 
     def proving(self, state: Search) -> None:
         """A culprit and its parent are about to be measured in turns."""
+
+    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+        """They are stored."""
+
+
+def ends(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
+    """Return the good end of a range, and the commits after it, oldest first, of which the last is the bad one.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there are none, or the bad end does not descend from the good one.
+    """
+    first = repository.revision(good)
+    revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
+    if repository.merge_base(good, bad) != first.commit:
+        raise FaultwatchError(
+            f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
+        )
+    return first, revisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +110,15 @@ class Bisector:
             match state.answer:
                 case Measure(commits=commits):
                     for commit in commits:
+                        watcher.measuring(state, commit)
                         report = self._measure(revision(commit))
                         _hand_over(outbox, [report], request.environment)
                         watcher.measured(state, report)
                 case Prove(parent=parent, commit=commit) as asked:
                     watcher.proving(state)
-                    _hand_over(
-                        outbox, self._prove(revision(parent), revision(commit), metric, asked), request.environment
-                    )
+                    reports = self._prove(revision(parent), revision(commit), metric, asked)
+                    _hand_over(outbox, reports, request.environment)
+                    watcher.proven(state, reports)
                 case _:
                     return state
 

@@ -1,5 +1,6 @@
 """The service's HTTP API, as the runner uses it."""
 
+import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from urllib3.util.retry import Retry
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import GateAnswer, GateReport
+from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.plan import Plan, PlanRequest
@@ -21,15 +23,17 @@ from runner.contract.report import Receipts, Report, ReportList, Revision, Revis
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
-from runner.errors import FaultwatchError, Refused, Stumbled
+from runner.errors import Away, FaultwatchError, Refused, Stumbled
 
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for an answer."""
+FIRST_PAUSE = 0.2
 LONGEST_WAIT = 5.0
 """Seconds that one command waits where the service asks for patience; what cannot be sent waits on disk."""
 
 _REFUSALS = {400, 409, 413, 422}
 """What the service says of a document itself. The other refusals say something of the caller or of the address."""
+_AWAY = {502, 503, 504}
 
 
 class _Patience(Retry):
@@ -62,8 +66,10 @@ class Service:
     fails for a moment.
     """
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None, patience: float = 0) -> None:
+        """Speak to a service; where it is away, try again for `patience` seconds."""
         self.url = url.rstrip("/")
+        self.token, self._patience = token, patience
         self._shown = without_password(self.url)
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
@@ -161,12 +167,55 @@ class Service:
         """Tell what is planned for a night, or what a host has carried out of it; return the night as it stands."""
         return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
 
+    def another(self) -> "Service":
+        """Return another connection to the same service: no two threads may use one."""
+        return Service(self.url, self.token)
+
+    def order_job(self, order: JobOrder) -> Job:
+        """Order a job, or find the open one with the same question."""
+        return Job.model_validate(self._call("POST", "/jobs", order))
+
+    def job(self, job_id: int) -> Job:
+        """Return a job as it stands."""
+        return Job.model_validate(self._call("GET", f"/jobs/{job_id}"))
+
+    def jobs(self, **filters: str) -> JobList:
+        """Return jobs, the newest first."""
+        return JobList.model_validate(self._call("GET", "/jobs", params=filters))
+
+    def decide_job(self, job_id: int, verb: str, decision: JobDecision) -> Job:
+        """Pause, resume or cancel a job."""
+        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/{verb}", decision))
+
+    def claim_job(self, job_id: int, claim: Claim) -> Lease:
+        """Take a job on."""
+        return Lease.model_validate(self._call("POST", f"/jobs/{job_id}/claim", claim))
+
+    def progress_job(self, job_id: int, progress: Progress) -> Orders:
+        """Tell how far a job is; hear whether to go on."""
+        return Orders.model_validate(self._call("POST", f"/jobs/{job_id}/progress", progress))
+
+    def finish_job(self, job_id: int, finish: Finish) -> Job:
+        """End the work on a job."""
+        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/finish", finish))
+
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service sees, as its API describes them."""
         answer = self._call("GET", "/drifts", params=filters)
         return list(answer["items"])
 
     def _call(self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None) -> Any:
+        deadline, pause = time.monotonic() + self._patience, FIRST_PAUSE
+        while True:
+            try:
+                return self._ask(method, path, body, params)
+            except Away:
+                if time.monotonic() + pause > deadline:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_WAIT)
+
+    def _ask(self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None) -> Any:
         try:
             response = self._session.request(
                 method,
@@ -177,14 +226,19 @@ class Service:
                 timeout=TIMEOUT,
             )
         except requests.RequestException as error:
-            raise FaultwatchError(
+            raise Away(
                 f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
         if not response.ok:
             said = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
             if response.status_code in _REFUSALS:
-                raise Refused(said)
+                refused = Refused(said)
+                wait = response.headers.get("Retry-After", "")
+                refused.retry_after = float(wait) if wait.isdecimal() else None
+                raise refused
+            if response.status_code in _AWAY:
+                raise Away(said)
             if response.status_code in {401, 403}:
                 raise FaultwatchError(said, "set FAULTWATCH_TOKEN: `faultwatch-service token new` makes one")
             raise Stumbled(said) if response.status_code == 500 else FaultwatchError(said)

@@ -14,7 +14,19 @@ class FaultwatchError(Exception):
 
 
 class Refused(FaultwatchError):
-    """The service read a document and will never take it as it is: sending it again is of no use."""
+    """The service read a document and will never take it as it is: sending it again is of no use.
+
+    Attributes
+    ----------
+    retry_after
+        Seconds after which it may take it all the same, where it said so.
+    """
+
+    retry_after: float | None = None
+
+
+class Away(FaultwatchError):
+    """The service does not answer for now."""
 
 
 class Stumbled(FaultwatchError):

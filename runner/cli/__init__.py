@@ -20,6 +20,8 @@ COMMANDS = {
     "gate": "Compare the head of a pull request with its merge base, as a CI job.",
     "history": "Measure a range of a repository's history.",
     "import": "Store what others measured: pyperf suites, perf stat's output, CSV.",
+    "job": "Carry out a job of the service, or look after jobs.",
+    "jobs": "List the jobs that are under way.",
     "measure": "Measure a workload at one revision.",
     "nightly": "Measure every workload in every configuration of a matrix.",
     "profile": "Show where a case's faults, CPU time and waiting come from, and name the cause.",

@@ -11,7 +11,9 @@ from runner.cli.common import (
     env_option,
     find_workload,
     json_option,
+    one_case,
     options,
+    parse_variables,
     samples_option,
     sandbox_option,
     set_option,
@@ -24,10 +26,11 @@ from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
+from runner.known import remember
 from runner.settings import Settings, load_settings
 from runner.spool import Spool
 from runner.subject.repository import Repository, open_repository
-from runner.workload import Workload, cases
+from runner.workload import Workload
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -94,11 +97,12 @@ def command(
     settings = load_settings()
     repository = open_repository(repo or ".", settings.clones)
     workload = find_workload(workload_name or str(repository.path))
+    remember(settings, repository, workload)
     searched = _Searched(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=_case(workload, choices, case_name),
+        case=one_case(workload, choices, case_name),
         variables=variables,
         confined=wants_sandbox(confined, repository, settings),
         samples=samples,
@@ -131,40 +135,56 @@ class _Searched:
 
 
 def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
-    """Search GOOD..BAD, print what was found, and return whether anything was, for certain."""
-    from runner.bisect import Bisector
+    """Search GOOD..BAD, print what was found, and return whether anything was, for certain.
+
+    It is a job of the service like any other, so that it can be seen, paused and cancelled there.
+    """
+    from runner.bisect import ends
+    from runner.cli.job import say
+    from runner.cli.job_work import Finder
+    from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
     from runner.embedded import connect
+    from runner.jobs import bisect as job_of_bisect
+    from runner.jobs.carry import Carrier
+    from runner.jobs.work import Ended, Work
 
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
         raise FaultwatchError(f"{span!r} is not of the form GOOD..BAD", "name the older end first, as in v1.0..HEAD")
-    repository = asked.repository
-    first = repository.revision(good)
-    revisions = repository.revisions(span, first_parent=False)
-    if repository.merge_base(good, bad) != first.commit:
-        raise FaultwatchError(
-            f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
-        )
-    place = workbench(asked.settings, asked.variables, confined=asked.confined)
+    first, revisions = ends(asked.repository, good, bad)
+    question = BisectQuestion(
+        subject=asked.repository.name,
+        case=asked.case.name,
+        host=asked.settings.host,
+        variables=parse_variables(asked.variables),
+        samples=asked.samples,
+        metric=asked.metric,
+        good=first.commit,
+        bad=revisions[-1].commit,
+        least=asked.least,
+        prove=prove,
+    )
+    found: list[Search] = []
+
+    def search(work: Work) -> Ended:
+        found.append(job_of_bisect.searched(work, _Teller(asked.metric)))
+        return job_of_bisect.ended(found[0])
+
     with connect(asked.settings) as service, activity("bisecting"):
-        bisector = Bisector(
-            repository=repository,
-            workload=asked.workload,
-            case=asked.case,
-            bench=place.bench,
-            builder=place.builder,
-            service=service,
-            spool=Spool(asked.settings.spool),
-            samples=asked.samples,
-        )
-        search = bisector.search(first, revisions, asked.metric, _Teller(asked.metric), least=asked.least, prove=prove)
+        job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
+        if job.state is State.PAUSED:
+            job = service.decide_job(job.id, "resume", JobDecision(reason="It was started again."))
+        finder = Finder(asked.settings, str(asked.repository.path), str(asked.workload.path), asked.confined)
+        Carrier(asked.settings, service, say).carry_out(job.id, finder.prepare, search)
+    if not found:
+        return False
     if asked.as_json:
-        click.echo(json.dumps(search.model_dump(mode="json"), indent=2))
+        click.echo(json.dumps(found[0].model_dump(mode="json"), indent=2))
     else:
         titles = {revision.commit: revision for revision in revisions}
-        for line in _result(search, titles, asked.metric):
+        for line in _result(found[0], titles, asked.metric):
             click.echo(line)
-    return _is_settled(search)
+    return _is_settled(found[0])
 
 
 def _search_knobs(
@@ -225,6 +245,9 @@ class _Teller:
     def __init__(self, metric: str) -> None:
         self._metric = metric
 
+    def measuring(self, state: Search, commit: str) -> None:
+        """Say nothing: the line comes with what was measured."""
+
     def measured(self, state: Search, report: Report) -> None:
         """Tell what was measured."""
         terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
@@ -235,20 +258,14 @@ class _Teller:
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} in turns, as a proof"
             terminal().print(text, markup=False, highlight=False)
 
+    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+        """Say nothing: the result shows it."""
+
 
 def _is_settled(search: Search) -> bool:
     """Whether something was found, and what was measured as a proof bears it out."""
     culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
     return bool(culprits) and all(one.proof is None or one.proof.state is ProofState.STANDS for one in culprits)
-
-
-def _case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
-    chosen = [case for case in cases(workload, choices) if name in {None, case.name}]
-    if len(chosen) != 1:
-        there = ", ".join(case.name for case in cases(workload, choices))
-        what = f"there is no case {name!r}" if not chosen else "there are several cases, and one is searched at a time"
-        raise FaultwatchError(what, f"name one with --case: {there}")
-    return chosen[0]
 
 
 def _line(state: Search, report: Report, name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from runner.beside import beside
-from runner.contract.report import Environment, Host
+from runner.contract.report import Case, Environment, Host
 from runner.environment import capture, compilers
 from runner.errors import FaultwatchError
 from runner.sandbox import sandbox
@@ -22,7 +22,7 @@ from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.trial import Bench
-from runner.workload import Workload, load_workload
+from runner.workload import Workload, cases, load_workload
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 
@@ -99,6 +99,22 @@ def find_workload(name: str) -> Workload:
 def shipped_names() -> list[str]:
     """Return the names of the workloads that come along."""
     return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob("*/workload.toml"))
+
+
+def one_case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
+    """Return the one case of a workload that is meant.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is none, or more than one.
+    """
+    chosen = [case for case in cases(workload, choices) if name in {None, case.name}]
+    if len(chosen) != 1:
+        there = ", ".join(case.name for case in cases(workload, choices))
+        what = f"there is no case {name!r}" if not chosen else "there are several cases, and one is searched at a time"
+        raise FaultwatchError(what, f"name one with --case: {there}")
+    return chosen[0]
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from runner.client import Service
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.history import Historian, Summary
+from runner.known import remember
 from runner.settings import Settings, load_settings
 from runner.spool import Spool
 from runner.subject.repository import Repository, open_repository
@@ -146,6 +147,7 @@ def prepare(
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     workload = find_workload(workload_name or str(_default_workload(repository.path)))
+    remember(settings, repository, workload)
     return Prepared(
         settings=settings,
         repository=repository,

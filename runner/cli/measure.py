@@ -24,6 +24,7 @@ from runner.cli.common import (
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
+from runner.known import remember
 from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
@@ -84,6 +85,7 @@ def command(
         write_report(report, [one.model_dump(mode="json") for one in reports])
         set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
     if send:
+        remember(settings, repository, workload)
         _send(settings, repository, reports)
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))

@@ -18,6 +18,7 @@ from runner.cli.common import (
     workbench,
 )
 from runner.errors import FaultwatchError
+from runner.known import remember
 from runner.settings import load_settings
 from runner.subject.repository import open_repository
 from runner.trial import Subject, Trial
@@ -103,6 +104,7 @@ def command(
         _write(profile, output)
     with connect(settings) as service:
         if upload:
+            remember(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)
             outbox.post(profile)
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile))

@@ -115,6 +115,8 @@ class BisectQuestion(_Question):
     bad: _Rev
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """Differences smaller than this do not matter, in the metric's unit."""
+    prove: bool = True
+    """Whether each culprit is measured again, in turns with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
     """The drift that it is about, where there is one."""
 

@@ -91,7 +91,7 @@ def place(asked: JobOrder, by: Asked) -> tuple[Job, bool]:
             drift = drifts.find(session, asked.drift)
             if drift is None:
                 raise _unprocessable("drift", f"there is no drift {asked.drift}")
-            asked = asked.model_copy(update={"question": jobs.about(drift), "drift": None})
+            asked = asked.model_copy(update={"question": jobs.about(session, drift), "drift": None})
         try:
             backend = desk().backend(asked)
         except ValueError as error:

@@ -28,9 +28,10 @@ from runner.contract.report import hash_of
 from service.jobs import life
 from service.jobs.due import SERVICE, Due, Standing
 from service.jobs.life import Act
-from service.store.models import Job
+from service.store.models import Environment, Job
 from service.views import Drift
 
+_VARIABLE = "variable."
 OPEN = tuple(state for state in State if state.open)
 
 
@@ -84,8 +85,9 @@ class JobFilter:
         return [column == value for column, value in asked if value is not None]
 
 
-def about(drift: Drift) -> BisectQuestion:
-    """Return the question which commit brought a drift."""
+def about(session: Session, drift: Drift) -> BisectQuestion:
+    """Return the question which commit brought a drift, to be asked in the environment in which it was seen."""
+    knobs = session.scalar(select(Environment.knobs).where(Environment.hash == drift.environment_after)) or {}
     return BisectQuestion(
         subject=drift.subject,
         case=drift.case,
@@ -93,6 +95,12 @@ def about(drift: Drift) -> BisectQuestion:
         metric=drift.metric,
         good=drift.previous_revision,
         bad=drift.revision,
+        # Of a secret only its place is known.
+        variables={
+            name[len(_VARIABLE) :]: value
+            for name, value in knobs.items()
+            if name.startswith(_VARIABLE) and "(hidden)" not in value
+        },
         drift=drift.id,
     )
 

@@ -1,0 +1,148 @@
+"""``faultwatch job``: jobs of the service, carried out, shown, paused, resumed and cancelled."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from runner.cli.common import json_option, options, sandbox_option, terminal
+from runner.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runner.contract.job import Job
+
+_ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
+_REASON = click.option("--reason", default="", help="Why, for those who look at it later.")
+
+
+@click.group(name="job", short_help="Jobs of the service: list, run, pause, cancel.")
+def command() -> None:
+    """Carry out a job that the service ordered, or look after jobs."""
+
+
+@command.command(name="run")
+@options(
+    _ID,
+    click.option("--repo", metavar="PATH|URL", help="The repository. Default: as the job or this host says."),
+    click.option("--workload", metavar="PATH|NAME", help="Default: as the job or this host says."),
+    sandbox_option,
+)
+def run(job_id: int, repo: str | None, workload: str | None, confined: bool | None) -> None:
+    """Claim job ID, carry it out on this host, and tell the service what came of it.
+
+    A job that was interrupted goes on where it was: what is stored is not measured again. Exit code 1 where it failed.
+    """
+    from runner.cli.job_work import Finder
+    from runner.contract.job import State
+    from runner.embedded import connect
+    from runner.jobs import kind
+    from runner.jobs.carry import Carrier
+
+    settings = load_settings()
+    with connect(settings) as service:
+        job = service.job(job_id)
+        if not job.state.open:
+            _print(f"job {job_id} is {job.state}: {job.sentence}")
+            return
+        finder = Finder(settings, repo, workload, confined)
+        ended = Carrier(settings, service, say, _log_url()).carry_out(job_id, finder.prepare, kind(job.question))
+    _print(f"job {job_id} is {ended.state}: {ended.sentence}")
+    if ended.state is State.FAILED:
+        raise click.exceptions.Exit(1)
+
+
+@command.command(name="list")
+@click.option("--all", "everything", is_flag=True, help="Those that have ended too.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@json_option
+def listed(everything: bool, limit: int, as_json: bool) -> None:
+    """List the jobs that are under way, the newest first."""
+    from runner.embedded import connect
+
+    filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
+    with connect(load_settings()) as service:
+        found = service.jobs(**filters)
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+    else:
+        show(found.items)
+
+
+@command.command(name="show")
+@options(_ID, json_option)
+def show_one(job_id: int, as_json: bool) -> None:
+    """Show one job, and the states that it went through."""
+    from runner.embedded import connect
+
+    with connect(load_settings()) as service:
+        job = service.job(job_id)
+    if as_json:
+        click.echo(job.model_dump_json(indent=2))
+        return
+    show([job])
+    for step in job.course:
+        _print(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
+    if job.log_url:
+        _print(f"  log: {job.log_url}")
+
+
+@command.command(name="pause")
+@options(_ID, _REASON)
+def pause(job_id: int, reason: str) -> None:
+    """Pause a job: its runner ends after what it measures now."""
+    _decide(job_id, "pause", reason)
+
+
+@command.command(name="resume")
+@options(_ID, _REASON)
+def resume(job_id: int, reason: str) -> None:
+    """Have a paused job go on."""
+    _decide(job_id, "resume", reason)
+
+
+@command.command(name="cancel")
+@options(_ID, _REASON)
+def cancel(job_id: int, reason: str) -> None:
+    """Cancel a job. What was measured is kept."""
+    _decide(job_id, "cancel", reason)
+
+
+def _decide(job_id: int, verb: str, reason: str) -> None:
+    from runner.contract.job import JobDecision
+    from runner.embedded import connect
+
+    with connect(load_settings()) as service:
+        show([service.decide_job(job_id, verb, JobDecision(reason=reason))])
+
+
+def say(text: str) -> None:
+    """Tell the person, or the log."""
+    terminal().print(text, markup=False, highlight=False)
+
+
+def show(jobs: "Sequence[Job]") -> None:
+    """Print jobs as lines."""
+    if not jobs:
+        click.echo("There are no jobs.")
+    for job in jobs:
+        question = job.question
+        left = f"about {job.runs_left} to go" if job.runs_left is not None else ""
+        parts = (f"{question.subject} {question.case}", f"{len(job.runs)} runs", left, job.sentence)
+        _print(f"{job.id:>5}  {question.kind:8} {job.state:10} " + "  ".join(part for part in parts if part))
+
+
+def _print(text: str) -> None:
+    from rich.console import Console
+
+    from runner.cli.text import plain
+
+    Console().print(plain(text), soft_wrap=True, highlight=False)
+
+
+def _log_url() -> str:
+    """Return where GitHub shows the log of this very run; nothing elsewhere."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, number = (os.environ.get(name, "") for name in names)
+    return f"{server}/{repository}/actions/runs/{number}" if server and repository and number else ""
