@@ -4,11 +4,18 @@ import { shorten } from "./text.js";
 
 const LABEL_HEIGHT = 16, LETTER_WIDTH = 7, FLAG_GAP = 18;
 const NARROW = 520;
+const LABEL_LETTERS = 28, LABEL_MARGIN = 24;
+const ROWS = [-24, -46]; // above the chart's area: where the labels of configuration changes stand, in pixels
+const UNFOLDED = 6; // within it
+const MOST_KNOBS = 12;
 
 export function annotations(document_, along, theme) {
   const font = (size, weight) => ({ family: theme.font, size, weight });
   const entries = {};
+  let hovered = -1;
+  const hover = (index) => ({ chart }) => { hovered = index; chart.update("none"); };
   document_.lines.forEach((line, index) => {
+    const place = (chart) => (index === hovered ? UNFOLDED : labelled(chart, document_.lines, along)[index]);
     entries[`config-${index}`] = {
       type: "line",
       scaleID: "x",
@@ -17,11 +24,15 @@ export function annotations(document_, along, theme) {
       borderWidth: 1.25,
       borderDash: [5, 4],
       knobs: line.knobs,
+      enter: hover(index),
+      leave: hover(-1),
       label: {
-        display: ({ chart }) => inside(chart, line[along]),
-        content: shorten(line.label, 28),
+        display: ({ chart }) => inside(chart, line[along]) && place(chart) !== null,
+        content: () => (index === hovered ? unfolded(line.knobs) : shorten(line.label, LABEL_LETTERS)),
         position: "start",
-        yAdjust: -24,
+        yAdjust: ({ chart }) => place(chart) ?? 0,
+        z: () => (index === hovered ? 2 : 1),
+        textAlign: "start",
         backgroundColor: theme.card,
         color: theme.text,
         borderColor: theme.quiet,
@@ -58,6 +69,32 @@ function text(chart, flag) {
 
 function inside(chart, x) {
   return x >= chart.scales.x.min && x <= chart.scales.x.max;
+}
+
+// All knobs of a change, as they are read while the pointer is on its line.
+function unfolded(knobs) {
+  const shown = knobs.slice(0, MOST_KNOBS).map((knob) => shorten(knob, 60));
+  return knobs.length > MOST_KNOBS ? [...shown, `and ${knobs.length - MOST_KNOBS} more`] : shown;
+}
+
+// How far above the area the label of each configuration change stands, so that none covers another; null where there is
+// no room: the line stays, and tells its knobs when pointed at.
+function labelled(chart, lines, along) {
+  const { left: first, right: last } = chart.chartArea;
+  const taken = [];
+  return lines.map((line) => {
+    if (!inside(chart, line[along])) return null;
+    const width = Math.min(line.label.length, LABEL_LETTERS) * LETTER_WIDTH + LABEL_MARGIN;
+    const at = chart.scales.x.getPixelForValue(line[along]);
+    const left = Math.max(first, Math.min(at - width / 2, last - width));
+    for (const row of ROWS) {
+      const box = { left, right: left + width, middle: row };
+      if (taken.some((other) => overlap(box, other))) continue;
+      taken.push(box);
+      return row;
+    }
+    return null;
+  });
 }
 
 // How far above or below its point each label goes, so that none covers another; null where there is no room.

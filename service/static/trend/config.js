@@ -116,7 +116,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
       responsive: true,
       maintainAspectRatio: false,
       font: { family: theme.font },
-      layout: { padding: { top: 28, right: 10 } },
+      layout: { padding: { top: document_.lines.length > 1 ? 52 : 28, right: 10 } },
       elements: { point: { hitRadius: 8 } },
       interaction: { mode: "nearest", intersect: true },
       onClick: (event, elements, chart) => actions.choose(chosen(chart, elements)),
