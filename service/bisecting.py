@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.search import Culprit, Found, Proof
+from runner.contract.search import Asked, Culprit, Found, Proof
 from service import gate
 from service.bisect import exact, knobs, noisy, proof
 from service.bisect.knobs import KnobQuestion
@@ -30,6 +30,15 @@ def state(session: Session, asked: SearchRequest) -> Search | None:
         commits=len(question.commits),
         known=sum(one.commit in inside for one in seen),
         answer=_answer(session, asked, question, seen),
+        asked=Asked(
+            good=asked.good,
+            bad=asked.bad,
+            host=asked.host.name,
+            environment=asked.environment.hash,
+            case=asked.case,
+            metric=asked.metric,
+            least=asked.least,
+        ),
     )
 
 

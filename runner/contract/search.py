@@ -110,6 +110,19 @@ class NothingToFind(Strict):
 Answer = Measure | Prove | Found | NothingToFind
 
 
+class Asked(Strict):
+    """What a search is about, so that it can be told from its result alone."""
+
+    good: str
+    bad: str
+    host: str
+    environment: str
+    """Hash of the environment."""
+    case: Case
+    metric: str
+    least: float
+
+
 class Search(Strict):
     """Where a search stands."""
 
@@ -118,3 +131,4 @@ class Search(Strict):
     known: int
     """Stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
+    asked: Asked | None = None

@@ -57,7 +57,6 @@ _MAIN = {
     "compare.show": "Compare",
     "workloads.listed": "Workloads",
     "run.listed": "Runs",
-    "bisect.listed": "Bisects",
     "jobs.listed": "Jobs",
     "hosts.listed": "Hosts",
     "environments.listed": "Environments",

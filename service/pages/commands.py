@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from runner.contract import Report
+from runner.contract import Report, SearchRequest
+from runner.contract.job import BisectQuestion
 
 _VARIABLE = "variable."
 
@@ -21,4 +22,17 @@ def measure(report: Report) -> str:
     for name, value in sorted(report.environment.knobs.items()):
         if name.startswith(_VARIABLE):
             words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
+    return shlex.join(words)
+
+
+def bisect(asked: BisectQuestion, found: SearchRequest | None) -> str:
+    """Return the command that leads a search again; what is known of its commits and variables is filled in."""
+    good, bad = (found.good[:12], found.bad[:12]) if found else (asked.good, asked.bad)
+    workload = asked.workload or (found.case.workload if found else asked.case.partition("[")[0])
+    words = ["faultwatch", "bisect", f"{good}..{bad}", "--repo", f"./{asked.subject}", "--workload", workload]
+    words += ["--case", asked.case, "--metric", asked.metric]
+    if asked.least:
+        words += ["--least", f"{asked.least:g}"]
+    for name, value in sorted(asked.variables.items()):
+        words += ["--env", f"{name}={value}"]
     return shlex.join(words)
