@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
+from service.store import log
 from service.store.later import Later
 from service.store.turn import Turn
 
@@ -23,10 +25,6 @@ BUSY_SECONDS_AT_START = 3
 """The same where somebody waits for the service to start."""
 _WRITER = 4604180
 """Number of the lock that PostgreSQL's writers take."""
-LONGEST_LOG = 64 * 1024 * 1024
-"""Bytes of SQLite's write-ahead log from which on it is begun anew."""
-LOG_SECONDS = 5.0
-"""How long that is not tried again."""
 CACHE_KIB = 65536
 """Memory of each SQLite connection: a batch of runs touches a page of every series."""
 
@@ -42,10 +40,11 @@ class Database:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._to_read = self.engine
         self._taking_in: list[None] = []  # an entry for each who does
-        self._log_is_looked_at = 0.0
         self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._log: Later | None = None
         if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
             self._turn = Turn(Path(f"{self.url.database}-turn"), busy_seconds).taken
+            self._log = Later(partial(log.put_in_place, Path(self.url.database), self._turn), longest=log.EVERY)
         self._later: dict[Callable[[Database], None], Later] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
@@ -86,24 +85,8 @@ class Database:
             if not self.is_sqlite:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER})")
             yield session
-        if self.is_sqlite:
-            self._shorten_log()
-
-    def _shorten_log(self) -> None:
-        """Begin SQLite's write-ahead log anew where it has become long.
-
-        SQLite does so by itself only where nobody writes for a moment. Where somebody reads for long it cannot be done,
-        and is tried again later.
-        """
-        log = Path(f"{self.url.database}-wal")
-        if time.monotonic() < self._log_is_looked_at or not log.exists() or log.stat().st_size < LONGEST_LOG:
-            return
-        self._log_is_looked_at = time.monotonic() + LOG_SECONDS
-        with closing(self.engine.raw_connection()) as connection:
-            (waits,) = connection.execute("PRAGMA busy_timeout").fetchone()
-            connection.execute("PRAGMA busy_timeout = 50")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            connection.execute(f"PRAGMA busy_timeout = {waits}")
+        if self._log is not None:
+            self._log.ask()
 
     @contextmanager
     def taking_in(self) -> Iterator[None]:
@@ -122,7 +105,7 @@ class Database:
 
     def close(self) -> None:
         """End what is done later, and close all connections."""
-        for later in self._later.values():
+        for later in (*self._later.values(), *([self._log] if self._log else [])):
             later.stop()
         self.engine.dispose()
 
@@ -140,6 +123,7 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _use_wal(connection, time.monotonic() + busy_seconds)
+        connection.execute(f"PRAGMA wal_autocheckpoint = {log.SAFE}")
         connection.execute("PRAGMA synchronous = FULL")  # a report that was acknowledged survives a power cut
 
     @event.listens_for(engine, "begin")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 log = logging.getLogger(__name__)
@@ -15,10 +16,20 @@ LONGEST_SECONDS = 300.0
 
 
 class Later:
-    """Does a piece of work some time after it was asked for, once for all who asked meanwhile."""
+    """Does a piece of work some time after it was asked for, once for all who asked meanwhile.
 
-    def __init__(self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False) -> None:
-        self._work, self._busy = work, busy
+    Parameters
+    ----------
+    busy
+        Whether what asks for it is under way.
+    longest
+        Seconds that it is put off at most; :data:`LONGEST_SECONDS` where nothing is said.
+    """
+
+    def __init__(
+        self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False, longest: float | None = None
+    ) -> None:
+        self._work, self._busy, self._longest = work, busy, longest
         self._lock = threading.Lock()
         self._asked = threading.Event()
         self._thread: threading.Thread | None = None
@@ -43,11 +54,10 @@ class Later:
 
     def _run(self) -> None:
         while self._asked.wait() and not self._stopped:
-            waited = 0.0
-            while (self._asked.is_set() or self._busy()) and waited < LONGEST_SECONDS and not self._stopped:
+            last = time.monotonic() + (LONGEST_SECONDS if self._longest is None else self._longest)
+            while (self._asked.is_set() or self._busy()) and time.monotonic() < last and not self._stopped:
                 self._asked.clear()
-                self._asked.wait(QUIET_SECONDS)
-                waited += QUIET_SECONDS
+                self._asked.wait(min(QUIET_SECONDS, last - time.monotonic()))
             self._asked.clear()
             if self._stopped:
                 return
