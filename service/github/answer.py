@@ -16,8 +16,8 @@ from service.github.settings import GithubSettings
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
 MEASURE = "measure.yml"
-Accepting = Callable[[str, str], None]
-"""Takes the head and the reason."""
+Accepting = Callable[[str, str], bool]
+"""Takes the head and the reason; False where nothing is known of that head."""
 
 
 def commands(repository: Repository, said: Said, accept: Accepting, settings: GithubSettings) -> None:
@@ -44,8 +44,10 @@ def _done(
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
-        accept(head, command.text)
-        return True, f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        accepted = f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        # A head that was pushed after somebody wrote this is not what they accepted.
+        unknown = f"The head is {head[:10]} now, of which nothing is known yet: accept it once it is measured."
+        return (True, accepted) if accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed: nothing is measured of it any more."
     inputs = {"base": pull.base.sha, "head": head}

@@ -113,26 +113,35 @@ class Desk:
             with self.database.writing() as session:
                 store.gate(session, work.repository, work.number, work.head)
         elif isinstance(work, Accept):
-            self._accept(work, "by label")
+            self._accept(work, "by label", new=True)
         else:
             self.client.with_repository(work.repository, lambda repository: self._with(repository, work))
 
     def _with(self, repository: Repository, work: Said | Measure | Follow) -> None:
         if isinstance(work, Said):
 
-            def accept(head: str, reason: str) -> None:
-                self._accept(Accept(work.repository, work.number, head, work.by), reason)
+            def accept(head: str, reason: str) -> bool:
+                return self._accept(Accept(work.repository, work.number, head, work.by), reason, new=False)
 
             answer.commands(repository, work, accept, self.settings)
         elif isinstance(work, Measure):
-            answer.measure(repository, work.number, work.head, self.settings)
+            answer.measure(repository, work.number or self._number(work), work.head, self.settings)
         else:
             answer.dispatch(repository, answer.MEASURE, {"revision": work.head})
 
-    def _accept(self, work: Accept, reason: str) -> None:
+    def _number(self, work: Measure) -> int | None:
+        """Return the pull request as GitHub told of it before: it names none where the head is that of a fork."""
+        with self.database.reading() as session:
+            return store.number_of(session, work.repository, work.head)
+
+    def _accept(self, work: Accept, reason: str, *, new: bool) -> bool:
+        """Accept what a head changes; whether that was done, where it has to be known already."""
         with self.database.writing() as session:
+            if not new and store.number_of(session, work.repository, work.head) is None:
+                return False
             found = store.gate(session, work.repository, work.number, work.head)
             store.accept(found, work.by, reason, self.now())
+        return True
 
     def _tried(self, work: Callable[[], None], attempts: int) -> tuple[Again | None, str | None]:
         """Do something; return when to try again and why, if it failed."""

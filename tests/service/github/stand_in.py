@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, g, jsonify, request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 BOT = {"login": "faultwatch[bot]", "type": "Bot", "id": 99}
@@ -28,12 +28,22 @@ class Fault:
     """What is answered in place of the right thing, once."""
 
     method: str
+    """A regular expression, as is the path."""
     path: str
     status: int
     message: str = "broken"
     headers: dict[str, str] = field(default_factory=dict)
     done: bool = False
     """Whether the request takes effect all the same, and only its answer is lost."""
+    after: int = 0
+    """How many such requests are answered before."""
+
+    def meets(self, method: str, path: str) -> bool:
+        """Whether it is this request's turn to fail."""
+        if not re.fullmatch(self.method, method) or not re.search(self.path, path):
+            return False
+        self.after -= 1
+        return self.after < 0
 
 
 @dataclass
@@ -123,10 +133,13 @@ def _app(hub: GitHub) -> Flask:
     @app.before_request
     def _authorized() -> Response | None:
         hub.requests.append(f"{request.method} {request.path}")
-        fault = _fault()
-        if fault is not None and not fault.done:
-            hub.faults.remove(fault)
-            return _problem(fault.status, fault.message, fault.headers)
+        g.fault = next((one for one in hub.faults if one.meets(request.method, request.path)), None)
+        if g.fault is not None:
+            hub.faults.remove(g.fault)
+            if g.fault.status == 401:
+                hub.tokens.clear()
+            if not g.fault.done:
+                return _problem(g.fault.status, g.fault.message, g.fault.headers)
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         as_app = request.path.startswith("/app/") or request.path.endswith("/installation")
         if kind.lower() != ("bearer" if as_app else "token") or (not as_app and token not in hub.tokens):
@@ -135,16 +148,9 @@ def _app(hub: GitHub) -> Flask:
 
     @app.after_request
     def _lost(answer: Response) -> Response:
-        fault = _fault()
-        if fault is None or not fault.done:
+        if g.fault is None or not g.fault.done:
             return answer
-        hub.faults.remove(fault)
-        return _problem(fault.status, fault.message, fault.headers)
-
-    def _fault() -> Fault | None:
-        return next(
-            (one for one in hub.faults if one.method == request.method and re.search(one.path, request.path)), None
-        )
+        return _problem(g.fault.status, g.fault.message, g.fault.headers)
 
     @app.get(f"{repo}/installation")
     def installation() -> Any:

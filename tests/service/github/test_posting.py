@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -174,6 +175,42 @@ def test_a_closed_pull_request_is_told_and_a_locked_one_by_its_check_run(service
     service.report(FINE)
     service.work()
     assert len(bot(hub)) == 1
+
+
+def test_a_commit_that_a_force_push_threw_away_needs_no_check_run(service: Any, hub: stand_in.GitHub) -> None:
+    hub.fail("POST", "/check-runs", 422, f"No commit found for SHA: {made.HEAD}")
+    service.report(WORSE)
+    assert service.work() is None
+    assert (len(bot(hub)), hub.checks) == (1, {})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_fails_nothing_is_lost_and_nothing_told_twice(seed: int, service: Any, hub: stand_in.GitHub) -> None:
+    """GitHub fails again and again, in every way there is, while there is news for it."""
+    chance = random.Random(seed)
+    ways: list[dict[str, Any]] = [
+        {"status": 500},
+        {"status": 502, "done": True},
+        {"status": 401, "message": "Bad credentials"},
+        {"status": 403, "message": "You have exceeded a secondary rate limit.", "headers": {"Retry-After": "60"}},
+        {"status": 429, "headers": {"X-RateLimit-Remaining": "0"}},
+    ]
+    places = [("POST", "/check-runs"), ("POST|PATCH", "/comments"), ("GET|POST|PATCH", "")]
+    for method, path in chance.choices(places, k=8):
+        hub.fail(method, path, **chance.choice(ways), after=chance.randint(0, 1))
+    news = [WORSE, WORSE, FINE, WORSE]
+    for report in news:
+        service.report(report)
+        if chance.random() < 0.7:
+            service.work()
+    while (due := service.work()) is not None:
+        service.clock[0] = max(due, service.clock[0])
+    (body,) = bot(hub)
+    assert body.startswith("**Worse: +1")
+    assert all(check["status"] == "completed" for check in hub.checks.values())
+    assert len({check["external_id"] for check in hub.checks.values()}) == len(hub.checks)
+    newest = max(hub.checks.values(), key=lambda check: check["id"])
+    assert newest["conclusion"] == "failure"
 
 
 def test_what_is_gone_is_given_up(service: Any, hub: stand_in.GitHub) -> None:

@@ -84,6 +84,7 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
 def test_a_command_is_done_and_answered(
     text: str, reaction: str, dispatched: list[Any], reply: str, service: Any, hub: stand_in.GitHub, said: Any
 ) -> None:
+    service.deliver("pull_request", pull("opened"))
     payload = said(text)
     service.deliver("issue_comment", payload)
     assert service.work() is None
@@ -108,6 +109,7 @@ def test_a_command_whose_answer_was_lost_is_answered_once(
     path: str, service: Any, hub: stand_in.GitHub, said: Any
 ) -> None:
     hub.fail("POST", path, 500, done=True)
+    service.deliver("pull_request", pull("opened"))
     service.deliver("issue_comment", said("/faultwatch accept yes"))
     service.work()
     service.wait(seconds=6)
@@ -124,6 +126,38 @@ def test_an_accepted_change_passes_with_who_and_why(service: Any, hub: stand_in.
     assert "Accepted by <code>ada</code>: <code>a larger cache</code>" in told.splitlines()[0]
     assert [check["conclusion"] for check in hub.checks.values()] == ["failure", "neutral"]
     assert service.report(OVER)["passed"] is True
+
+
+def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    service.report(OVER)
+    payload = said("/faultwatch accept a larger cache")
+    hub.head = "f0f0" * 10  # pushed by force before the comment was read
+    service.deliver("issue_comment", payload)
+    service.work()
+    assert "accept it once it is measured" in replies(hub)[0]
+    assert service.report(OVER)["passed"] is False
+
+
+def test_a_pull_request_that_is_closed_meanwhile_is_not_measured(service: Any, hub: stand_in.GitHub, said: Any) -> None:
+    hub.state = "closed"
+    service.deliver("issue_comment", said("/faultwatch rerun"))
+    service.deliver("workflow_run", run_of(2))
+    service.work()
+    assert hub.dispatches == []
+    assert "closed" in replies(hub)[0]
+
+
+def test_webhooks_may_come_in_any_order(service: Any, hub: stand_in.GitHub) -> None:
+    """The label of the newest head, then its push, then the pull request as it was opened."""
+    service.deliver("pull_request", pull("labeled", label={"name": "faultwatch: accept"}))
+    service.deliver("pull_request", pull("synchronize"))
+    opened = pull("opened")
+    opened["pull_request"]["head"]["sha"] = "0" * 40
+    service.deliver("pull_request", opened)
+    service.work()
+    assert service.report(OVER)["passed"] is True
+    service.work()
+    assert [check["conclusion"] for check in hub.checks.values()] == ["neutral"]
 
 
 def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:
@@ -154,9 +188,11 @@ def test_a_fork_is_measured_once_its_workflow_was_approved(service: Any, hub: st
     service.deliver("workflow_run", run_of(2, "requested"))
     service.work()
     assert hub.dispatches == []
+    hub.requests.clear()
     service.deliver("workflow_run", run_of(2))
     service.work()
     assert hub.dispatches == [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})]
+    assert not [one for one in hub.requests if "/commits/" in one]  # whose pull request it is was told before
 
 
 @pytest.mark.parametrize("pulls", [[], [{"number": 7}]])
