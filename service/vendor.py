@@ -15,10 +15,15 @@ NODE_MODULES = Path(__file__).resolve().parents[1] / "node_modules"
 CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-plugin-zoom")
 """What the chart needs, in the order of loading: the plugins expect Chart and Hammer to be there."""
 
+FLAME_SCRIPTS = ("d3-selection", "d3-flame-graph")
+"""What flame graphs need, in the order of loading."""
+
 _FILES = {
     "chart.js": "dist/chart.umd.min.js",
     "chartjs-plugin-annotation": "dist/chartjs-plugin-annotation.min.js",
     "chartjs-plugin-zoom": "dist/chartjs-plugin-zoom.min.js",
+    "d3-flame-graph": "dist/d3-flamegraph.min.js",
+    "d3-selection": "dist/d3-selection.min.js",
     "hammerjs": "hammer.min.js",
     "htmx.org": "dist/htmx.min.js",
 }

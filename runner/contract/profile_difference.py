@@ -129,4 +129,4 @@ def _paired(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[t
 
 def _cost(before: int, after: int) -> float:
     """Return what it costs to take two lines for the same one: a new line beside an old one is likelier than a swap."""
-    return min(1.5 * abs(after - before), before + after - 1)
+    return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

@@ -155,7 +155,7 @@ def collect(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.times(expected)
-    tree = str(trial.tree.absolute())
+    roots = _roots(trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,
@@ -172,21 +172,29 @@ def collect(
         readings=plain.readings,
         references=references,
         overhead_percent=_overhead(plain.readings, recorded.readings),
-        frames=tuple(relative(frame, tree) for frame in collector.table.frames),
+        frames=tuple(_from_tree(frame, roots) for frame in collector.table.frames),
         faults=faults,
         on_cpu=on_cpu,
         off_cpu=off_cpu,
-        anatomy=_relative(anatomy, tree),
+        anatomy=_anatomy_from_tree(anatomy, roots),
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
 
 
-def _relative(anatomy: Anatomy, tree: str) -> Anatomy:
-    sites = tuple(site.model_copy(update={"frame": relative(site.frame, tree)}) for site in anatomy.sites)
-    areas = tuple(
-        area.model_copy(update={"name": area.name.removeprefix(tree.rstrip("/") + "/")}) for area in anatomy.areas
-    )
+def _roots(tree: Path) -> tuple[str, ...]:
+    """Return how paths into the work tree begin: also those that a compiler noted before the build was complete."""
+    tree = tree.absolute()
+    return f"{tree}/", f"{tree.parent}.partial/{tree.name}/"
+
+
+def _from_tree(frame: contract.Frame, roots: tuple[str, ...]) -> contract.Frame:
+    return frame.model_copy(update={"module": relative(frame.module, roots), "file": relative(frame.file, roots)})
+
+
+def _anatomy_from_tree(anatomy: Anatomy, roots: tuple[str, ...]) -> Anatomy:
+    sites = tuple(site.model_copy(update={"frame": _from_tree(site.frame, roots)}) for site in anatomy.sites)
+    areas = tuple(area.model_copy(update={"name": relative(area.name, roots)}) for area in anatomy.areas)
     return anatomy.model_copy(update={"sites": sites, "areas": areas})
 
 

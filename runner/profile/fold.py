@@ -128,13 +128,9 @@ def expanded(frame: Frame, lines: tuple[Line, ...]) -> list[contract.Frame]:
     ]
 
 
-def relative(frame: contract.Frame, tree: str) -> contract.Frame:
-    """Return a frame whose files are told from the work tree on: where that lies differs from build to build."""
-    start = tree.rstrip("/") + "/"
-    if not frame.module.startswith(start) and not frame.file.startswith(start):
-        return frame
-    told = {"module": frame.module.removeprefix(start), "file": frame.file.removeprefix(start)}
-    return frame.model_copy(update=told)
+def relative(path: str, roots: Iterable[str]) -> str:
+    """Return a file's path from the work tree on, where it lies in one: where the tree lies differs between builds."""
+    return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
 
 
 def _called(stack: tuple[Frame, ...]) -> Iterable[tuple[Frame, int]]:

@@ -14,7 +14,7 @@ def client() -> FlaskClient:
     return app.test_client()
 
 
-@pytest.mark.parametrize("package", vendor.CHART_SCRIPTS)
+@pytest.mark.parametrize("package", [*vendor.CHART_SCRIPTS, *vendor.FLAME_SCRIPTS])
 def test_a_file_is_served_for_good_under_its_version(client: FlaskClient, package: str) -> None:
     with client.application.test_request_context():
         address = vendor.address(package)

@@ -1,0 +1,77 @@
+// A part of a tree → what d3-flame-graph draws: names with the change in front, colours that follow the theme.
+
+import { callees, lineage } from "./tree.js";
+
+const LEAST_PIXELS = 2;
+const LARGE = 0.25; // A change of so much of the whole has the strongest colour.
+
+/** The data of a focus: the way to it, and below it all that is wide enough to be seen. */
+export function seen(tree, focus, side, width) {
+  const whole = tree.values[side][focus];
+  const least = (LEAST_PIXELS / Math.max(width, 1)) * whole;
+  const made = (node, value) => ({ node, value, name: label(tree, node), children: [] });
+  const way = lineage(tree, focus).map((node) => made(node, whole));
+  way.forEach((one, place) => { if (place + 1 < way.length) one.children.push(way[place + 1]); });
+  const waiting = [way[way.length - 1]];
+  while (waiting.length) {
+    const above = waiting.pop();
+    for (const node of callees(tree, above.node, side, least)) {
+      const one = made(node, tree.values[side][node]);
+      above.children.push(one);
+      waiting.push(one);
+    }
+  }
+  return way[0];
+}
+
+/** By how many points of the whole a node's share grew; 0 where there is nothing before. */
+export function growth(tree, node) {
+  if (tree.values.length < 2) return 0;
+  const scale = Math.max(tree.values[0][0], tree.values[1][0]) || 1;
+  return (tree.values[1][node] - tree.values[0][node]) / scale;
+}
+
+function label(tree, node) {
+  const text = tree.names[tree.name[node]].text;
+  const points = 100 * growth(tree, node);
+  return Math.abs(points) < 0.1 ? text : `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} ${text}`;
+}
+
+/** The colour of a frame: by where its code is from, or by how much it changed. */
+export function colour(tree, node) {
+  if (tree.values.length > 1) {
+    const change = growth(tree, node);
+    if (Math.abs(change) < 0.001) return "var(--sunken)";
+    const strength = Math.round(10 + 45 * Math.min(1, Math.abs(change) / LARGE));
+    return `color-mix(in srgb, var(--heat-${change > 0 ? "worse" : "better"}) ${strength}%, var(--card))`;
+  }
+  const { text, module } = tree.names[tree.name[node]];
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) hash = (hash * 31 + text.charCodeAt(i)) | 0;
+  return `color-mix(in srgb, var(--flame-${origin(module)}) ${26 + Math.abs(hash) % 20}%, var(--card))`;
+}
+
+function origin(module) {
+  if (!module || module.startsWith("[")) return "kernel";
+  return /^\/(usr|lib)/.test(module) ? "library" : "own";
+}
+
+/** What a frame is, in words. */
+export function describe(tree, node, kind, side) {
+  const { text, module, file } = tree.names[tree.name[node]];
+  const place = file ? `${file}${tree.line[node] ? `:${tree.line[node]}` : ""}` : module;
+  const whole = tree.values[side][0] || 1;
+  const share = `${((100 * tree.values[side][node]) / whole).toPrecision(3)} %`;
+  if (tree.values.length < 2) return [text, place, `${amount(tree.values[0][node], kind)}, ${share}`].filter(Boolean).join(" · ");
+  const [before, after] = tree.values.map((values) => values[node]);
+  const change = after - before;
+  const sign = change > 0 ? "grew by" : change < 0 ? "shrank by" : "the same";
+  const told = `${amount(before, kind)} → ${amount(after, kind)}: ${sign}${change ? ` ${amount(Math.abs(change), kind)}` : ""}`;
+  return [text, place, told].filter(Boolean).join(" · ");
+}
+
+function amount(value, kind) {
+  if (kind === "faults") return `${Math.round(value).toLocaleString("en")} faults`;
+  const [size, unit] = value >= 1e9 ? [1e9, "s"] : value >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+  return `${(value / size).toPrecision(3)} ${unit}`;
+}

@@ -1,0 +1,165 @@
+// The flame graphs of a page: fetches the profiles, draws what is looked at, follows pointer, keyboard and address.
+
+import { colour, describe, seen } from "./draw.js";
+import { build, callees, find, keyOf, lineage, search } from "./tree.js";
+
+const CELL = 20; // pixels
+const root = document.querySelector("[data-flame]");
+
+if (root) {
+  const addresses = [root.dataset.before, root.dataset.flame].filter(Boolean);
+  Promise.all(addresses.map(fetched)).then(start, (error) => {
+    root.querySelector("[data-wait]").textContent = `The flame graph cannot be drawn: ${error.message}`;
+  });
+}
+
+async function fetched(address) {
+  const answer = await fetch(address, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+  return answer.json();
+}
+
+function start(profiles) {
+  const graph = root.querySelector("[data-graph]");
+  const part = (name) => root.querySelector(`[data-${name}]`);
+  const kinds = [...root.querySelectorAll("[data-kind]")].map((button) => button.dataset.kind);
+  const trees = new Map();
+  const view = { kind: kinds[0], side: profiles.length - 1, focus: 0, at: 0, hits: new Set() };
+  const tree = () => {
+    if (!trees.has(view.kind)) trees.set(view.kind, build(profiles, view.kind.replace("-", "_")));
+    return trees.get(view.kind);
+  };
+  let chart;
+
+  function draw() {
+    const width = graph.clientWidth;
+    const data = seen(tree(), view.focus, view.side, width);
+    if (!chart) {
+      graph.replaceChildren();
+      chart = globalThis.flamegraph().cellHeight(CELL).transitionDuration(0).inverted(true).resetHeightOnZoom(true)
+        .minFrameSize(0).width(width)
+        .setColorMapper((d) => colour(tree(), d.data.node))
+        .setLabelHandler((d) => describe(tree(), d.data.node, view.kind, view.side))
+        .setDetailsHandler(() => {})
+        .onClick((d) => look(d.data.node))
+        .onHover((d) => tell(d.data.node));
+      const holder = document.createElement("div");
+      graph.append(holder);
+      globalThis.d3.select(holder).datum(data).call(chart);
+      graph.querySelector("svg").setAttribute("aria-hidden", "true");
+    } else {
+      chart.width(width).update(data);
+    }
+    fit();
+    mark();
+  }
+
+  // It leaves room for a title, and widths of nothing where frames are gone.
+  function fit() {
+    const svg = graph.querySelector("svg");
+    svg.querySelector("text.title")?.remove();
+    let deepest = 0;
+    for (const frame of svg.querySelectorAll("g.frame")) deepest = Math.max(deepest, frame.__data__.depth);
+    svg.setAttribute("height", (deepest + 1) * CELL);
+  }
+
+  function mark() {
+    for (const frame of graph.querySelectorAll("g.frame")) {
+      const { node } = frame.__data__.data;
+      frame.toggleAttribute("data-at", node === view.at);
+      frame.toggleAttribute("data-hit", view.hits.has(tree().name[node]));
+    }
+    for (const button of root.querySelectorAll("[data-kind]")) press(button, button.dataset.kind === view.kind);
+    for (const button of root.querySelectorAll("[data-side]")) press(button, Number(button.dataset.side) === view.side);
+    part("up").disabled = view.focus === 0;
+    if (part("width")) part("width").textContent = view.side ? "after" : "before";
+  }
+
+  const press = (button, on) => button.setAttribute("aria-pressed", String(on));
+  const tell = (node) => { part("reading").textContent = describe(tree(), node, view.kind, view.side); };
+
+  function look(node) {
+    view.focus = view.at = node;
+    draw();
+    tell(node);
+    remember();
+  }
+
+  // The stack that is looked at is part of the address, so that it can be sent to somebody.
+  function remember() {
+    const address = new URL(location.href);
+    address.hash = view.focus ? `${view.kind}/${keyOf(tree(), view.focus)}` : "";
+    history.replaceState(null, "", address);
+    const button = root.querySelector("[data-copy]");
+    button.dataset.copy = address.href;
+    button.hidden = !navigator.clipboard || !view.focus;
+  }
+
+  function recall() {
+    const [kind, key] = location.hash.slice(1).split("/");
+    if (!kinds.includes(kind) || !key) return false;
+    view.kind = kind;
+    const node = find(tree(), key);
+    if (node < 0) {
+      part("reading").textContent = "The stack of this address is not in this profile.";
+      return false;
+    }
+    // What is not there on one side is looked at on the other.
+    if (!tree().values[view.side][node]) view.side = tree().values.findIndex((values) => values[node]);
+    look(node);
+    return true;
+  }
+
+  function seek() {
+    const text = part("search").value;
+    const { hits, share } = search(tree(), text, view.side);
+    view.hits = hits;
+    mark();
+    const found = hits.size === 1 ? "1 function" : `${hits.size} functions`;
+    part("reading").textContent = text ? `${found}, ${(100 * share).toPrecision(3)} % of all` : "";
+  }
+
+  function walk(key) {
+    const below = callees(tree(), view.at, view.side, 0);
+    const beside = view.at ? callees(tree(), tree().parent[view.at], view.side, 0) : [0];
+    const place = beside.indexOf(view.at);
+    const to = { ArrowDown: below[0], ArrowUp: tree().parent[view.at], ArrowLeft: beside[place - 1], ArrowRight: beside[place + 1] }[key];
+    if (to === undefined || to < 0) return;
+    view.at = to;
+    if (!inside(to)) view.focus = Math.max(0, tree().parent[to]);
+    draw();
+    tell(to);
+  }
+
+  const inside = (node) => lineage(tree(), node).includes(view.focus);
+
+  graph.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key.startsWith("Arrow")) walk(event.key);
+    else if (event.key === "Enter") look(view.at);
+    else if (event.key === "Escape") look(0);
+    else if (event.key === "/") part("search").focus();
+    else return;
+    event.preventDefault();
+  });
+  for (const button of root.querySelectorAll("[data-kind]")) {
+    button.addEventListener("click", () => { view.kind = button.dataset.kind; look(0); seek(); });
+  }
+  for (const button of root.querySelectorAll("[data-side]")) {
+    button.addEventListener("click", () => { view.side = Number(button.dataset.side); look(0); });
+  }
+  part("up").addEventListener("click", () => look(0));
+  part("search").addEventListener("input", seek);
+  for (const link of document.querySelectorAll("[data-stack]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      history.replaceState(null, "", `#${link.dataset.stack}`);
+      if (recall()) root.scrollIntoView({ block: "nearest" });
+    });
+  }
+  addEventListener("hashchange", recall);
+  let width = 0;
+  new ResizeObserver(() => { if (width && graph.clientWidth !== width) draw(); width = graph.clientWidth; }).observe(graph);
+  if (!recall()) draw();
+  root.toggleAttribute("data-drawn", true);
+}
