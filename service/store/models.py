@@ -101,6 +101,8 @@ class Subject(Base):
     __tablename__ = "subject"
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(100), unique=True)
+    repository: Mapped[str | None] = mapped_column(String(140))
+    """Whose jobs of GitHub Actions may report of it, in small letters; None while none did."""
     drifts_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Goes up when a drift is found, is gone, or is told differently."""
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
@@ -501,6 +503,11 @@ class GithubGate(Base):
     measured_at: Mapped[datetime | None]
     accepted_by: Mapped[str | None] = mapped_column(String(100))
     accepted_reason: Mapped[str] = mapped_column(Text, default="")
+    baselines: Mapped[dict[str, Any] | None]
+    """The levels from which its series were judged when it was measured."""
+    merged_as: Mapped[str | None] = mapped_column(String(64))
+    """The commit that brought it into its base."""
+    merged_at: Mapped[datetime | None]
     wanted: Mapped[int] = mapped_column(default=0)
     """Goes up with whatever changes what is told."""
     told: Mapped[int] = mapped_column(default=0)
@@ -526,6 +533,8 @@ class Night(Base):
     __tablename__ = "night"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     started_at: Mapped[datetime]
+    repository: Mapped[str | None] = mapped_column(String(140))
+    """Whose jobs of GitHub Actions tell of it; None where nobody's do."""
     document: Mapped[dict[str, Any]]
     """Its cells."""
 
