@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from runner.contract import metric
 from runner.contract.job import (
     BisectQuestion,
     Claim,
@@ -86,7 +87,10 @@ class JobFilter:
 
 
 def about(session: Session, drift: Drift) -> BisectQuestion:
-    """Return the question which commit brought a drift, to be asked in the environment in which it was seen."""
+    """Return the question which commit brought a drift, to be asked in the environment in which it was seen.
+
+    What moves an exact metric by less than a tenth of the drift does not matter then.
+    """
     knobs = session.scalar(select(Environment.knobs).where(Environment.hash == drift.environment_after)) or {}
     return BisectQuestion(
         subject=drift.subject,
@@ -95,6 +99,7 @@ def about(session: Session, drift: Drift) -> BisectQuestion:
         metric=drift.metric,
         good=drift.previous_revision,
         bad=drift.revision,
+        least=abs(drift.change) / 10 if metric(drift.metric).exact else 0,
         # Of a secret only its place is known.
         variables={
             name[len(_VARIABLE) :]: value
