@@ -6,6 +6,7 @@ The command finds an inventory of them in $INVENTORY; without a command it is a 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from tests.hosts.image import UNPACKED
 
 def main(arguments: list[str]) -> int:
     """Boot what is named, run what follows `--`, and end it all."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     names, command = arguments[:cut], arguments[cut + 1 :]
     bare = "--bare" in names

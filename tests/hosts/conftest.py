@@ -1,0 +1,12 @@
+"""Guests end with the tests, however those end."""
+
+import signal
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def in_order() -> None:
+    """Let tests that are told to end take back what they made: mounts, bridges, machines."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
