@@ -49,6 +49,9 @@ def every_page(address: str, drifts: list[dict[str, Any]]) -> dict[str, str]:
         "environments": "/environments",
         "environment": f"/environments/{changed['environment_after']}",
         "search": "/search?q=buffer",
+        "jobs": "/jobs?state=all",
+        "settings": "/settings",
+        "tokens": "/tokens",
     }
 
 

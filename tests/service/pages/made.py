@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from runner.contract import (
@@ -279,6 +280,30 @@ def long(count: int) -> SeriesDetail:
     )
 
 
+def restless(changes: int) -> SeriesDetail:
+    """A series whose configuration changed again and again."""
+    points = [point(number, 7, run=number) for number in range(5 * changes)]
+    told = [
+        ConfigChange(
+            revision=after.revision,
+            run_before=before.run_id,
+            run_after=after.run_id,
+            environment_before=OLD_ENVIRONMENT,
+            environment_after=NEW_ENVIRONMENT,
+            knobs=[KnobChange(name=f"kernel.knob_{number}", before="0", after="1") for number in range(20)],
+        )
+        for before, after in list(pairwise(points))[4::5]
+    ]
+    return SeriesDetail(
+        **head(6, "minor-faults", "restless_case"),
+        n_points=len(points),
+        points=points,
+        changes=told,
+        drifts=[],
+        failures=[],
+    )
+
+
 def report(number: int = 4) -> Report:
     """A run with every status a reading can have."""
 
@@ -336,7 +361,7 @@ class MadeSource:
     """Answers from memory."""
 
     all: list[SeriesDetail] = field(
-        default_factory=lambda: [faults(), throughput(), majors(), uncounted(), long(10_000)]
+        default_factory=lambda: [faults(), throughput(), majors(), uncounted(), long(10_000), restless(30)]
     )
 
     def drifts(self) -> DriftList:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.e2e.browser import MODES, Opener, Watched, chromium, drawn, launched, served, watch
 from tests.service.pages import history
 from tests.service.pages.conftest import application
+
+LABELS = """() => {
+  const chart = Chart.getChart(document.querySelector("canvas"));
+  const found = Chart.registry.getPlugin("annotation").getAnnotations(chart).map(({ label }) => label);
+  return found.filter((label) => label?.options.display).map(({ x, x2, y, options }) =>
+    ({ left: x, right: x2, top: y, content: [options.content].flat() }));
+}"""
+"""The labels of configuration changes that are drawn, where they are."""
 
 pytestmark = [
     pytest.mark.browser,
@@ -76,31 +85,17 @@ def addresses(client: FlaskClient) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, service: str, opened: Opener, mode: str) -> None:
-    # axe-core comes into the page as a script of its own, which the policy of the pages refuses.
-    watched = opened(service, **MODES[mode], bypass_csp=True)
+def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, measured: Watched) -> None:
     for address in addresses(client):
-        watched.open(address)
-        watched.assert_fits()
-        watched.assert_accessible()
-    watched.assert_quiet()
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_made_up_extremes_are_accessible_and_fit(extremes: str, opened: Opener, mode: str) -> None:
-    watched = opened(extremes, **MODES[mode], bypass_csp=True)
-    for address in ["/", *(f"/series/{number}" for number in range(1, 5))]:
-        watched.open(address)
-        watched.assert_fits()
-        watched.assert_accessible()
-    watched.assert_quiet()
-
-
-def test_the_policy_stands_in_the_way_of_nothing(client: FlaskClient, measured: Watched) -> None:
-    for address in addresses(client):
-        measured.open(address)
+        measured.sweep(address)
     measured.assert_quiet()
+
+
+def test_made_up_extremes_are_accessible_and_fit(extremes: str, opened: Opener) -> None:
+    watched = opened(extremes)
+    for address in ["/", *(f"/series/{number}" for number in range(1, 7))]:
+        watched.sweep(address)
+    watched.assert_quiet()
 
 
 def test_hostile_text_is_shown_and_not_run(measured: Watched) -> None:
@@ -277,6 +272,24 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extr
     page.wait_for_function("Chart.getChart(document.querySelector('canvas')).data.datasets[3].data.length === 103")
     near = drawn(page)["datasets"]["path"]
     assert [point["x"] for point in near] == list(range(6599, 6702))
+    watched.assert_quiet()
+
+
+def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(extremes: str, opened: Opener) -> None:
+    watched = opened(extremes, **MODES["desktop"])
+    page = watched.open("/series/6")
+    labels = page.evaluate(LABELS)
+    assert len(labels) > 4
+    assert all(
+        one["right"] <= other["left"] or other["right"] <= one["left"] or abs(one["top"] - other["top"]) >= 16
+        for one, other in combinations(labels, 2)
+    )
+    box = page.locator("canvas").bounding_box()
+    assert box
+    line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
+    page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
+    page.wait_for_function(f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_3: 0 → 1'))")
+    assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
     watched.assert_quiet()
 
 
