@@ -21,7 +21,6 @@ from runner.errors import FaultwatchError
 from runner.known import remember
 from runner.settings import load_settings
 from runner.subject.repository import open_repository
-from runner.trial import Subject, Trial
 from runner.workload import cases
 
 if TYPE_CHECKING:
@@ -35,7 +34,14 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 @options(
     click.argument("workload_name", metavar="WORKLOAD"),
     repo_option,
-    click.option("--revision", default="HEAD", show_default=True, help="The commit to profile."),
+    click.option(
+        "--revision",
+        default="HEAD",
+        show_default=True,
+        metavar="REV|BASE..REV",
+        help="The commit to profile; of a range both ends, side by side.",
+    ),
+    click.option("--before", metavar="REV", help="Profile this commit too, and say what grew since."),
     set_option,
     env_option,
     sandbox_option,
@@ -57,6 +63,7 @@ def command(
     workload_name: str,
     repo: str | None,
     revision: str,
+    before: str | None,
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     confined: bool | None,
@@ -73,10 +80,8 @@ def command(
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.embedded import connect
     from runner.outbox import Outbox
-    from runner.perf.session import ExecutionFailure
-    from runner.profile.collect import collect
+    from runner.profile.revision import Profiler
     from runner.spool import Spool
-    from runner.subject.build import BuildFailure
 
     workload = find_workload(workload_name)
     settings = load_settings()
@@ -88,33 +93,44 @@ def command(
             f"a profile is of one case, and {len(chosen)} were chosen",
             f"choose one with --set NAME=VALUE; the first is {chosen[0].name}",
         )
-    commit = repository.revision(revision)
-    with activity(f"building {commit.commit[:10]}") as say:
-        try:
-            tree, build = place.builder.build(repository, commit.commit, workload)
-            trial = Trial(workload, Subject(repository.name, commit, chosen[0], build), place.bench, tree)
-            if trial.obstacle:
-                raise FaultwatchError(f"{chosen[0].name} cannot be profiled here: {trial.obstacle}")
-            profile = collect(trial, call_graph=call_graph, progress=say)
-        except BuildFailure as failure:
-            raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
-        except ExecutionFailure as failure:
-            raise FaultwatchError(f"{chosen[0].name}: {failure.message}") from None
+    base, newest = _sides(revision, before)
+    profiler = Profiler(repository, workload, chosen[0], place.bench, place.builder, call_graph)
+    with activity("building") as say:
+        earlier = profiler.profile(base, say) if base else None
+        profile = profiler.profile(newest, say)
     if output:
-        _write(profile, output)
+        _write(profile, output / "after" if earlier else output)
+        if earlier:
+            _write(earlier, output / "before")
     with connect(settings) as service:
         if upload:
             remember(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)
-            outbox.post(profile)
-        diagnosis = service.diagnose(DiagnosisRequest(profile=profile))
+            for one in (earlier, profile):
+                if one:
+                    outbox.post(one)
+        diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
     if as_json:
-        click.echo(f'{{"profile": {profile.model_dump_json()}, "diagnosis": {diagnosis.model_dump_json()}}}')
-    else:
-        from runner.cli.profile_tables import show_diagnosis, show_profile
+        parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
+        click.echo("{" + ", ".join(f'"{name}": {one.model_dump_json()}' for name, one in parts.items() if one) + "}")
+        return
+    from runner.cli.profile_difference_tables import show_difference
+    from runner.cli.profile_tables import show_diagnosis, show_profile
 
-        show_profile(profile)
-        show_diagnosis(diagnosis)
+    show_profile(profile)
+    if earlier:
+        show_difference(earlier, profile)
+    show_diagnosis(diagnosis)
+
+
+def _sides(revision: str, before: str | None) -> tuple[str | None, str]:
+    """Return the commits to profile: the one before, if any, and the one it is about."""
+    base, dots, newest = revision.partition("..")
+    if not dots:
+        return before, revision
+    if before is not None:
+        raise FaultwatchError(f"--before {before} and the range {revision} say the same twice", "leave one of them out")
+    return base or "HEAD", newest.lstrip(".") or "HEAD"
 
 
 def _write(profile: "Profile", folder: Path) -> None:

@@ -49,18 +49,19 @@ def by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tupl
     """Return the subject's functions and lines by how much more or less they cost than before, the largest first.
 
     What a library or the kernel does is put to the line of the subject that called it. Lines of one function are paired
-    in their order, so that code which only moved has not changed.
+    in their order, so that code which only moved has not changed; what can be chance of the recording is left out.
     """
-    lines = [_lines(profile, getattr(profile, kind.replace("-", "_"))) for profile in (before, after)]
+    lines = [_lines(profile, _stacks(profile, kind)) for profile in (before, after)]
     found = []
     for where in lines[0].keys() | lines[1].keys():
         found += [(Place(where, *pair), change) for pair, change in _paired(lines[0][where], lines[1][where])]
-    found = [(place, change) for place, change in found if change.grown]
+    least = max(_resolution(profile, kind) for profile in (before, after))
+    found = [(place, change) for place, change in found if abs(change.grown) > least]
     return sorted(found, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
 
 
 def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
-    """Return the stacks by how much they grew, the most first; those that shrank come last.
+    """Return the stacks that changed by how much they grew, the most first; those that shrank come last.
 
     A stack is the same where its functions are, whatever became of their lines; shown are the lines after the change.
     """
@@ -69,14 +70,29 @@ def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[Stac
     for profile in (before, after):
         counted: Counter[tuple[Where, ...]] = Counter()
         names = [_name(frame) for frame in profile.frames]
-        stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
+        stacks = _stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
             key = tuple(names[place] for place in stack.frames)
             counted[key] += stack.weight
             shown[key] = tuple(profile.frames[place] for place in stack.frames)
         sides.append(counted)
     changes = [StackChange(shown[key], Change(sides[0][key], sides[1][key])) for key in shown]
+    least = max(_resolution(profile, kind) for profile in (before, after))
+    changes = [one for one in changes if abs(one.change.grown) > least]
     return sorted(changes, key=lambda one: -one.change.grown)
+
+
+def _resolution(profile: Profile, kind: str) -> int:
+    """Return up to which difference two of the same can come, as one in so many stacks was recorded: two stacks."""
+    stacks = _stacks(profile, kind)
+    if stacks is None or stacks.period == 1 or not stacks.samples:
+        return 0
+    return 2 * -(-stacks.total // stacks.samples)
+
+
+def _stacks(profile: Profile, kind: str) -> StackProfile | None:
+    found: StackProfile | None = getattr(profile, kind.replace("-", "_"))
+    return found
 
 
 def own_frame(frames: Sequence[Frame]) -> Frame | None:

@@ -67,4 +67,11 @@ def test_stacks_are_ordered_from_what_grew_to_what_shrank() -> None:
     before = faulting({("main:1", "a:2"): 10, ("main:1", "b:3"): 10, ("main:1", "c:4"): 7})
     after = faulting({("main:1", "a:5"): 25, ("main:1", "b:3"): 10, ("main:1", "d:6"): 9})
     found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in by_stack(before, after)]
-    assert found == [("a", 5, Change(10, 25)), ("d", 6, Change(0, 9)), ("b", 3, Change(10, 10)), ("c", 4, Change(7, 0))]
+    assert found == [("a", 5, Change(10, 25)), ("d", 6, Change(0, 9)), ("c", 4, Change(7, 0))]
+
+
+def test_what_can_be_chance_of_the_recording_is_no_change() -> None:
+    sides = [faulting({("a:2",): weight, ("b:3",): 1_000}) for weight in (50, 90)]
+    sampled = [one.faults.model_copy(update={"period": 25, "samples": 40}) for one in sides if one.faults]
+    assert told(*(one.model_copy(update={"faults": faults}) for one, faults in zip(sides, sampled, strict=True))) == []
+    assert told(*sides) == [("a", 2, 40)]

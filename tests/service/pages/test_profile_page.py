@@ -62,7 +62,8 @@ def test_a_profile_says_what_it_shows_with_sums(client: FlaskClient) -> None:
     assert "Returned memory is touched again" in page
     assert "after madvise 51,201 Sum, as counted 51,201" in page
     assert "madvise 51" in page
-    assert "folded, speedscope, pprof" in page
+    for form in ("folded", "speedscope", "pprof"):
+        assert f"/faults.{form}" in client.get(f"/profiles/{AFTER.profile_id}").text
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
