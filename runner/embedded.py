@@ -39,7 +39,7 @@ def connect(settings: Settings) -> Iterator[Service]:
                     *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", "0"),
                     *("--port-file", str(port_file), "--parent", str(os.getpid())),
                 ],
-                env=os.environ | {"FAULTWATCH_HOME": str(settings.home)},
+                env=os.environ | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

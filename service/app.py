@@ -13,7 +13,7 @@ from service.api import actions
 from service.api.body import MAX_BYTES, JsonProvider
 from service.config import Config
 from service.github import kept, webhook
-from service.jobs import desk
+from service.jobs import kept as jobs
 from service.store import judging
 from service.store.database import Database
 from service.store.upgrade import upgrade
@@ -48,7 +48,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     pages.register(app)
     app.register_blueprint(webhook.bp)
     kept.keep(app, database, config)
-    desk.use(app, desk.Desk(database, {}))
+    jobs.keep(app, database, config)
     actions.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(sign_in.bp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from service.errors import ServiceError
 from service.github.settings import GithubSettings
 
 LOOPBACK = ("localhost", "127.0.0.1")
+LEASE = timedelta(seconds=90)
+"""For how long a runner that is not heard of keeps its job."""
 
 
 class Access(StrEnum):
@@ -47,6 +50,10 @@ class Config:
         The GitHub App that it is; None where it is none.
     jobs
         The GitHub Actions jobs that may sign in; None for none.
+    jobs_here
+        Whether jobs are carried out on this machine; None leaves that to whom it answers.
+    lease
+        For how long a runner that is not heard of keeps its job.
     """
 
     home: Path
@@ -57,6 +64,13 @@ class Config:
     workers: int = 1
     github: GithubSettings | None = None
     jobs: TrustedJobs | None = None
+    jobs_here: bool | None = None
+    lease: timedelta = LEASE
+
+    @property
+    def starts_jobs(self) -> bool:
+        """Whether this machine carries out jobs: one that others reach does not, unless it is told to."""
+        return not self.by_token if self.jobs_here is None else self.jobs_here
 
     @property
     def by_token(self) -> bool:
@@ -78,6 +92,8 @@ class Config:
             workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
             github=GithubSettings.from_environment(environment),
             jobs=TrustedJobs.from_environment(environment),
+            jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
+            lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),
         )
 
 
@@ -87,6 +103,20 @@ def _access(text: str | None) -> Access | None:
     except ValueError:
         remedy = "Set open or tokens, or leave it out."
         raise ServiceError("Not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
+
+
+def _yes_or_no(name: str, text: str | None) -> bool | None:
+    if text not in {None, "", "yes", "no"}:
+        raise ServiceError("Neither yes nor no", f"{name}={text}", "Set yes or no, or leave it out.")
+    return text == "yes" if text else None
+
+
+def _lease(text: str | None) -> timedelta:
+    if not text:
+        return LEASE
+    if text.isdecimal() and 1 <= int(text) <= 86_400:
+        return timedelta(seconds=int(text))
+    raise ServiceError("Not a time", f"FAULTWATCH_LEASE_SECONDS={text}", "Set seconds, from 1 to 86400.")
 
 
 def _workers(text: str) -> int:

@@ -23,6 +23,7 @@ from service.app import create_app
 from service.config import Config
 from service.errors import ServiceError
 from service.github.kept import queue
+from service.jobs import kept as jobs
 from service.notify import settings
 from service.store.database import BUSY_SECONDS_AT_START, Database
 from service.store.upgrade import upgrade
@@ -69,6 +70,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
             background.start(current.database(), config)
         if (kept := queue(app)) is not None:
             kept.start()
+        jobs.start(app, f"http://{_in_url(_reached_at(address))}:{port}")
         # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
         # reading it.
         gc.freeze()
@@ -155,6 +157,11 @@ def _write_atomically(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(path)
+
+
+def _reached_at(address: str) -> str:
+    """Return the address at which this machine itself reaches what listens at an address."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - nothing is bound here
 
 
 def _in_url(address: str) -> str:

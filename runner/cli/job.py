@@ -47,7 +47,9 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
             _print(f"job {job_id} is {job.state}: {job.sentence}")
             return
         finder = Finder(settings, repo, workload, confined)
-        ended = Carrier(settings, service, say, _log_url()).carry_out(job_id, finder.prepare, kind(job.question))
+        ended = Carrier(settings, service, say, _log_url(), loud=True).carry_out(
+            job_id, finder.prepare, kind(job.question)
+        )
     _print(f"job {job_id} is {ended.state}: {ended.sentence}")
     if ended.state is State.FAILED:
         raise click.exceptions.Exit(1)

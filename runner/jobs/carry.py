@@ -21,12 +21,23 @@ Prepare = Callable[[Job, Service, Keeper], Work]
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Carries out jobs on this host, one at a time."""
+    """Carries out jobs on this host, one at a time.
+
+    Attributes
+    ----------
+    said
+        Is told what a person should know.
+    log_url
+        Where the log of this process can be read.
+    loud
+        Whether to say how far a job is, too.
+    """
 
     settings: Settings
     service: Service
     said: Callable[[str], None]
     log_url: str = ""
+    loud: bool = False
 
     def carry_out(self, job_id: int, prepare: Prepare, work: CarryOut) -> Job:
         """Carry out a job; return it as it stands afterwards.
@@ -39,7 +50,7 @@ class Carrier:
         claim = Claim(host=self.settings.host, log_url=self.log_url)
         with alone(self.settings, self.said):
             lease = self._claimed(job_id, claim)
-            with Keeper(self.service.another(), lease, claim, self.said) as keeper:
+            with Keeper(self.service.another(), lease, claim, self.said, loud=self.loud) as keeper:
                 try:
                     ended = work(prepare(lease.job, CountingService(self.service, keeper, PATIENCE), keeper))
                 except Stopped as stop:

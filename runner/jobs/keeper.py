@@ -20,7 +20,10 @@ class Stopped(Exception):
 class Keeper:
     """Speaks for one job. A thread of it gives the signs of life while the work takes long."""
 
-    def __init__(self, service: Service, lease: Lease, claim: Claim, said: Callable[[str], None]) -> None:
+    def __init__(
+        self, service: Service, lease: Lease, claim: Claim, said: Callable[[str], None], *, loud: bool = False
+    ) -> None:
+        self._loud = loud
         self.job: Job = lease.job
         self._service, self._claim, self._said = service, claim, said
         self._lease, self._every = lease.lease, lease.heartbeat_seconds
@@ -48,6 +51,8 @@ class Keeper:
             told = {"sentence": sentence or self._told.sentence, "runs_left": runs_left, "seconds_left": seconds_left}
             self._told = self._told.model_copy(update=told)
             self._send()
+        if self._loud and sentence:
+            self._said(sentence)
 
     def count(self, document: Report | Profile) -> None:
         """Count a run that is about to be sent: a runner that is killed between the two has neither done."""

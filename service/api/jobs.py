@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
+from typing import Any
 
 from apiflask import APIBlueprint
+from flask import Response
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
@@ -31,14 +33,20 @@ from service.api.author import author
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
-from service.jobs.desk import desk
+from service.jobs.desk import WrongOrderError
+from service.jobs.kept import desk, log_file
 from service.jobs.life import Act, NotPossibleError
-from service.store import drifts, jobs
+from service.store import jobs
 from service.store.jobs import Asked, BusyError, JobFilter, LeaseLostError
 from service.store.models import Job as Row
 
 bp = APIBlueprint("jobs", __name__)
 
+_LOG: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
+    200: {"description": "The log", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
+MAX_LOG = 4 * 1024 * 1024
+"""Bytes of a log that are shown: its end."""
 HEARTBEATS = 4
 """Signs of life that a lease outlasts."""
 
@@ -83,23 +91,10 @@ def place(asked: JobOrder, by: Asked) -> tuple[Job, bool]:
     ProblemError
         Where it cannot be carried out.
     """
-    now = datetime.now(UTC)
-    if asked.deadline_at is not None and asked.deadline_at <= now:
-        raise _unprocessable("deadline_at", "is not in the future")
-    with database().writing() as session:
-        if asked.drift is not None:
-            drift = drifts.find(session, asked.drift)
-            if drift is None:
-                raise _unprocessable("drift", f"there is no drift {asked.drift}")
-            asked = asked.model_copy(update={"question": jobs.about(session, drift), "drift": None})
-        try:
-            backend = desk().backend(asked)
-        except ValueError as error:
-            raise _unprocessable("backend", str(error)) from None
-        row, new = jobs.order(session, asked.model_copy(update={"backend": backend}), by, now)
-        found = jobs.view(row)
-    desk().ring()
-    return found, new
+    try:
+        return desk().order(asked, by)
+    except WrongOrderError as error:
+        raise _unprocessable(error.part, str(error)) from None
 
 
 @bp.get("/jobs/<int:job_id>")
@@ -111,6 +106,16 @@ def get(job_id: int) -> Job:
         if row is None:
             raise not_found(f"job {job_id}")
         return jobs.view(row)
+
+
+@bp.get("/jobs/<int:job_id>/log")
+@bp.doc(responses=_LOG)
+def log(job_id: int) -> ResponseReturnValue:
+    """Return the log of a job that ran on the machine of this service."""
+    found = log_file(job_id)
+    if found is None:
+        raise not_found(f"log of job {job_id} here")
+    return Response(found.read_bytes()[-MAX_LOG:], content_type="text/plain; charset=utf-8")
 
 
 @bp.post("/jobs/<int:job_id>/claim")
@@ -141,7 +146,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
     with _changing(job_id, own=True) as (_, row, now):
         jobs.finish(row, json_data, now)
         found = jobs.view(row)
-    desk().ring()
+    desk().bell()
     return found
 
 
@@ -181,7 +186,7 @@ def decide(job_id: int, act: Act, told: JobDecision) -> Job:
     with _changing(job_id) as (_, row, now):
         jobs.move(row, act, by, told.reason, now)
         found = jobs.view(row)
-    desk().ring()
+    desk().bell()
     return found
 
 

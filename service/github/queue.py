@@ -12,16 +12,12 @@ from pathlib import Path
 from huey import SqliteHuey, crontab
 from huey.consumer import Consumer
 
+from service.consumer import QuietConsumer
 from service.github.desk import Desk
 
 _LOOK_SECONDS = 0.3
 """How long a ring may go unheard."""
 _FILE = "queue.db"
-
-
-class _Quiet(Consumer):  # type: ignore[misc]
-    def _set_signal_handlers(self) -> None:
-        """Leave signals to the server whose process this is."""
 
 
 class Queue:
@@ -41,7 +37,7 @@ class Queue:
 
     def start(self) -> None:
         """Begin to work, in a thread of this process; what was left undone comes first."""
-        self._consumer = _Quiet(
+        self._consumer = QuietConsumer(
             self._huey, workers=1, initial_delay=0.05, max_delay=_LOOK_SECONDS, check_worker_health=False
         )
         self._consumer.start()

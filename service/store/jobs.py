@@ -27,7 +27,7 @@ from runner.contract.job import (
 from runner.contract.job import Job as JobView
 from runner.contract.report import hash_of
 from service.jobs import life
-from service.jobs.due import SERVICE, Due, Standing
+from service.jobs.due import SERVICE, Standing
 from service.jobs.life import Act
 from service.store.models import Environment, Job
 from service.views import Drift
@@ -289,9 +289,15 @@ def open_jobs(session: Session) -> list[Job]:
     return list(session.scalars(select(Job).where(Job.state.in_(OPEN)).order_by(Job.id)))
 
 
-def carry_out(row: Job, found: Due, now: datetime) -> None:
-    """Let happen what is due."""
-    move(row, found.act, SERVICE, found.why, now)
+def to_be_told(session: Session, now: datetime) -> Job | None:
+    """Return a job that has ended, and of which those do not know yet who asked for it."""
+    return session.scalar(select(Job).where(Job.tell_at <= now).order_by(Job.tell_at).limit(1))
+
+
+def github_of(session: Session, subject: str) -> str | None:
+    """Return the repository on GitHub in whose Actions the last job about a subject ran, if any did."""
+    wanted = select(Job.github).where(Job.subject == subject, Job.github.is_not(None))
+    return session.scalar(wanted.order_by(Job.id.desc()).limit(1))
 
 
 def not_started(row: Job, why: str, again_at: datetime | None, now: datetime) -> None:

@@ -13,9 +13,17 @@ from flask import Flask
 from flask.testing import FlaskClient
 from jobs_api import QUESTION, Jobs
 
-from service.jobs.desk import Desk, desk
+from service.config import Config
+from service.jobs.desk import Desk
+from service.jobs.kept import desk
 
 RUNS = [str(reports.report(number, 1).run_id) for number in range(1, 4)]
+
+
+@pytest.fixture
+def config(config: Config) -> Config:
+    """Settings of a service that starts no jobs by itself."""
+    return replace(config, jobs_here=False)
 
 
 @pytest.fixture
@@ -117,8 +125,7 @@ def test_a_job_for_one_host_is_not_for_another(jobs: Jobs) -> None:
 def test_a_runner_that_is_not_heard_of_has_lost_its_job_and_may_take_it_on_again(jobs: Jobs, late: Desk) -> None:
     job = jobs.order()
     lease = jobs.claim(job)["lease"]
-    desk_now = replace(late, now=lambda: datetime.now(UTC))
-    desk_now.work()
+    replace(late, now=lambda: datetime.now(UTC)).work()
     assert jobs.get(job)["state"] == "running"
     late.work()
     assert jobs.get(job)["state"] == "lost"
@@ -169,3 +176,10 @@ def test_an_order_asks_one_thing(jobs: Jobs) -> None:
     jobs.post("", 422)
     jobs.post("", 422, question=QUESTION, drift="0" * 16)
     assert "starts no jobs by local" in jobs.order(422, backend="local")["detail"]
+
+
+def test_a_runner_gets_a_moment_to_be_heard_of_where_the_service_was_away(jobs: Jobs, late: Desk) -> None:
+    job = jobs.order()
+    jobs.claim(job)
+    replace(late, awake_since=late.now()).work()
+    assert jobs.get(job)["state"] == "running"

@@ -1,0 +1,111 @@
+"""Starts jobs on the machine that the service runs on, each as a process of its own: the service never measures."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from huey import SqliteHuey
+from huey.consumer import Consumer
+
+from runner.contract.job import Job, JobOrder
+from runner.contract.report import safe_name
+from service.access.scope import Scope
+from service.consumer import QuietConsumer
+from service.store import tokens
+from service.store.database import Database
+
+_FILE = "jobs.db"
+_LOOK_SECONDS = 0.5
+_TOKEN_DAYS = 7
+"""A job that takes longer is lost with its token, and ordered again."""
+
+
+_PASSED_ON = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|PYTHON.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
+    r"|FAULTWATCH_(HOST|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
+    re.IGNORECASE,
+)
+"""Variables that a runner may need. The service's own hold its passwords, and a runner builds what others wrote."""
+
+
+@dataclass(slots=True)
+class LocalStarter:
+    """Starts ``faultwatch job run``, one at a time.
+
+    Attributes
+    ----------
+    url
+        Where the service is reached from here; empty until it is served.
+    ended
+        Is told of the end of each process, with its job and what is to be said of it.
+    """
+
+    home: Path
+    database: Database
+    by_token: bool
+    ended: Callable[[int, str], None]
+    url: str = ""
+    host: str = field(default_factory=lambda: safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()))
+    _huey: SqliteHuey = field(init=False)
+    _task: Callable[[int], object] = field(init=False)
+    _consumer: Consumer | None = None
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._huey = SqliteHuey("faultwatch-jobs", filename=str(self.home / _FILE), results=False)
+        self._task = self._huey.task(name="carry_out")(self._carry_out)
+
+    def objection(self, asked: JobOrder) -> str:
+        """Return why this machine cannot do it; nothing where it can."""
+        host = asked.question.host if asked.question else None
+        return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
+
+    def start(self, job: Job) -> str:
+        """Put the job in the queue; return where its log is to be read."""
+        self._task(job.id)
+        return f"/api/v1/jobs/{job.id}/log"
+
+    def consume(self, url: str) -> None:
+        """Begin to start what is in the queue, in a thread of this process."""
+        self.url = url
+        self._consumer = QuietConsumer(
+            self._huey, workers=1, initial_delay=0.05, max_delay=_LOOK_SECONDS, check_worker_health=False
+        )
+        self._consumer.start()
+
+    def log(self, job_id: int) -> Path:
+        """Return the file of a job's log."""
+        return self.home / "jobs" / f"{job_id}.log"
+
+    def _carry_out(self, job_id: int) -> None:
+        log = self.log(job_id)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        token = self._token(job_id) if self.by_token else {}
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "runner", "job", "run", str(job_id)],
+                env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,  # a service that is stopped leaves a measurement alone
+            )
+            status = process.wait()
+        self.ended(job_id, f"Its process has ended with status {status}.")
+
+    def _token(self, job_id: int) -> dict[str, str]:
+        with self.database.writing() as session:
+            shown = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
+        return {"FAULTWATCH_TOKEN": shown.text}
+
+
+def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if _PASSED_ON.fullmatch(name)}
