@@ -130,7 +130,18 @@ class ProfileQuestion(_Question):
     """Another revision to profile beside it, so that the two can be told apart."""
 
 
-Question = MeasureQuestion | BisectQuestion | ProfileQuestion
+class RemedyQuestion(_Question):
+    """Measure a case as it is and with other settings, in turns."""
+
+    kind: Literal["remedy"] = "remedy"
+    revision: _Rev
+    settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]] = Field(
+        min_length=1, max_length=20
+    )
+    """As `faultwatch try --set` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload."""
+
+
+Question = MeasureQuestion | BisectQuestion | ProfileQuestion | RemedyQuestion
 
 
 class JobOrder(Strict):

@@ -81,7 +81,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.jobs.finish": Scope.REPORT,
 }
 """By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
-_ORDERS = ("api.jobs.", "jobs.", "bisect.")
+_ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.")
 _ADMIN = ("tokens.", "settings.")
 """What admins alone may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")

@@ -24,6 +24,7 @@ from service.pages import (
     drift,
     environments,
     event,
+    evidence,
     hosts,
     jobs,
     live,
@@ -48,6 +49,7 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
+    evidence.bp,
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, jobs.bp, settings.bp, tokens.bp),
 )
 _MAIN = {
@@ -83,6 +85,7 @@ def register(app: Flask) -> None:
     app.jinja_env.globals |= {
         "twin_addresses": twin_addresses,
         "address_with": address_with,
+        "may_order": evidence.may_order,
         "main_pages": _MAIN,
         "may_administer": lambda: guard.caller().may(Scope.ADMIN),
         "signed_in": _signed_in,

@@ -18,6 +18,7 @@ from service import gate
 from service.cause import knob_changes
 from service.compare import Matched, Measured, Pair, Readings, Sides, judge, match
 from service.current import database
+from service.pages import evidence
 from service.pages.order import rank
 from service.pages.twins import Page, Table, page
 from service.store import compare, points, runs
@@ -108,6 +109,7 @@ def show() -> Page:
         found = {side: compare.find(session, getattr(asked, side), asked.subject) for side in ("base", "head")}
         chosen = all(len(sides) == 1 for sides in found.values())
         rows, knobs, matched = _compared(session, asked, *(sides[0] for sides in found.values())) if chosen else _none()
+        profiled = evidence.of_comparison(session, matched.pairs)
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
     return Page(
         "compare.html",
@@ -120,6 +122,7 @@ def show() -> Page:
             "knobs": knobs,
             "matched": matched,
             "suggested": suggested,
+            **profiled,
             "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
         },
         document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": rows},

@@ -8,7 +8,7 @@ from runner.contract.job import Job
 from service.access import guard
 from service.access.scope import Scope
 from service.current import database
-from service.pages import commands, triage
+from service.pages import commands, evidence, triage
 from service.pages.bisect import bisects_about
 from service.pages.order import rank
 from service.pages.source import source
@@ -44,6 +44,7 @@ def show(drift_id: str) -> Page:
             "may_order": guard.caller().may(Scope.ORDER),
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
             "commands": [commands.measure(report) for report in sides if report],
+            **evidence.of_drift(drift, sides[1] or sides[0]),
             "bisects": bisects_about(drift),
         },
         document=lambda: drift,

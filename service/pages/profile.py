@@ -59,9 +59,9 @@ def pair(session: Session, before: ProfileFilter, after: ProfileFilter, environm
         profiles.newest(session, asked, environment)
         for asked, environment in zip((before, after), environments, strict=True)
     ]
-    if found[0] is None or found[1] is None:
+    if found[0] is None or found[1] is None or found[0] == found[1]:
         return None
-    return _read(session, found[0], found[1])
+    return read(session, found[0], found[1])
 
 
 def _alone(session: Session, profile_id: UUID) -> View:
@@ -75,12 +75,13 @@ def _alone(session: Session, profile_id: UUID) -> View:
 
 def _beside(session: Session, before: str, after: UUID) -> View:
     try:
-        return _read(session, UUID(before), after)
+        return read(session, UUID(before), after)
     except ValueError:
         abort(404, "What stands behind before= is not the id of a profile.")
 
 
-def _read(session: Session, before: UUID, after: UUID) -> View:
+def read(session: Session, before: UUID, after: UUID) -> View:
+    """Return two profiles as a page shows them."""
     documents = [profiles.zipped(session, one) for one in (before, after)]
     if documents[0] is None or documents[1] is None:
         abort(404, "One of the two profiles is not there.")

@@ -1,0 +1,164 @@
+"""Why it drifted: the profiles of both sides of a change, and what can be ordered about them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, abort, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from runner.contract import Report
+from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, RemedyQuestion, Where
+from service.access import guard
+from service.access.scope import Scope
+from service.api.author import author
+from service.api.jobs import place
+from service.compare import Pair
+from service.current import database
+from service.jobs.kept import desk
+from service.pages import profile, triage
+from service.store import drifts, jobs, profiles
+from service.store.jobs import Asked, JobFilter
+from service.store.profiles import ProfileFilter
+from service.views import Cause, Drift
+
+bp = Blueprint("evidence", __name__)
+
+_JOBS = 100
+_PAIRS = 20
+
+
+def of_drift(drift: Drift, before: Report | None) -> dict[str, Any]:
+    """Return what the page of a drift shows of its profiles."""
+    sides = [
+        ProfileFilter(subject=drift.subject, case=drift.case, revision=revision, host=drift.host)
+        for revision in (drift.previous_revision, drift.revision)
+    ]
+    with database().reading() as session:
+        view = profile.pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
+        question = _question(session, drift)
+        ordered = _open(session, question)
+    return {
+        "evidence": view,
+        "evidence_job": ordered,
+        "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
+        "evidence_command": _command(drift, before),
+        "evidence_scripts": profile.scripts() if view else [],
+    }
+
+
+def of_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return what the page of a comparison shows: the first case of which both sides have profiles, and the others."""
+    found: list[tuple[Pair, UUID, UUID]] = []
+    for one in pairs[:_PAIRS]:
+        ids = [
+            profiles.newest(
+                session,
+                ProfileFilter(subject=run.subject, case=run.case, revision=run.revision, host=run.host),
+                run.environment,
+            )
+            for run in (one.base[0], one.head[0])
+        ]
+        if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
+            found.append((one, ids[0], ids[1]))
+    view = profile.read(session, found[0][1], found[0][2]) if found else None
+    return {
+        "evidence": view,
+        "evidence_others": [(one.head[0].case, base, head) for one, base, head in found[1:]],
+        "evidence_scripts": profile.scripts() if view else [],
+    }
+
+
+@bp.post("/profiles/jobs")
+def order_profiles() -> ResponseReturnValue:
+    """Order profiles of both sides of a drift, from the button of its page."""
+    form = triage.given()
+    with database().reading() as session:
+        drift = drifts.find(session, form.get("drift", ""))
+        question = _question(session, drift) if drift else None
+    if question is None:
+        abort(404, "There is no such drift, or no commit that could be profiled.")
+    return _ordered(JobOrder(question=question, author=form["author"] or None))
+
+
+@bp.post("/profiles/<uuid:profile_id>/remedies")
+def order_remedy(profile_id: UUID) -> ResponseReturnValue:
+    """Order that a remedy is tried, from the button beside it."""
+    form = triage.given()
+    with database().reading() as session:
+        told = profiles.gist_of(session, profile_id)
+    if told is None:
+        abort(404, "There is no such profile.")
+    settings = {name.removeprefix("set."): value for name, value in request.form.items() if name.startswith("set.")}
+    try:
+        question = RemedyQuestion(
+            subject=told.subject,
+            case=told.case.name,
+            host=told.host,
+            revision=told.revision.commit,
+            settings=settings,
+        )
+        order = JobOrder(question=question, author=form["author"] or None)
+    except ValidationError as error:
+        abort(422, triage.wrong(error))
+    return _ordered(order)
+
+
+def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
+    """Whether this caller may order jobs, and somebody would start them."""
+    if not guard.caller().may(Scope.ORDER):
+        return False
+    asked = JobOrder(question=question) if question else None
+    starters = desk().starters.items()
+    return any(backend is Backend.LOCAL or (asked and not one.objection(asked)) for backend, one in starters)
+
+
+def _ordered(order: JobOrder) -> ResponseReturnValue:
+    found, _ = place(order, Asked(author(order.author), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=found.id), HTTPStatus.SEE_OTHER)
+
+
+def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
+    """Return what has to be profiled of a drift; None where only another configuration would show it."""
+    if drift.cause not in {Cause.COMMIT, Cause.BOTH} or drift.revision == drift.previous_revision:
+        return None
+    asked = jobs.about(session, drift)
+    return ProfileQuestion(
+        subject=asked.subject,
+        case=asked.case,
+        host=asked.host,
+        variables=asked.variables,
+        revision=asked.bad,
+        against=asked.good,
+    )
+
+
+def _open(session: Session, question: ProfileQuestion | None) -> Job | None:
+    """Return the job that makes the profiles now, if one does."""
+    if question is None:
+        return None
+    found = jobs.page(session, JobFilter(kind="profile", open=True, subject=question.subject), _JOBS).items
+    return next((job for job in found if job.question == question), None)
+
+
+def _command(drift: Drift, before: Report | None) -> str:
+    """Return the command that profiles both sides, where one environment shows both."""
+    if before is None or drift.revision == drift.previous_revision:
+        return ""
+    words = ["faultwatch", "profile", before.case.workload, "--repo", f"./{drift.subject}"]
+    words += ["--revision", f"{drift.previous_revision[:12]}..{drift.revision[:12]}"]
+    return shlex.join([*words, *_settings(before.case.parameters)])
+
+
+def _settings(parameters: Mapping[str, Any]) -> list[str]:
+    return [
+        word
+        for name, value in sorted(parameters.items())
+        for word in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+    ]
