@@ -9,6 +9,7 @@ from apiflask import APIBlueprint
 
 from runner.contract.gate import GateAnswer, GateReport
 from service.access.guard import caller
+from service.access.held import hold, refusal
 from service.api.problems import FieldError, ProblemError
 from service.current import database
 from service.github import comment, words
@@ -33,7 +34,8 @@ def post(json_data: GateReport) -> GateAnswer:
     """
     own = caller().repository
     if own is not None and own != json_data.repository.lower():
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {own}.")
+        raise refusal(own, f"{json_data.repository} is another repository")
+    hold({case.head.subject for case in json_data.cases})
     kept, number = queue(), json_data.pull_request
     accepted = None
     if kept is not None:

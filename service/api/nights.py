@@ -9,6 +9,7 @@ from apiflask import APIBlueprint
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.night import NightDigest, NightName, NightPart
+from service.access.held import hold, hold_night
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
 from service.store import nights
@@ -34,8 +35,10 @@ def put(name: str, json_data: NightPart) -> NightDigest:
             "A night's name has letters, digits, '_', '.' and '-' only.",
             [FieldError(field="name", detail="is not a name")],
         ) from None
+    owner = hold_night(name)
+    hold({cell.subject for cell in json_data.cells})
     with database().writing() as session:
-        nights.tell(session, name, json_data, datetime.now(UTC))
+        nights.tell(session, name, json_data, owner, datetime.now(UTC))
     return _find(name)
 
 

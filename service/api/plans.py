@@ -7,6 +7,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
+from service.access.held import hold
 from service.api.problems import FieldError, ProblemError
 from service.current import database
 from service.plan import plan
@@ -23,6 +24,7 @@ def post(json_data: PlanRequest) -> Plan:
 
     The commits have to be known: send them first.
     """
+    hold([json_data.subject], asking=True)
     with database().reading() as session:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)

@@ -11,6 +11,7 @@ from flask import Response, request
 
 from runner.contract import profile_formats
 from runner.contract.profile import Profile, StackKind
+from service.access.held import hold
 from service.api.body import PageQuery, read_with
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
@@ -51,6 +52,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"profile_id: {detail}", [FieldError(field="profile_id", detail=detail)]
         )
+    hold([json_data.subject])
     prepared = profiles.prepare(json_data)
     with database().writing() as session:
         taken = profiles.store(session, prepared)

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner.contract import RevisionList
 from runner.contract.base import Name
+from service.access.held import hold
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
 from service.store import judging, known, revisions
@@ -28,6 +29,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     Commits that are known already stay as they are, so the same list may be sent again.
     """
     _check_name(subject)
+    hold([subject])
     with database().writing() as session:
         number = known.subjects(session, [subject])[subject]
         revisions.add(session, number, json_data.revisions)

@@ -11,6 +11,7 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
+from service.access.held import hold
 from service.api.body import PageQuery, read_with
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
@@ -101,6 +102,7 @@ def pyperf(run_id: UUID) -> Response:
 
 
 def _store(reports: Reports) -> ingest.Taken:
+    hold({(report.head if isinstance(report, plain.PlainReport) else report).subject for report in reports})
     with database().taking_in():
         prepared = ingest.prepare(reports)
         with database().writing() as session:

@@ -9,6 +9,7 @@ from apiflask import APIBlueprint
 from runner.contract import Search, SearchRequest
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from service import bisecting
+from service.access.held import hold
 from service.api.problems import FieldError, ProblemError
 from service.current import database
 
@@ -23,6 +24,7 @@ def post(json_data: SearchRequest) -> Search:
 
     Runs that are stored are used, and cost nothing. The commits have to be known: send them first.
     """
+    hold([json_data.subject], asking=True)
     with database().reading() as session:
         found = bisecting.state(session, json_data)
     if found is None:
@@ -38,6 +40,7 @@ def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
 
     Runs that are stored are used, and cost nothing.
     """
+    hold([json_data.subject], asking=True)
     with database().reading() as session:
         return bisecting.knob_state(session, json_data)
 

@@ -14,11 +14,11 @@ from service.store import known
 from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
 
 
-def tell(session: Session, name: str, part: NightPart, now: datetime) -> None:
-    """Store cells of a night, planned or carried out."""
+def tell(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
+    """Store cells of a night, planned or carried out; a new one is that of a repository, or of nobody."""
     row = session.get(Night, name)
     if row is None:
-        row = Night(name=name, started_at=now, document={})
+        row = Night(name=name, started_at=now, repository=owner, document={})
         session.add(row)
     cells = merged(_cells(row), part.cells)
     row.document = NightPart(cells=cells).model_dump(mode="json", exclude_defaults=True)

@@ -24,6 +24,8 @@ from service.access.trusted import TrustedJobs
 from service.app import create_app
 from service.config import Access, Config
 from service.errors import ServiceError
+from service.store import known
+from service.store.database import Database
 
 AUDIENCE = "https://faults.example.org"
 
@@ -170,3 +172,31 @@ def test_settings() -> None:
     for wrong in ({"FAULTWATCH_ADDRESS": ""}, {"FAULTWATCH_ACTIONS_REPOSITORIES": "*/*"}):
         with pytest.raises(ServiceError):
             TrustedJobs.from_environment(told | wrong)
+
+
+def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issuer, database: Database) -> None:
+    def bearer(**changes: Any) -> dict[str, str]:
+        _, admission = show(closed, issuer.sign(**changes))
+        return {"Authorization": f"Bearer {admission['token']}"}
+
+    def sent(subject: str, who: dict[str, str]) -> list[int]:
+        report = reports.report(1, 100, subject=subject)
+        plan = reports.plan_request(1).model_copy(update={"subject": subject}).model_dump(mode="json")
+        cell = {"host": "lab-1", "configuration": "plain", "workload": "copy", "subject": subject}
+        answers = [
+            closed.put(f"/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"), headers=who),
+            closed.post("/api/v1/runs", json={"reports": [report.model_dump(mode="json")]}, headers=who),
+            closed.put(f"/api/v1/subjects/{subject}/revisions", json={"revisions": []}, headers=who),
+            closed.post("/api/v1/plans", json=plan, headers=who),
+            closed.put(f"/api/v1/nights/{subject}", json={"cells": [cell]}, headers=who),
+        ]
+        return [answer.status_code for answer in answers]
+
+    with database.writing() as session:
+        known.subjects(session, ["stored", "copies"])  # nobody's job told of these
+    own, other = bearer(), bearer(repository="octo-org/other")
+    assert 403 not in sent("copies", own)
+    assert sent("copies", other) == [403] * 5
+    assert 403 not in sent("sorted", other)
+    assert sent("sorted", own) == [403] * 5
+    assert sent("stored", own) == [403] * 5
