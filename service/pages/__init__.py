@@ -60,6 +60,8 @@ _MAIN = {
     "workloads.listed": "Workloads",
     "run.listed": "Runs",
     "jobs.listed": "Jobs",
+    "bisect.listed": "Bisects",
+    "profile.listed": "Profiles",
     "hosts.listed": "Hosts",
     "environments.listed": "Environments",
 }

@@ -17,6 +17,8 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
 
+from service.pages import seen
+
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
@@ -66,7 +68,8 @@ def page(bp: Blueprint, rule: str, twins: str | None = None) -> Callable[[View],
     def decorate(view: View) -> View:
         def answer(form: str = "html", **given: Any) -> Response:
             asked = form if form != "html" else negotiated()
-            return _answer(view(**given), asked)
+            mark = seen.tag()
+            return seen.held(mark) or seen.marked(_answer(view(**given), asked), mark)
 
         endpoint = view.__name__
         bp.add_url_rule(rule, endpoint, answer)
@@ -114,7 +117,6 @@ def _answer(made: Page, form: str) -> Response:
         response = Response(comma_separated(made.table()), mimetype=_TYPES[form])
     else:
         response = Response(render_template(made.template, **made.context), mimetype=_TYPES[form])
-    response.vary.add("Accept")
     return response
 
 
