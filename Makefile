@@ -43,7 +43,7 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
 
 .PHONY: test-hosts
-test-hosts: system-hosts .venv/.dev ## Provision machines that boot, and measure there (as root; half an hour)
+test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; half an hour)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/hosts
 
 .PHONY: peers
