@@ -44,7 +44,7 @@ hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
 
 .PHONY: test-hosts
 test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; half an hour)
-	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/hosts
+	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
 
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with

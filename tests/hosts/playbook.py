@@ -66,7 +66,7 @@ def inventory(folder: Path, groups: Mapping[str, Iterable[Guest]], variables: Ma
 
 
 def play(name: str, hosts: Path, *options: str, **variables: Any) -> Played:
-    """Run a playbook of ansible/; nothing is asserted about how it ends.
+    """Run a playbook of ansible/ and show what it says; nothing is asserted about how it ends.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def play(name: str, hosts: Path, *options: str, **variables: Any) -> Played:
         Go before those of the inventory.
     """
     extra = ["--extra-vars", json.dumps(variables)] if variables else []
-    done = subprocess.run(
+    with subprocess.Popen(
         [str(TOOLS / "ansible-playbook"), "--inventory", str(hosts), name, *extra, *options],
         cwd=ROOT / "ansible",
         env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0"},
@@ -88,9 +88,12 @@ def play(name: str, hosts: Path, *options: str, **variables: Any) -> Played:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    return Played(done.returncode, done.stdout)
+    ) as process:
+        said = []
+        for line in process.stdout or []:
+            print(line, end="", flush=True)
+            said.append(line)
+    return Played(process.returncode, "".join(said))
 
 
 def head() -> str:
