@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from github import GithubException
 from github.IssueComment import IssueComment
@@ -18,9 +19,20 @@ _WRITERS = frozenset({"admin", "maintain", "write"})
 MEASURE = "measure.yml"
 Accepting = Callable[[str, str], bool]
 """Takes the head and the reason; False where nothing is known of that head."""
+Ordering = Callable[[Command, str], tuple[bool, str]]
+"""Takes a command that needs a host, and the head; returns whether it was ordered, and what to reply."""
 
 
-def commands(repository: Repository, said: Said, accept: Accepting, settings: GithubSettings) -> None:
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What commands set going."""
+
+    accept: Accepting
+    order: Ordering
+    workflow: str
+
+
+def commands(repository: Repository, said: Said, doing: Doing) -> None:
     """Do the commands of a comment, if its author may write to the repository."""
     pull = repository.get_pull(said.number)
     original = pull.get_issue_comment(said.comment_id)
@@ -30,15 +42,13 @@ def commands(repository: Repository, said: Said, accept: Accepting, settings: Gi
     mark = f"<!-- faultwatch reply {said.comment_id} -->"
     if any(mark in (one.body or "") and one.user.type == "Bot" for one in pull.get_issue_comments()):
         return  # an earlier attempt got this far, and the reply is the last that is done
-    replies = [_done(repository, pull, command, accept, settings) for command in said.commands]
+    replies = [_done(repository, pull, command, doing) for command in said.commands]
     failed = any(not done for done, _ in replies)
     _react(original, "confused" if failed else "+1")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in replies), mark)))
 
 
-def _done(
-    repository: Repository, pull: PullRequest, command: Command, accept: Accepting, settings: GithubSettings
-) -> tuple[bool, str]:
+def _done(repository: Repository, pull: PullRequest, command: Command, doing: Doing) -> tuple[bool, str]:
     """Do one command; return whether it was done, and what to reply."""
     if command.verb is Verb.HELP or command.problem:
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
@@ -47,18 +57,15 @@ def _done(
         accepted = f"Accepted for {head[:10]}: {code(command.text, 500)}"
         # A head that was pushed after somebody wrote this is not what they accepted.
         unknown = f"The head is {head[:10]} now, of which nothing is known yet: accept it once it is measured."
-        return (True, accepted) if accept(head, command.text) else (False, unknown)
+        return (True, accepted) if doing.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed: nothing is measured of it any more."
-    inputs = {"base": pull.base.sha, "head": head}
     if command.verb is Verb.RERUN:
-        problem = dispatch(repository, settings.workflow, inputs)
+        problem = dispatch(repository, doing.workflow, {"base": pull.base.sha, "head": head})
         return not problem, problem or f"{head[:10]} is measured again."
     if not command.text:
         return False, f"Name the case: `/faultwatch {command.verb} CASE`."
-    workflow = f"{command.verb}.yml"
-    problem = dispatch(repository, workflow, {**inputs, "case": command.text})
-    return not problem, problem or f"Ordered for {code(command.text)}: the {command.verb} of {head[:10]}."
+    return doing.order(command, head)
 
 
 def measure(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:

@@ -12,14 +12,16 @@ from github import GithubException
 from github.Repository import Repository
 from sqlalchemy.orm import Session
 
-from service.github import answer
+from service.github import answer, ordering
 from service.github.client import Client, Failure
+from service.github.commands import Command
 from service.github.comment import links
 from service.github.finding import Accepted, judge
 from service.github.patience import Again, again
 from service.github.post import Telling, post
-from service.github.react import Accept, Follow, Forget, Head, Measure, Said, Work, react
+from service.github.react import Accept, Follow, Forget, Head, Measure, Ran, Said, Work, react
 from service.github.settings import GithubSettings
+from service.jobs.desk import Desk as JobDesk
 from service.store import github as store
 from service.store.database import Database
 from service.store.models import GithubDelivery, GithubGate
@@ -32,7 +34,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Desk:
     """Everything it takes to do a piece of work."""
 
@@ -40,6 +42,8 @@ class Desk:
     client: Client
     settings: GithubSettings
     now: Callable[[], datetime] = _now
+    jobs: JobDesk | None = None
+    """Where commands order what needs a host."""
 
     def work(self) -> datetime | None:
         """Do all that is due; return when there is more to do."""
@@ -114,6 +118,9 @@ class Desk:
                 store.gate(session, work.repository, work.number, work.head)
         elif isinstance(work, Accept):
             self._accept(work, "by label", new=True)
+        elif isinstance(work, Ran):
+            if self.jobs is not None:
+                self.jobs.ran(work.job_id, work.repository, work.url, work.conclusion)
         else:
             self.client.with_repository(work.repository, lambda repository: self._with(repository, work))
 
@@ -123,7 +130,12 @@ class Desk:
             def accept(head: str, reason: str) -> bool:
                 return self._accept(Accept(work.repository, work.number, head, work.by), reason, new=False)
 
-            answer.commands(repository, work, accept, self.settings)
+            def order(command: Command, head: str) -> tuple[bool, str]:
+                if self.jobs is None:
+                    return False, "This service orders no jobs."
+                return ordering.order(self.jobs, work, command, head, self.settings.address)
+
+            answer.commands(repository, work, answer.Doing(accept, order, self.settings.workflow))
         elif isinstance(work, Measure):
             answer.measure(repository, work.number or self._number(work), work.head, self.settings)
         else:

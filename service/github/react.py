@@ -5,6 +5,7 @@ Whatever it reads there was signed by GitHub, and most of it was written by stra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,8 +72,21 @@ class Forget:
     repositories: tuple[str, ...]
 
 
-Work = Said | Head | Accept | Measure | Follow | Forget
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A workflow that carries out a job has begun, or ended."""
+
+    repository: str
+    job_id: int
+    url: str
+    conclusion: str | None
+    """How it ended; None where it did not yet."""
+
+
+Work = Ran | Said | Head | Accept | Measure | Follow | Forget
 Payload = Mapping[str, Any]
+_JOB = re.compile(r"(?:measure|bisect|profile) ([1-9][0-9]{0,17})")
+"""What the workflows that carry out jobs call their runs."""
 
 
 def react(event: str, payload: Payload) -> tuple[Work, ...]:
@@ -104,6 +118,9 @@ def _pull_request(payload: Payload) -> Iterator[Work]:
 def _workflow_run(payload: Payload) -> Iterator[Work]:
     """A workflow of a pull request from a fork runs once somebody approved it; its job has no identity to show."""
     run = payload["workflow_run"]
+    if run["event"] == "workflow_dispatch" and (found := _JOB.fullmatch(run["display_title"])):
+        yield Ran(_repository(payload), int(found[1]), run["html_url"], run["conclusion"])
+        return
     foreign = run["head_repository"]["id"] != payload["repository"]["id"]
     if payload["action"] == "in_progress" and run["event"] == "pull_request" and foreign:
         yield Measure(_repository(payload), run["head_sha"])

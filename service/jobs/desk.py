@@ -186,6 +186,24 @@ class Desk:
                 jobs.move(row, Act.LOSE, SERVICE, why, self.now())
         self.bell()
 
+    def ran(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
+        """Take it that a workflow of a repository carries out a job, or has ended.
+
+        What it does not speak for is left alone: a job of another repository, an attempt before the one that runs.
+        """
+        with self.database.writing() as session:
+            row = jobs.find(session, job_id)
+            if row is None or row.github != repository or row.state not in {State.DISPATCHED, State.RUNNING}:
+                return
+            if row.state is State.RUNNING and row.log_url != log_url:
+                return
+            row.log_url = log_url
+            if conclusion == "cancelled":
+                jobs.move(row, Act.CANCEL, SERVICE, "Its workflow was cancelled.", self.now())
+            elif conclusion is not None:
+                jobs.move(row, Act.LOSE, SERVICE, f"Its workflow has ended: {conclusion}.", self.now())
+        self.bell()
+
     def _tell(self) -> bool:
         """Tell what came of one job in the thread where it was asked for; whether there may be more."""
         teller, now = self.teller, self.now()

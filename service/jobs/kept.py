@@ -43,6 +43,7 @@ def keep(app: Flask, data: Database, config: Config) -> None:
 
         actions = ActionsStarter(kept.desk.client, kept.desk.settings.address)
         starters[Backend.GITHUB] = desk.teller = actions
+        kept.desk.jobs = desk
     if config.starts_jobs:
         from service.jobs.local import LocalStarter  # noqa: PLC0415
 

@@ -91,6 +91,13 @@ def gate(session: Session, repository: str, number: int, head: str) -> GithubGat
     return found
 
 
+def find_gate(session: Session, repository: str, number: int, head: str) -> GithubGate | None:
+    """Return the gate of a head of a pull request, if anything is known of it."""
+    wanted = select(GithubGate).join(GithubPull, GithubGate.pull_id == GithubPull.id)
+    of_pull = (GithubPull.repository == repository.lower(), GithubPull.number == number)
+    return session.scalar(wanted.where(*of_pull, GithubGate.head == head))
+
+
 def number_of(session: Session, repository: str, head: str) -> int | None:
     """Return the pull request that has a head, as far as it was told; the newest of several."""
     found = (

@@ -19,6 +19,7 @@ from flask.testing import FlaskClient
 from stand_in import SECRET, repository
 
 from runner.contract.gate import GateReport
+from runner.contract.job import Backend
 from service.app import create_app
 from service.config import Config
 from service.github import client as client_module
@@ -26,6 +27,8 @@ from service.github.client import Client
 from service.github.desk import Desk
 from service.github.settings import GithubSettings
 from service.github.signature import signed
+from service.jobs.actions import ActionsStarter
+from service.jobs.desk import Desk as JobDesk
 from service.store.database import Database
 
 
@@ -89,6 +92,8 @@ def service(
     settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
     clock = [datetime.now(UTC) + timedelta(seconds=5)]
     desk = Desk(database, Client(settings), settings, lambda: clock[0])
+    actions = ActionsStarter(desk.client, settings.address)
+    desk.jobs = JobDesk(database, {Backend.GITHUB: actions}, actions, now=desk.now)
     return Service(create_app(replace(config, github=settings)).test_client(), desk, clock)
 
 

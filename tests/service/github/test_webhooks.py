@@ -67,13 +67,7 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
     ("text", "reaction", "dispatched", "reply"),
     [
         ("/faultwatch rerun", "+1", [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})], "measured again"),
-        (
-            "/faultwatch bisect copy_service[mib=4]",
-            "+1",
-            [("bisect.yml", {"base": made.BASE, "head": made.HEAD, "case": "copy_service[mib=4]"})],
-            "Ordered",
-        ),
-        ("/faultwatch profile copy", "confused", [], "no workflow"),
+        ("/faultwatch bisect copy_service[mib=4]", "confused", [], "ask once it is measured"),
         ("/faultwatch bisect", "confused", [], "Name the case"),
         ("/faultwatch accept a @larger <cache>", "+1", [], "&#64;larger &#60;cache&#62;"),
         ("/faultwatch accept", "confused", [], "Say why"),
