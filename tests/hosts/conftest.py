@@ -1,5 +1,6 @@
 """Guests end with the tests, however those end."""
 
+import os
 import signal
 import sys
 
@@ -9,4 +10,6 @@ import pytest
 @pytest.fixture(scope="session", autouse=True)
 def in_order() -> None:
     """Let tests that are told to end take back what they made: mounts, bridges, machines."""
+    if os.geteuid() != 0:
+        pytest.exit("machines are booted as root: sudo make test-hosts", returncode=1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
