@@ -78,7 +78,7 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     for _ in range(2):
         desk.work()
     (reply,) = replies(hub)
-    assert f"{made.HEAD} moves it from 100 to 101." in reply
+    assert f"{made.HEAD} moves <code>minor-faults</code> from 100 to 101 faults." in reply
     ran(service, job.id, "success")
     assert only(desk).state is State.DONE
 
