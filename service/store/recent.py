@@ -26,38 +26,50 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .correlate(Series)
         .scalar_subquery()
     )
+    conditions = [
+        Series.metric == metric,
+        *([Subject.name == subject] if subject else []),
+        *([Case.workload == workload] if workload else []),
+    ]
+    named = session.execute(
+        select(Series.id, Subject.name, Host.name, Case.name, Case.key, Case.workload)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .where(*conditions)
+    )
+    # The names once a series, not once a point.
+    names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
+    if not names:
+        return []
     rows = session.execute(
         select(
-            Series.id.label("series_id"),
-            Subject.name.label("subject"),
-            Host.name.label("host"),
-            Case.name.label("case"),
-            Case.key.label("case_key"),
-            Case.workload,
-            Environment.hash.label("environment"),
-            Run.id.label("run_id"),
-            Revision.commit.label("revision"),
-            Revision.position,
-            Run.started_at,
-            Run.quarantine,
-            Point.status,
-            Point.value,
+            *(Point.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
+            *(Run.started_at, Run.quarantine, Point.status, Point.value),
         )
         .join(Series, Point.series_id == Series.id)
         .join(Series.subject)
-        .join(Series.host)
         .join(Series.case)
         .join(Run, Point.run_number == Run.number)
         .join(Run.environment)
         .join(Run.revision)
-        .where(
-            Series.metric == metric,
-            Point.run_number >= func.coalesce(oldest, 0),
-            *([Subject.name == subject] if subject else []),
-            *([Case.workload == workload] if workload else []),
-        )
+        .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
     )
-    return [Recent(**row._asdict()) for row in rows]
+    return [
+        Recent(
+            series_id,
+            *names[series_id],
+            environment,
+            run_id,
+            revision,
+            position,
+            started_at,
+            quarantine,
+            status,
+            value,
+        )
+        for series_id, environment, run_id, revision, position, started_at, quarantine, status, value in rows
+    ]
 
 
 def failures(session: Session) -> list[Unmeasured]:
@@ -79,7 +91,7 @@ def failures(session: Session) -> list[Unmeasured]:
         .join(Run.host)
         .join(Run.case)
         .join(Run.environment)
-        .where(Run.outcome.in_([Outcome.FAILED, Outcome.SKIPPED]))
+        .where(Run.outcome != Outcome.MEASURED)  # as the index of the rare ones says it
         .order_by(Run.started_at.desc())
         .limit(_FAILURES)
     )
