@@ -1,7 +1,8 @@
 """The service's HTTP API, as the runner uses it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Any, NoReturn
 
 import requests
@@ -13,7 +14,7 @@ from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
-from runner.contract.gate import GateAnswer, GateReport
+from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.night import NightDigest, NightPart
@@ -23,7 +24,7 @@ from runner.contract.report import Receipts, Report, ReportList, Revision, Revis
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
-from runner.errors import Away, FaultwatchError, Refused, Stumbled
+from runner.errors import Away, FaultwatchError, Over, Refused, Stumbled
 
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for an answer."""
@@ -66,10 +67,22 @@ class Service:
     fails for a moment.
     """
 
-    def __init__(self, url: str, token: str | None = None, patience: float = 0) -> None:
-        """Speak to a service; where it is away, try again for `patience` seconds."""
+    def __init__(
+        self, url: str, token: str | None = None, patience: float = 0, sign_in: Callable[[], str | None] | None = None
+    ) -> None:
+        """Speak to a service.
+
+        Parameters
+        ----------
+        patience
+            Seconds for which to try again where it is away.
+        sign_in
+            Gets another token, where the one at hand does not hold any more.
+        """
         self.url = url.rstrip("/")
-        self.token, self._patience = token, patience
+        self._patience, self._token, self._sign_in = patience, token, sign_in
+        self.before_send: Callable[[Report | Profile], None] | None = None
+        """Is told of each document that is about to be sent."""
         self._shown = without_password(self.url)
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
@@ -159,6 +172,10 @@ class Service:
         """Show the identity of a CI job; return a token."""
         return Admission.model_validate(self._call("POST", "/sign-in/actions", Identity(token=identity))).token
 
+    def stored_base(self, query: BaseQuery) -> Report | None:
+        """Return a run that was made before, if one would do for the base of a comparison."""
+        return BaseAnswer.model_validate(self._call("POST", "/gates/base", query)).report
+
     def gate(self, report: GateReport) -> GateAnswer:
         """Hand over what was measured for a pull request; return the verdict."""
         return GateAnswer.model_validate(self._call("POST", "/gates", report))
@@ -167,9 +184,9 @@ class Service:
         """Tell what is planned for a night, or what a host has carried out of it; return the night as it stands."""
         return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
 
-    def another(self) -> "Service":
+    def another(self, patience: float = 0) -> "Service":
         """Return another connection to the same service: no two threads may use one."""
-        return Service(self.url, self.token)
+        return type(self)(self.url, self._token, patience, self._sign_in)
 
     def order_job(self, order: JobOrder) -> Job:
         """Order a job, or find the open one with the same question."""
@@ -215,7 +232,9 @@ class Service:
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_WAIT)
 
-    def _ask(self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None) -> Any:
+    def _ask(
+        self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
+    ) -> Any:
         try:
             response = self._session.request(
                 method,
@@ -230,6 +249,11 @@ class Service:
                 f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
+        if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not expired:
+            # What a CI job signed in with holds for hours, and a bisect can take longer.
+            self._token = self._sign_in()
+            self._session.auth = _Bearer(self._token) if self._token else None
+            return self._ask(method, path, body, params, expired=True)
         if not response.ok:
             said = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
             if response.status_code in _REFUSALS:
@@ -239,6 +263,8 @@ class Service:
                 raise refused
             if response.status_code in _AWAY:
                 raise Away(said)
+            if response.status_code == HTTPStatus.GONE:
+                raise Over(_problem(response))
             if response.status_code in {401, 403}:
                 raise FaultwatchError(said, "set FAULTWATCH_TOKEN: `faultwatch-service token new` makes one")
             raise Stumbled(said) if response.status_code == 500 else FaultwatchError(said)

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
-from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Report, Sample, Stage
 from runner.page_cache import StaysWarm
 from runner.perf.session import ExecutionFailure
@@ -60,6 +60,8 @@ class Compared:
     base: Report
     head: Report
     comparison: Comparison | None
+    base_stored: bool = False
+    """Whether base is a run that was made before."""
 
 
 def compare(
@@ -119,6 +121,23 @@ def compare(
             return undecided(base, head, trial, trial.failed(Stage.RUN, failure.message, failure.log))
         except StaysWarm as error:
             return undecided(base, head, trial, trial.skipped(str(error)))
+
+
+def beside_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pairs) -> Compared | None:
+    """Execute head alone, and compare it with a run of base that was made before in the same environment.
+
+    Only counts that repeat, and are the same, are taken for known like that; None where there is more to find out.
+    """
+    session = uuid.uuid4()
+    with undisturbed():
+        try:
+            head.execute()
+            samples = [head.execute().model_copy(update={"place": number}) for number in range(max(2, pairs.first))]
+        except (ExecutionFailure, StaysWarm):
+            return None
+    found = head.measured(samples, session)
+    decided = decide(ComparisonRequest(base=base, head=found, base_stored=True))
+    return Compared(base, found, decided, base_stored=True) if decided.verdict is Verdict.SAME else None
 
 
 def undecided(base: Trial, head: Trial, culprit: Trial, report: Report) -> Compared:

@@ -11,6 +11,9 @@ Two rules, and each says so where it decides:
   baseline and only changes its sign when the sides are swapped. The bounds of its median, see
   :func:`runner.contract.level.bounds`, hold at every number of pairs at once, whatever the noise is like: without a
   change, any metric of a comparison is called changed with a chance of at most ``ERROR``, however often one looks.
+
+Where base was not measured beside head but before, in the same environment, a count that head repeats and base had too
+is the same. Nothing else follows from that: whatever differs is to be measured in turns.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ def decide(request: ComparisonRequest) -> Comparison:
     base, head = request.base, request.head
     names = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     errors = _errors(names, request.precision)
-    judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
+    if request.base_stored:
+        judged = (_beside_stored(name, base, head, request.precision) for name in names)
+    else:
+        judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
     verdicts = tuple(_budgeted(one, request.budgets.get(one.metric, 0)) for one in judged)
     counting = [one for one in verdicts if one.counts]
     found = {one.verdict for one in counting}
@@ -93,6 +99,22 @@ def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float]
         return verdict_of(name, Verdict.NEEDS_MORE_RUNS, "absent", *sides, counts=name in precision, sentence=sentence)
     counts = metric(name).exact or name in precision
     return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
+
+
+def _beside_stored(name: str, base: Report, head: Report, precision: Mapping[str, float]) -> MetricVerdict:
+    readings = (*base.readings(name), *head.readings(name))
+    left, right = majority(base.values(name)), majority(head.values(name))
+    exact = metric(name).exact and all(reading.status is Status.COUNTED for reading in readings)
+    if exact and left and right and left[0] == right[0] and right[1] >= 2:
+        verdict, sentence = (
+            Verdict.SAME,
+            f"The count that base had, in {right[1]} of {len(head.samples)} samples.",
+        )
+    else:
+        verdict, sentence = Verdict.NEEDS_MORE_RUNS, "Base was measured before, and not beside head."
+    counts = metric(name).exact or name in precision
+    sides = base.values(name), head.values(name)
+    return verdict_of(name, verdict, "exact" if exact else "absent", *sides, counts=counts, sentence=sentence)
 
 
 def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 
@@ -24,7 +25,8 @@ from runner.cli.common import (
     workload_option,
 )
 from runner.client import Service
-from runner.compare import Compared, Pairs, compare, undecided
+from runner.compare import Compared, Pairs, beside_stored, compare, undecided
+from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.settings import Settings, load_settings
 from runner.subject.repository import Repository, open_repository
@@ -84,54 +86,86 @@ def compared(
     names: tuple[str, str],
     choices: Sequence[str] = (),
     samples: int | None = None,
+    *,
+    from_store: bool = False,
 ) -> list[Compared]:
-    """Build two revisions, base and head, and measure them in turns, case by case."""
+    """Build two revisions, base and head, and measure them in turns, case by case.
+
+    Parameters
+    ----------
+    from_store
+        Do without base where what is stored of it shows head to be the same.
+    """
     from runner.embedded import connect
 
     chosen = cases(workload, choices)
-    with activity("building"):
-        sides = [_Side.build_of(repository, name, workload, place) for name in names]
+    base, head = (_Side(repository, workload, place, repository.revision(name)) for name in names)
+    pairs = Pairs.of(workload, samples)
     results = []
     with connect(settings) as service, activity("comparing") as say:
         for number, case in enumerate(chosen, 1):
             say(f"comparing {case.name} ({number} of {len(chosen)})")
-            results.append(_compare(sides, case, service, Pairs.of(workload, samples)))
+            stored = _beside_stored(base, head, case, service, pairs) if from_store else None
+            results.append(stored or _compare((base, head), case, service, pairs))
     return results
 
 
 @dataclass(frozen=True, slots=True)
+class _Built:
+    """What came of building a revision."""
+
+    tree: Path
+    build: Build
+    failure: str = ""
+
+
+@dataclass(frozen=True)
 class _Side:
-    """A built revision, or one that does not build."""
+    """A revision, built once it is needed."""
 
     repository: Repository
     workload: Workload
     place: Workbench
     revision: Revision
-    tree: Path
-    build: Build
-    failure: str = ""
 
-    @classmethod
-    def build_of(cls, repository: Repository, name: str, workload: Workload, place: Workbench) -> Self:
+    @cached_property
+    def built(self) -> _Built:
         from runner.subject.build import BuildFailure
 
-        revision = repository.revision(name)
         try:
-            tree, build = place.builder.build(repository, revision.commit, workload)
+            return _Built(*self.place.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
-            return cls(repository, workload, place, revision, Path(), failure.build, failure.message)
-        return cls(repository, workload, place, revision, tree, build)
+            return _Built(Path(), failure.build, failure.message)
 
     def trial(self, case: Case) -> Trial:
-        subject = Subject(self.repository.name, self.revision, case, self.build)
-        return Trial(self.workload, subject, self.place.bench, self.tree)
+        subject = Subject(self.repository.name, self.revision, case, self.built.build)
+        return Trial(self.workload, subject, self.place.bench, self.built.tree)
+
+
+def _beside_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:
+    """Compare head with what is stored of base; None where that does not show them to be the same.
+
+    What is noisy has to be measured in turns.
+    """
+    if head.workload.metrics.precision or head.built.failure:
+        return None
+    trial = head.trial(case)
+    query = BaseQuery(
+        subject=head.repository.name,
+        revision=base.revision.commit,
+        case=case,
+        host=trial.host.name,
+        environment=trial.environment.hash,
+    )
+    stored = service.stored_base(query)
+    return beside_stored(stored, trial, service.compare, pairs=pairs) if stored else None
 
 
 def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs) -> Compared:
     base, head = (side.trial(case) for side in sides)
     for side, trial in zip(sides, (base, head), strict=True):
-        if side.failure:
-            return undecided(base, head, trial, trial.failed(Stage.BUILD, side.failure, side.build.log))
+        if side.built.failure:
+            return undecided(base, head, trial, trial.failed(Stage.BUILD, side.built.failure, side.built.build.log))
     return compare(base, head, service.compare, pairs=pairs)
 
 
@@ -141,6 +175,7 @@ def document(result: Compared) -> dict[str, Any]:
         "base": result.base.model_dump(mode="json"),
         "head": result.head.model_dump(mode="json"),
         "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
+        "base_stored": result.base_stored,
     }
 
 

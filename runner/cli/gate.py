@@ -31,6 +31,7 @@ from runner.subject.repository import open_repository
     click.option(
         "--sandbox/--no-sandbox", "confined", default=True, help="Build and run in a sandbox. Default: always."
     ),
+    click.option("--fresh", is_flag=True, help="Measure base too where the service has it from the same environment."),
     report_option,
 )
 def command(
@@ -42,6 +43,7 @@ def command(
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool,
+    fresh: bool,
     report: Path | None,
 ) -> None:
     """Compare HEAD with the commit at which it left BASE, and say in one word what that comes to.
@@ -63,7 +65,8 @@ def command(
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     origin = repository.merge_base(base, head)
     place = workbench(settings, variables, confined=confined)
-    results = compared(settings, repository, workload, place, (origin, head), choices, samples)
+    stored = not fresh and samples is None
+    results = compared(settings, repository, workload, place, (origin, head), choices, samples, from_store=stored)
     verdict = gate(results)
     outputs = {"verdict": str(verdict)}
     if report:

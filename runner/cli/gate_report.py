@@ -40,6 +40,7 @@ def gate_report(
                 budgets=workload.metrics.budget,
                 file=file,
                 lines=lines,
+                base_stored=result.base_stored,
             )
             for result in results
         ),

@@ -33,10 +33,13 @@ class ComparisonRequest(Strict):
     """The noisy metrics that have to be decided, and the smallest change of each that matters, in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
     """By how much metrics may get worse; those that are not named, by nothing."""
+    base_stored: bool = False
+    """Base was measured before, in the same environment: its counts can be those of head, and nothing else is known."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
-        for what in ("subject", "case", "host", "session"):
+        together = () if self.base_stored else ("session",)
+        for what in ("subject", "case", "host", *together, *(("environment",) if self.base_stored else ())):
             if getattr(self.base, what) != getattr(self.head, what):
                 raise ValueError(f"base and head have to be of one {what}")
         if {self.base.outcome, self.head.outcome} != {Outcome.MEASURED}:

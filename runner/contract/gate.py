@@ -4,10 +4,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Strict
+from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.budget import Budget
 from runner.contract.comparison import Comparison, ComparisonRequest, Percent
-from runner.contract.report import Outcome, Report
+from runner.contract.report import Case, Outcome, Report
 
 Repository = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/\.?[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}$")
@@ -26,6 +26,8 @@ class GateCase(Strict):
     """The workload file, from the top of the repository; empty where it lies elsewhere."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """The line of that file that sets a metric's budget."""
+    base_stored: bool = False
+    """Whether base was not measured for this, since the same was measured before."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -42,7 +44,31 @@ class GateCase(Strict):
 
     def request(self) -> ComparisonRequest:
         """Return what the service is asked about this case, where both sides are measured."""
-        return ComparisonRequest(base=self.base, head=self.head, precision=self.precision, budgets=self.budgets)
+        return ComparisonRequest(
+            base=self.base,
+            head=self.head,
+            precision=self.precision,
+            budgets=self.budgets,
+            base_stored=self.base_stored,
+        )
+
+
+class BaseQuery(Strict):
+    """Which run would do for base."""
+
+    subject: Name
+    revision: CommitHash
+    case: Case
+    host: Name
+    environment: str = Field(max_length=100)
+    """Its hash."""
+
+
+class BaseAnswer(Strict):
+    """What is stored."""
+
+    report: Report | None
+    """The newest such run that may be judged; None where there is none."""
 
 
 class GateReport(Strict):

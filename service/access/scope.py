@@ -72,6 +72,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.comparisons.post": Scope.REPORT,
     "api.diagnoses.post": Scope.REPORT,
     "api.profiles.put": Scope.REPORT,
+    "api.gates.base": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
     "api.nights.put": Scope.REPORT,
     "api.searches.post": Scope.REPORT,

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
-from runner.contract.gate import GateAnswer, GateReport
+from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.access.guard import caller
 from service.access.held import hold, refusal
 from service.api.problems import FieldError, ProblemError
@@ -17,11 +17,22 @@ from service.github.escape import plain
 from service.github.finding import Accepted, judge
 from service.github.kept import queue
 from service.store import github as store
+from service.store import runs
 
 bp = APIBlueprint("gates", __name__)
 
 _SUMMARY = 1_000_000
 """GitHub takes a mebibyte from a step for the summary of its job."""
+
+
+@bp.post("/gates/base")
+@bp.input(BaseQuery)
+@bp.output(BaseAnswer)
+def base(json_data: BaseQuery) -> BaseAnswer:
+    """Return what is stored of a base, measured on the same host in the same environment."""
+    hold([json_data.subject], asking=True)
+    with database().reading() as session:
+        return BaseAnswer(report=runs.alike(session, json_data))
 
 
 @bp.post("/gates")

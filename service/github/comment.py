@@ -65,7 +65,7 @@ def text(finding: Finding, links: Links, end: str = "", limit: int = LIMIT) -> s
         How many bytes it may have.
     """
     first = f"**{verdict(finding, code)}**\n\n{_failures(finding.cases)}"
-    last = "".join((_environment(finding.cases), _commands(finding), _links(finding, links)))
+    last = "".join((_stored(finding.cases), _environment(finding.cases), _commands(finding), _links(finding, links)))
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
     return f"{first}{_table(finding.rows, room)}{last}"
@@ -154,6 +154,15 @@ def _failures(cases: Iterable[Judged]) -> str:
     if len(told) > _FAILURES:
         parts.append(f"… and {len(told) - _FAILURES} more that could not be measured.\n\n")
     return "".join(parts)
+
+
+def _stored(cases: Sequence[Judged]) -> str:
+    """Say of which cases base is what was measured of it before."""
+    count = sum(one.case.base_stored for one in cases)
+    if not count:
+        return ""
+    which = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
+    return f"The base{which} was measured before, in the same environment, and not again.\n\n"
 
 
 def _environment(cases: Iterable[Judged]) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
 from runner.contract import Outcome
+from runner.contract.gate import BaseQuery
 from runner.contract.report import ASIDE
 from service.plan import StoredRun
 from service.store import known
@@ -99,6 +100,31 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return a run as it was reported, if there is one with this id."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
+    return None if document is None else unpack(document)
+
+
+def alike(session: Session, asked: BaseQuery) -> contract.Report | None:
+    """Return the newest run of a case of a revision on a host in an environment, if one may be judged."""
+    number = session.scalar(
+        select(Run.number)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .join(Run.environment)
+        .where(
+            Subject.name == asked.subject,
+            Revision.commit == asked.revision,
+            Case.key == known.case_key(asked.case),
+            Host.name == asked.host,
+            Environment.hash == asked.environment,
+            Run.outcome == Outcome.MEASURED,
+            Run.quarantine.is_(None),
+        )
+        .order_by(*_NEWEST_FIRST)
+        .limit(1)
+    )
+    document = session.scalar(select(StoredReport.document).where(StoredReport.run_number == number))
     return None if document is None else unpack(document)
 
 

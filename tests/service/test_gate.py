@@ -175,6 +175,26 @@ def test_what_does_not_belong_together_is_not_compared(changes: dict[str, object
         ComparisonRequest(base=base, head=base.model_copy(update=changes))
 
 
+def test_a_stored_base_shows_what_is_the_same_and_nothing_else() -> None:
+    def beside(base: Columns, head: Columns) -> Comparison:
+        stored = run(base).model_copy(update={"session": None})
+        return decide(ComparisonRequest(base=stored, head=run(head), base_stored=True))
+
+    same = beside({"minor-faults": [7], "elapsed": [1.0]}, {"minor-faults": [7, 7], "elapsed": [2.0, 2.1]})
+    assert (same.verdict, same.more) == (SAME, 0)
+    assert not of(same, "elapsed").counts
+    for head in ([8] * CONFIRM, [7, 8], [7]):
+        found = beside({"minor-faults": [7] * CONFIRM}, {"minor-faults": head})
+        assert found.verdict is MORE, head
+        assert found.more > 0
+
+
+def test_a_stored_base_has_to_be_of_the_same_environment() -> None:
+    base = run({"minor-faults": [7]}, environment=reports.JEMALLOC)
+    with pytest.raises(ValueError, match="have to be of one environment"):
+        ComparisonRequest(base=base, head=run({"minor-faults": [7]}), base_stored=True)
+
+
 VALUES = st.one_of(
     st.integers(0, 3), st.integers(-(2**64), 2**64), st.floats(-(2.0**64), 2.0**64), st.floats(-1e-300, 1e-300)
 )

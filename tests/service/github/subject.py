@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -67,13 +68,13 @@ class Subject:
         workflow = self.path / ".github" / "workflows" / "faultwatch.yml"
         workflow.parent.mkdir(parents=True)
         workflow.write_text(readme_workflow(service))
+        shutil.copy(ROOT / ".github" / "workflows" / "measure.yml", workflow.parent)
         (self.path / "workload.toml").write_text(_WORKLOAD)
         self.base = self.commit(PROGRAM.format(pages=200))
 
-    @property
-    def inputs(self) -> set[str]:
-        """What the workflow takes when it is dispatched."""
-        workflow = yaml.safe_load((self.path / ".github" / "workflows" / "faultwatch.yml").read_text())
+    def inputs(self, name: str) -> set[str]:
+        """What a workflow takes when it is dispatched."""
+        workflow = yaml.safe_load((self.path / ".github" / "workflows" / name).read_text())
         return set(workflow[True]["workflow_dispatch"]["inputs"])  # to YAML 1.1 the key "on" is a truth
 
     def git(self, *arguments: str) -> str:
@@ -98,15 +99,17 @@ class Subject:
         self.git("checkout", "--quiet", "main")
         return head
 
-    def run(self, event: str, payload: dict[str, Any], *more: str, **environment: str) -> Done:
-        """Run the workflow on this machine, as GitHub does for an event."""
+    def run(
+        self, event: str, payload: dict[str, Any], *more: str, workflow: str = "faultwatch.yml", **environment: str
+    ) -> Done:
+        """Run a workflow on this machine, as GitHub does for an event."""
         file = self.folder / "event.json"
         file.write_text(json.dumps(payload))
         return act(
             self.folder,
             self.path,
             event,
-            "faultwatch.yml",
+            workflow,
             *("-e", str(file), "--local-repository", f"{GATE}@{PIN}={ROOT}", *more),
             FAULTWATCH_HOME=str(self.folder / "runner"),
             **environment,

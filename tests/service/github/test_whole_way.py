@@ -37,7 +37,7 @@ class World:
     def __init__(self, folder: Path, hub: stand_in.GitHub, issuer: Issuer, service: str, log: Path) -> None:
         self.hub, self.issuer, self.service, self.log = hub, issuer, service, log
         self.subject = Subject(folder / "subject", service)
-        hub.inputs["faultwatch.yml"] = self.subject.inputs
+        hub.inputs |= {name: self.subject.inputs(name) for name in ("faultwatch.yml", "measure.yml")}
         self._number = 0
 
     def propose(self, program: str, *, fork: bool = False) -> dict[str, Any]:
@@ -69,12 +69,12 @@ class World:
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": BEARER,
         }
 
-    def ordered(self) -> Done:
+    def ordered(self, expected: str = "faultwatch.yml", *more: str) -> Done:
         """Run the workflow that the service ordered."""
         workflow, inputs = wait(lambda: self.hub.dispatches and self.hub.dispatches.pop(), self.log)
-        assert workflow == "faultwatch.yml"
+        assert workflow == expected
         payload = {"inputs": inputs, "repository": REPOSITORY, "ref": "refs/heads/main"}
-        return self.subject.run("workflow_dispatch", payload, **self.identity())
+        return self.subject.run("workflow_dispatch", payload, *more, workflow=workflow, **self.identity())
 
     def told(self) -> tuple[str, dict[str, Any]]:
         """Return the one comment, and the one check run, once they are there."""
@@ -147,6 +147,22 @@ def test_a_fork_is_measured_by_order_of_the_service_once_it_was_approved(world: 
     body, check = world.told()
     assert body.startswith("**Worse: +1\u00a0fault")
     assert check["conclusion"] == "failure"
+
+
+def test_what_was_measured_of_the_base_before_is_not_measured_again(world: World) -> None:
+    push = {"ref": "refs/heads/main", "deleted": False, "after": world.subject.base, "repository": REPOSITORY}
+    deliver(world.service, "push", push)
+    measured = world.ordered("measure.yml", "--var", f"FAULTWATCH_URL={world.service}")
+    assert measured.returncode == 0, measured.log
+    world.subject.run("pull_request", world.propose(SAME), **world.identity())
+    body, check = world.told()
+    assert body.startswith("**No change in 1 case")
+    assert "The base was measured before" in body
+    assert check["conclusion"] == "success"
+    world.subject.run("pull_request", world.propose(PROGRAM.format(pages=201)), **world.identity())
+    body, check = world.told()
+    assert body.startswith("**Worse: +1\u00a0fault")
+    assert "measured before" not in body
 
 
 def test_a_rerun_is_ordered_measured_and_told_in_the_same_comment(world: World) -> None:
