@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import sys
 import time
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue
 
 from bench import store_data
 from bench.store_data import Size
@@ -44,28 +45,35 @@ def bare(folder: Path, samples: int) -> tuple[float, float]:
 
 
 def ingest(service: Service, size: Size, progress: Callable[[str], None]) -> tuple[float, float]:
-    """Send all runs in batches; return how many samples were taken a second, by wall clock and by processor."""
-    bodies: Queue[bytes | None] = Queue(maxsize=2 * SENDERS)
-    done = 0
+    """Send all runs in batches; return how many samples were taken a second, by wall clock and by processor.
+
+    The batches are made before: who sends them shares the machine.
+    """
+    folder = service.home / "batches"
+    folder.mkdir()
+    for number, (_, body) in enumerate(store_data.batches(size, BATCH)):
+        (folder / f"{number:06}").write_bytes(body)
+        progress(f"{(number + 1) * BATCH:,} of {size.runs:,} runs made")
+    bodies: Queue[Path] = Queue()
+    for file in sorted(folder.iterdir()):
+        bodies.put(file)
     cpu, start = service.cpu_seconds(), time.perf_counter()
 
     def send(_: int) -> None:
-        nonlocal done
         with closing(service.connect()) as connection:
-            while (body := bodies.get()) is not None:
-                post(connection, "/api/v1/runs", body)
-                done += BATCH
-                progress(f"{done:,} of {size.runs:,} runs, {done / (time.perf_counter() - start):,.0f} a second")
+            while True:
+                try:
+                    file = bodies.get_nowait()
+                except Empty:
+                    return
+                post(connection, "/api/v1/runs", file.read_bytes())
+                progress(f"{bodies.qsize() * BATCH:,} runs left, {time.perf_counter() - start:.0f} s")
 
     with ThreadPoolExecutor(SENDERS) as pool:
-        senders = [pool.submit(send, number) for number in range(SENDERS)]
-        for _, body in store_data.batches(size, BATCH):
-            bodies.put(body)
-        for _ in senders:
-            bodies.put(None)
-        for sender in senders:
-            sender.result()
-    return size.samples / (time.perf_counter() - start), size.samples / (service.cpu_seconds() - cpu)
+        list(pool.map(send, range(SENDERS)))
+    found = size.samples / (time.perf_counter() - start), size.samples / (service.cpu_seconds() - cpu)
+    shutil.rmtree(folder)
+    return found
 
 
 def progress(text: str) -> None:

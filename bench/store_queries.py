@@ -6,31 +6,46 @@ import json
 import time
 from contextlib import closing
 from http.client import HTTPConnection
+from itertools import cycle, islice
 from urllib.parse import quote
 
-from bench.store_data import METRICS, run_id
+from bench.store_data import METRICS, SUBJECT, revision, run_id
 from bench.store_service import Service, get
 
 REPEATS = 60
+LONGER = frozenset({"compare two revisions", "all of two revisions"})
+"""Questions to which a larger store has longer answers."""
 
 
-def queries(service: Service) -> dict[str, str]:
-    """Return what is asked for, by name: the same of a large and of a small store."""
+def queries(service: Service) -> dict[str, list[str]]:
+    """Return what is asked for in turns, by name: the same of a large and of a small store."""
     case = quote("made-up[number=0]")
     with closing(service.connect()) as connection:
         listed = json.loads(get(connection, f"/api/v1/series?case={case}"))["items"]
     ids = {entry["metric"]: entry["id"] for entry in listed}
+    exact, noisy = [ids[name] for name in METRICS[:2]], [ids[name] for name in METRICS[2:]]
+    runs, revisions = [run_id(0, number) for number in (0, 1)], [revision(number).commit for number in (3, 4)]
     return {
-        "chart of an exact series": f"/api/v1/series/{ids[METRICS[0]]}",
-        "chart of a noisy series": f"/api/v1/series/{ids[METRICS[2]]}",
-        "page of a series": f"/series/{ids[METRICS[0]]}",
-        "list of series": "/api/v1/series?limit=20",
-        "series of a case": f"/api/v1/series?case={case}&limit=20",
-        "list of drifts": "/api/v1/drifts?limit=5",
-        "list of runs": "/api/v1/runs?limit=20",
-        "runs of a case": f"/api/v1/runs?case={case}&limit=20",
-        "runs that failed": "/api/v1/runs?outcome=failed&limit=20",
-        "compare two runs": f"/compare.json?base={run_id(0, 0)}&head={run_id(0, 1)}",
+        # Another series each time: nobody looks at one alone, and one that was just looked at is told sooner.
+        "chart of an exact series": [f"/api/v1/series/{number}" for number in exact],
+        "chart of a noisy series": [f"/api/v1/series/{number}" for number in noisy],
+        "chart, thinned": [f"/api/v1/series/{number}?points=500" for number in noisy],
+        "page of a series": [f"/series/{number}" for number in noisy],
+        "list of series": ["/api/v1/series?limit=20"],
+        "series of a case": [f"/api/v1/series?case={case}&limit=20"],
+        "series of a metric": ["/api/v1/series?metric=elapsed&limit=20"],
+        "list of drifts": ["/api/v1/drifts?limit=5"],
+        "list of events": ["/api/v1/events?limit=5"],
+        "list of runs": ["/api/v1/runs?limit=20"],
+        "runs of a case": [f"/api/v1/runs?case={case}&limit=20"],
+        "runs of a subject": [f"/api/v1/runs?subject={SUBJECT}&limit=20"],
+        "runs of a case of a subject": [f"/api/v1/runs?subject={SUBJECT}&case={case}&limit=20"],
+        "runs of a host": ["/api/v1/runs?host=host&limit=20"],
+        "runs that failed": ["/api/v1/runs?outcome=failed&limit=20"],
+        "runs in quarantine": ["/api/v1/runs?host=host&quarantined=true&limit=20"],
+        "compare two runs": [f"/compare.json?base={runs[0]}&head={runs[1]}"],
+        "compare two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}"],
+        "all of two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}&metric=all"],
     }
 
 
@@ -40,7 +55,8 @@ def p95(small: Service, large: Service) -> dict[str, tuple[float, float]]:
     with closing(small.connect()) as one, closing(large.connect()) as other:
         found = {}
         for name in asked[0]:
-            spent = [(_milliseconds(one, asked[0][name]), _milliseconds(other, asked[1][name])) for _ in range(REPEATS)]
+            turns = islice(cycle(zip(asked[0][name], asked[1][name], strict=True)), REPEATS)
+            spent = [(_milliseconds(one, few), _milliseconds(other, many)) for few, many in turns]
             found[name] = _p95([times[0] for times in spent]), _p95([times[1] for times in spent])
     return found
 

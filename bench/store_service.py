@@ -82,8 +82,13 @@ def post(connection: HTTPConnection, path: str, body: bytes) -> bytes:
 
 def get(connection: HTTPConnection, path: str) -> bytes:
     """Return what is at an address."""
-    connection.request("GET", path)
-    answer = connection.getresponse()
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+    except ConnectionError:  # the service ends one that was idle for long
+        connection.close()
+        connection.request("GET", path)
+        answer = connection.getresponse()
     told = answer.read()
     if answer.status >= 300:
         raise RuntimeError(f"{path}: {answer.status} {told[:500]!r}")
