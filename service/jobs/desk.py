@@ -111,14 +111,20 @@ class Desk:
                 asked = asked.model_copy(update={"question": jobs.about(session, drift), "drift": None})
             if asked.github is None and asked.question is not None:
                 asked = asked.model_copy(update={"github": jobs.github_of(session, asked.question.subject)})
-            asked = asked.model_copy(update={"backend": self._backend(asked)})
+            asked = asked.model_copy(update={"backend": self.backend(asked)})
             row, new = jobs.order(session, asked, by, now)
             found = jobs.view(row)
         self.bell()
         return found, new
 
-    def _backend(self, asked: JobOrder) -> Backend:
-        """Return who is to start a job: who is named, else the first who can."""
+    def backend(self, asked: JobOrder) -> Backend:
+        """Return who is to start a job: who is named, else the first who can.
+
+        Raises
+        ------
+        WrongOrderError
+            Where the one who is named cannot.
+        """
         if asked.backend is Backend.CALLER:
             return Backend.CALLER
         for backend in (Backend.GITHUB, Backend.LOCAL) if asked.backend is None else (asked.backend,):

@@ -15,6 +15,7 @@ from runner.contract.job import Backend
 from service.config import Config
 from service.github.kept import queue
 from service.jobs.desk import Desk, Starter
+from service.jobs.profiling import Profiling
 from service.store.database import Database
 
 if TYPE_CHECKING:
@@ -70,10 +71,13 @@ def start(app: Flask, url: str) -> None:
     if kept.local is not None:
         kept.local.consume(url)
 
+    profiling = Profiling(kept.desk)
+
     def work() -> None:
         while True:
             try:
                 kept.desk.work()
+                profiling.look()
             except Exception:  # whatever it is, the next look comes
                 log.exception("looking after the jobs crashed")
             bell.wait(EVERY)

@@ -22,11 +22,13 @@ from service.api.jobs import place
 from service.compare import Pair
 from service.current import database
 from service.jobs.kept import desk
+from service.jobs.profiling import question
 from service.pages import profile, triage
+from service.profiling import can_be_profiled
 from service.store import drifts, jobs, profiles
 from service.store.jobs import Asked, JobFilter
 from service.store.profiles import ProfileFilter
-from service.views import Cause, Drift
+from service.views import Drift
 
 bp = Blueprint("evidence", __name__)
 
@@ -42,12 +44,12 @@ def of_drift(drift: Drift, before: Report | None) -> dict[str, Any]:
     ]
     with database().reading() as session:
         view = profile.pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
-        question = _question(session, drift)
-        ordered = _open(session, question)
+        wanted = _question(session, drift)
+        ordered = _open(session, wanted)
     return {
         "evidence": view,
         "evidence_job": ordered,
-        "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
+        "evidence_order": {"drift": drift.id} if wanted and view is None and may_order(wanted) else None,
         "evidence_command": _command(drift, before),
         "evidence_scripts": profile.scripts() if view else [],
     }
@@ -81,10 +83,10 @@ def order_profiles() -> ResponseReturnValue:
     form = triage.given()
     with database().reading() as session:
         drift = drifts.find(session, form.get("drift", ""))
-        question = _question(session, drift) if drift else None
-    if question is None:
+        wanted = _question(session, drift) if drift else None
+    if wanted is None:
         abort(404, "There is no such drift, or no commit that could be profiled.")
-    return _ordered(JobOrder(question=question, author=form["author"] or None))
+    return _ordered(JobOrder(question=wanted, author=form["author"] or None))
 
 
 @bp.post("/profiles/<uuid:profile_id>/remedies")
@@ -97,24 +99,24 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
         abort(404, "There is no such profile.")
     settings = {name.removeprefix("set."): value for name, value in request.form.items() if name.startswith("set.")}
     try:
-        question = RemedyQuestion(
+        asked = RemedyQuestion(
             subject=told.subject,
             case=told.case.name,
             host=told.host,
             revision=told.revision.commit,
             settings=settings,
         )
-        order = JobOrder(question=question, author=form["author"] or None)
+        order = JobOrder(question=asked, author=form["author"] or None)
     except ValidationError as error:
         abort(422, triage.wrong(error))
     return _ordered(order)
 
 
-def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
+def may_order(wanted: ProfileQuestion | RemedyQuestion | None = None) -> bool:
     """Whether this caller may order jobs, and somebody would start them."""
     if not guard.caller().may(Scope.ORDER):
         return False
-    asked = JobOrder(question=question) if question else None
+    asked = JobOrder(question=wanted) if wanted else None
     starters = desk().starters.items()
     return any(backend is Backend.LOCAL or (asked and not one.objection(asked)) for backend, one in starters)
 
@@ -126,25 +128,15 @@ def _ordered(order: JobOrder) -> ResponseReturnValue:
 
 def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what has to be profiled of a drift; None where only another configuration would show it."""
-    if drift.cause not in {Cause.COMMIT, Cause.BOTH} or drift.revision == drift.previous_revision:
-        return None
-    asked = jobs.about(session, drift)
-    return ProfileQuestion(
-        subject=asked.subject,
-        case=asked.case,
-        host=asked.host,
-        variables=asked.variables,
-        revision=asked.bad,
-        against=asked.good,
-    )
+    return question(session, drift) if can_be_profiled(drift) else None
 
 
-def _open(session: Session, question: ProfileQuestion | None) -> Job | None:
+def _open(session: Session, wanted: ProfileQuestion | None) -> Job | None:
     """Return the job that makes the profiles now, if one does."""
-    if question is None:
+    if wanted is None:
         return None
-    found = jobs.page(session, JobFilter(kind="profile", open=True, subject=question.subject), _JOBS).items
-    return next((job for job in found if job.question == question), None)
+    found = jobs.page(session, JobFilter(kind="profile", open=True, subject=wanted.subject), _JOBS).items
+    return next((job for job in found if job.question == wanted), None)
 
 
 def _command(drift: Drift, before: Report | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select
@@ -21,6 +22,7 @@ from runner.contract.job import (
     Orders,
     Outcome,
     Progress,
+    Question,
     State,
     Where,
 )
@@ -121,14 +123,13 @@ def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[
     question, backend = asked.question, asked.backend
     assert question is not None
     assert backend is not None
-    document = question.model_dump(mode="json", exclude_defaults=True) | {"kind": question.kind}
     github = asked.github.lower() if asked.github else None
     fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
     found = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
     if found is not None:
         return found, False
     row = Job(
-        question=document,
+        question=document(question),
         kind=question.kind,
         subject=question.subject,
         fingerprint=fingerprint,
@@ -154,6 +155,11 @@ def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[
     session.add(row)
     session.flush()
     return row, True
+
+
+def document(question: Question) -> dict[str, Any]:
+    """Return a question as it is stored."""
+    return question.model_dump(mode="json", exclude_defaults=True) | {"kind": question.kind}
 
 
 def find(session: Session, job_id: int) -> Job | None:
