@@ -53,6 +53,9 @@ bench-detection: .venv/.run node_modules/.installed ## Measure the detector besi
 	@-$(MAKE) --no-print-directory peers
 	@$(PYTHON) -m bench.detection
 
+bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib, REPO=path
+	@$(PYTHON) -m bench.bisect_history $(REPO)
+
 bench-%: .venv/.run node_modules/.installed ## Run the benchmark of that name
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 

@@ -1,7 +1,8 @@
 """Searches for culprits against what theory and peers need. ``make bench-bisect``.
 
 - an exact metric over 1,000 commits: twelve measurements with both ends, none twice, and ``git bisect run`` beside it
-- a noisy metric whose step is as large as its noise: the published rules of :mod:`bench.bisect_peers` beside it
+- a noisy metric whose step is as large as its noise: the published rules of :mod:`bench.bisect_peers` beside it, and
+  what not knowing the levels costs alone: the same belief, looking where the best of those rules looks
 - three in ten commits that do not build
 - ten knobs of which one is guilty, or two together
 
@@ -13,7 +14,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import combinations
 from math import log2
 from pathlib import Path
@@ -21,9 +24,9 @@ from pathlib import Path
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish
 from runner.contract.knob_search import FoundKnobs, MeasureKnobs
-from service.bisect import exact, knobs, noisy
+from service.bisect import exact, knobs, noisy, proof
 from service.bisect.graph import Node
-from service.bisect.question import Found, Measure, Observation, Question
+from service.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
 
 COMMITS = 1000
 NOISY_SEARCHES = 100
@@ -67,7 +70,7 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
                 )
             )
     print(f"{'exact metric, 1,000 commits':<44}{'mean':>7}{'most':>6}  right")
-    _row("faultwatch, both ends included", [run.count for run in clean], [run.right for run in clean])
+    _row("faultwatch, both ends and proof included", [run.count for run in clean], [run.right for run in clean])
     _row("git bisect run, both ends included", [count + 2 for count, _ in peers], [right for _, right in peers])
     _row("faultwatch, 30 % do not build: tried", [run.count for run in broken], [run.right for run in broken])
     _row("faultwatch, 30 % do not build: measured", [run.good for run in broken], [run.right for run in broken])
@@ -78,7 +81,7 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
     )
     most = max(run.count for run in clean)
     ratio = statistics.fmean(run.count for run in broken) / statistics.fmean(run.count for run in clean)
-    twice = sum(len(run.seen) - len({one.commit for one in run.seen}) for run in (*clean, *broken))
+    twice = sum(run.twice for run in (*clean, *broken))
     figures["exact"] = {
         "most_measured": most,
         "git_most_measured": max(count for count, _ in peers) + 2,
@@ -108,18 +111,23 @@ class _Run:
     def __init__(self, seen: Sequence[Observation], right: bool, stored: int = 0) -> None:
         self.seen = seen
         self.right = right
-        self.count = len(seen) - stored
-        self.good = sum(one.value is not None for one in seen) - stored
+        alone = [one for one in seen if one.session is None]
+        self.twice = len(alone) - len({one.commit for one in alone})
+        # What is measured in turns as a proof was measured before: it adds commits only where that is not so.
+        extra = {one.commit for one in seen} - {one.commit for one in alone}
+        self.count = len(alone) + len(extra) - stored
+        self.good = sum(one.value is not None for one in alone) + len(extra) - stored
 
 
 def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _Run:
+    """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
-    while isinstance(answer := exact.search(question, seen), Measure):
-        for commit in answer.commits:
+    while not isinstance(answer := proof.proven(question, exact.search(question, seen), seen), Found | Refused):
+        in_turns = uuid.uuid4() if isinstance(answer, Prove) else None
+        for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:
             value = None if int(commit) in failing else int(int(commit) >= culprit)
-            seen.append(Observation(commit=commit, value=value))
+            seen.append(Observation(commit=commit, value=value, session=in_turns))
     found = isinstance(answer, Found) and [str(culprit) in one.candidates for one in answer.culprits] == [True]
-    # Proven are the culprit and its parent, which are measured already: a proof takes no further commit.
     return _Run(seen, found)
 
 
@@ -133,6 +141,7 @@ def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[s
             culprit, measure = _oracle(seed)
             place, count = rule(COMMITS, measure, (0.0, 1.0), 1.0, CONFIDENCE)
             rules[rule.__name__].append((count, place == culprit))
+    shown = [_shown_where_to_look(question, seed) for seed in range(min(searches, 20))]
     peers = []
     for seed in range(min(searches, 20)):
         culprit, measure = _oracle(seed)
@@ -144,6 +153,7 @@ def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[s
         [r.right for r in ours[STORED]],
     )
     _row("faultwatch, nothing stored", [r.count for r in ours[0]], [r.right for r in ours[0]])
+    _row("faultwatch, shown where jedynak looks", [run.count for run in shown], [run.right for run in shown])
     for name, taken in rules.items():
         _row(
             f"{name}{', told levels and noise' if name != 'bayesect' else ', told the middle'}",
@@ -164,6 +174,11 @@ def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[s
         **{f"mean_{name}": round(value, 1) for name, value in means.items()},
         "stored_to_best_told": round(mean[STORED] / best, 2),
         "nothing_stored_to_best_told": round(mean[0] / best, 2),
+        "shown_where_to_look_to_best_told": round(
+            statistics.fmean(run.count for run in shown)
+            / statistics.fmean(count for count, _ in rules["jedynak"][: len(shown)]),
+            2,
+        ),
         "nothing_stored_to_bayesect": round(mean[0] / means["bayesect"], 2),
         "git_bisect_right": statistics.fmean(right for _, right in peers),
     }
@@ -191,6 +206,31 @@ def _lead_noisy(question: Question, seed: int, stored: int) -> _Run:
         seen += [Observation(commit=commit, value=measure(int(commit))) for commit in answer.commits]
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
     return _Run(seen, found, 2 * stored)
+
+
+def _shown_where_to_look(question: Question, seed: int) -> _Run:
+    """Look where a rule does that is told levels and noise, but believe only what follows without being told.
+
+    What this takes more than that rule is what not being told costs, wherever one looks.
+    """
+    culprit, measure = _oracle(seed)
+    seen: list[Observation] = []
+    answer: Answer | None = None
+
+    def look(place: int) -> float:
+        nonlocal answer
+        value = measure(place)
+        seen.append(Observation(commit=str(place), value=value))
+        answer = noisy.search(question, seen) if len(seen) > 20 else None
+        if isinstance(answer, Found):
+            raise StopIteration
+        return value
+
+    seen += [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy.FIRST)]
+    with suppress(StopIteration):
+        jedynak(COMMITS, look, (0.0, 1.0), 1.0, 1 - 1e-12)
+    found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
+    return _Run(seen, found)
 
 
 def guilty_knobs(misses: list[str], figures: dict[str, object]) -> None:

@@ -1,1 +1,6 @@
 """The brain of Faultwatch: stores what was measured, decides what is a drift, and tells."""
+
+import os
+
+# Searches multiply many small matrices: threads only get in each other's way. Read when numpy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -157,7 +157,7 @@ def _measurements(job: Job, course: Course) -> Iterator[Measurement]:
             commit=one.commit,
             title=course.titles.get(one.commit, ""),
             value=one.value,
-            side=_side(one.value, ends, exact=course.question.exact),
+            side=_side(one.value, ends, course.asked.least if course.question.exact else None),
             why=course.failures.get(one.run, "") if one.run else "",
             run=str(one.run),
             proof=one.session is not None,
@@ -168,15 +168,17 @@ def _level(seen: Iterable[Observation], commit: str) -> Number | None:
     return median([one.value for one in seen if one.commit == commit and one.value is not None])
 
 
-def _side(value: Number | None, ends: Sequence[Number | None], *, exact: bool) -> Side:
+def _side(value: Number | None, ends: Sequence[Number | None], least: float | None) -> Side:
+    """Return which end a value is like; neither, where it differs from both by what matters of an exact metric."""
     good, bad = ends
     if value is None:
         return Side.FAILED
     if good is None or bad is None:
         return Side.BEFORE if bad is None else Side.AFTER
-    if exact and value not in {good, bad}:
+    to_good, to_bad = abs(value - good), abs(value - bad)
+    if least is not None and min(to_good, to_bad) > 0 and min(to_good, to_bad) >= least:
         return Side.BETWEEN
-    return Side.BEFORE if abs(value - good) <= abs(value - bad) else Side.AFTER
+    return Side.BEFORE if to_good <= to_bad else Side.AFTER
 
 
 def _picture(course: Course, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> Picture:
