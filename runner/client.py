@@ -136,6 +136,8 @@ class Service:
 
     def send(self, document: Report | Profile) -> None:
         """Hand over whichever it is."""
+        if self.before_send:
+            self.before_send(document)
         if isinstance(document, Profile):
             self.send_profile(document)
         else:

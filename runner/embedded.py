@@ -28,7 +28,9 @@ def connect(settings: Settings) -> Iterator[Service]:
         Where an embedded service does not start, with the line that it said.
     """
     if settings.url:
-        yield Service(settings.url, settings.token or sign_in(settings.url))
+        url = settings.url
+        again = None if settings.token else lambda: sign_in(url)
+        yield Service(url, settings.token or sign_in(url), sign_in=again)
         return
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
         port_file = Path(scratch, "port")

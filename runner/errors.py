@@ -25,6 +25,10 @@ class Refused(FaultwatchError):
     retry_after: float | None = None
 
 
+class Over(FaultwatchError):
+    """What was asked for is done, or given up, already."""
+
+
 class Away(FaultwatchError):
     """The service does not answer for now."""
 

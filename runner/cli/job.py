@@ -37,19 +37,17 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
     from runner.cli.job_work import Finder
     from runner.contract.job import State
     from runner.embedded import connect
-    from runner.jobs import kind
+    from runner.errors import Over
     from runner.jobs.carry import Carrier
 
     settings = load_settings()
+    finder = Finder(settings, repo, workload, confined)
     with connect(settings) as service:
-        job = service.job(job_id)
-        if not job.state.open:
-            _print(f"job {job_id} is {job.state}: {job.sentence}")
+        try:
+            ended = Carrier(settings, service, say, _log_url(), loud=True).carry_out(job_id, finder.prepare)
+        except Over as over:
+            _print(over.what)
             return
-        finder = Finder(settings, repo, workload, confined)
-        ended = Carrier(settings, service, say, _log_url(), loud=True).carry_out(
-            job_id, finder.prepare, kind(job.question)
-        )
     _print(f"job {job_id} is {ended.state}: {ended.sentence}")
     if ended.state is State.FAILED:
         raise click.exceptions.Exit(1)

@@ -8,12 +8,11 @@ from runner.alone import alone
 from runner.client import Service
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome
 from runner.errors import Away, FaultwatchError, Refused
-from runner.jobs.keeper import Keeper, Stopped
-from runner.jobs.work import CarryOut, CountingService, Work
+from runner.jobs import kind
+from runner.jobs.keeper import PATIENCE, Keeper, Stopped
+from runner.jobs.work import CarryOut, Ended, Work
 from runner.settings import Settings
 
-PATIENCE = 900.0
-"""Seconds for which a job bears that the service is away."""
 _LONGEST_WAIT = 30.0
 
 Prepare = Callable[[Job, Service, Keeper], Work]
@@ -39,11 +38,22 @@ class Carrier:
     log_url: str = ""
     loud: bool = False
 
-    def carry_out(self, job_id: int, prepare: Prepare, work: CarryOut) -> Job:
+    def carry_out(self, job_id: int, prepare: Prepare, work: CarryOut | None = None) -> Job:
         """Carry out a job; return it as it stands afterwards.
+
+        Parameters
+        ----------
+        job_id
+            Number of the job.
+        prepare
+            Finds what the job needs on this host.
+        work
+            What carries it out; None for what its kind has.
 
         Raises
         ------
+        Over
+            Where it is done already.
         FaultwatchError
             Where it cannot be had, or failed.
         """
@@ -51,24 +61,31 @@ class Carrier:
         with alone(self.settings, self.said):
             lease = self._claimed(job_id, claim)
             with Keeper(self.service.another(), lease, claim, self.said, loud=self.loud) as keeper:
-                try:
-                    ended = work(prepare(lease.job, CountingService(self.service, keeper, PATIENCE), keeper))
-                except Stopped as stop:
-                    self.said(str(stop))
-                    return self._stopped(job_id, keeper, str(stop))
-                except Away:
-                    raise  # nobody can be told; the service finds it lost, and orders it again
-                except FaultwatchError as error:
-                    keeper.finish(Outcome.FAILED, str(error))
-                    raise
-                except KeyboardInterrupt:
-                    if lease.job.backend is Backend.CALLER:
-                        self._stopped(job_id, keeper, "It was interrupted by hand.")
-                    raise
-                except Exception as error:
-                    keeper.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
-                    raise
-                return keeper.finish(Outcome.DONE, ended.sentence, ended.result)
+                patient = self.service.another(PATIENCE)
+                patient.before_send = keeper.count
+                carried = work or kind(lease.job.question)
+                return self._kept(keeper, lambda: carried(prepare(lease.job, patient, keeper)))
+
+    def _kept(self, keeper: Keeper, work: Callable[[], Ended]) -> Job:
+        """Work on a job that was claimed, and tell the end."""
+        try:
+            ended = work()
+        except Stopped as stop:
+            self.said(str(stop))
+            return _stopped(keeper, str(stop))
+        except Away:
+            raise  # nobody can be told; the service finds it lost, and orders it again
+        except FaultwatchError as error:
+            keeper.finish(Outcome.FAILED, str(error))
+            raise
+        except KeyboardInterrupt:
+            if keeper.job.backend is Backend.CALLER:
+                _stopped(keeper, "It was interrupted by hand.")
+            raise
+        except Exception as error:
+            keeper.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
+            raise
+        return keeper.finish(Outcome.DONE, ended.sentence, ended.result)
 
     def _claimed(self, job_id: int, claim: Claim) -> Lease:
         """Take a job on; where this host or another one is busy with something else, wait."""
@@ -78,14 +95,15 @@ class Carrier:
                 return self.service.claim_job(job_id, claim)
             except Refused as error:
                 if error.retry_after is None:
-                    raise FaultwatchError(error.what) from None
+                    raise
                 if not told:
                     self.said(error.what)
                 told = True
                 time.sleep(min(error.retry_after, _LONGEST_WAIT))
 
-    def _stopped(self, job_id: int, keeper: Keeper, why: str) -> Job:
-        try:
-            return keeper.finish(Outcome.STOPPED, why)
-        except Refused:  # it is another runner's
-            return self.service.job(job_id)
+
+def _stopped(keeper: Keeper, why: str) -> Job:
+    try:
+        return keeper.finish(Outcome.STOPPED, why)
+    except FaultwatchError:  # it is another runner's by now, or nobody can be told
+        return keeper.job

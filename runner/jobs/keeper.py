@@ -12,6 +12,9 @@ from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, Refused
 
+PATIENCE = 900.0
+"""Seconds for which a job bears that the service is away."""
+
 
 class Stopped(Exception):
     """The job is not to go on: somebody paused or cancelled it, or another runner has it."""
@@ -99,7 +102,7 @@ class Keeper:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.finish_job(self.job.id, end)
+            return self._service.another(PATIENCE).finish_job(self.job.id, end)
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):

@@ -10,7 +10,6 @@ from runner.contract.job import Question
 from runner.contract.report import Case
 from runner.jobs.keeper import Keeper
 from runner.settings import Settings
-from runner.spool import Document
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.trial import Bench
@@ -81,19 +80,6 @@ class Work:
         each = sum(self._durations) / len(self._durations) if self._durations else None
         seconds = None if left is None or each is None else round(left * each, 1)
         self.keeper.tell(sentence, left, seconds)
-
-
-class CountingService(Service):
-    """A service that is told of each run of a job before it gets the run."""
-
-    def __init__(self, service: Service, keeper: Keeper, patience: float) -> None:
-        super().__init__(service.url, service.token, patience)
-        self._keeper = keeper
-
-    def send(self, document: Document) -> None:
-        """Count a run, and hand it over. What waits on disk since a runner was killed is counted here too."""
-        self._keeper.count(document)
-        super().send(document)
 
 
 CarryOut = Callable[[Work], Ended]

@@ -125,6 +125,8 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     """Take a job on. It is the runner's for as long as it tells its progress; a host has one job at a time."""
     lasts = desk().lease
     with _changing(job_id, own=True) as (session, row, now):
+        if not row.state.open:
+            raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
         shown = jobs.claim(session, row, json_data, lasts, now)
         return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS)
 

@@ -85,7 +85,7 @@ class Ran:
 
 Work = Ran | Said | Head | Accept | Measure | Follow | Forget
 Payload = Mapping[str, Any]
-_JOB = re.compile(r"(?:measure|bisect|profile) ([1-9][0-9]{0,17})")
+_JOB = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 """What the workflows that carry out jobs call their runs."""
 
 
