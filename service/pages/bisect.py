@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from runner.contract import metric
-from runner.contract.job import BisectQuestion, Job, JobOrder, Where
+from runner.contract.job import BisectQuestion, Job, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, Prove
 from service.access import guard
@@ -21,13 +21,14 @@ from service.api.author import author
 from service.api.jobs import place
 from service.bisect.question import Observation
 from service.current import database
-from service.pages import commands, numbers, triage
+from service.pages import commands, evidence, numbers, profile, triage
 from service.pages.bisect_picture import Mark, Named, Picture, Side, picture
 from service.pages.source import source
 from service.pages.twins import Page, Table, page
 from service.store import courses, jobs
 from service.store.courses import Course
 from service.store.jobs import Asked, JobFilter
+from service.store.profiles import ProfileFilter
 from service.views import Drift
 
 bp = Blueprint("bisect", __name__)
@@ -84,6 +85,7 @@ def show(job_id: int) -> Page:
     unit = metric(asked.metric).unit
     rows = list(_measurements(job, course)) if course else []
     culprits = _culprits(course)
+    wanted = _profiling(job, culprits)
     return Page(
         "bisect.html",
         {
@@ -98,7 +100,8 @@ def show(job_id: int) -> Page:
             "proven": any(one.proof for one in rows),
             "sides": {one.side.value for one in rows},
             "culprits": culprits,
-            "profiles": {},
+            **_evidence(course, culprits),
+            "profiling": wanted if wanted and evidence.may_order(wanted) else None,
             "picture": _picture(course, rows, culprits) if course else None,
             "stage": _NEXT[course.search.answer.kind] if course else "",
             "command": commands.bisect(asked, course.asked if course else None),
@@ -106,6 +109,50 @@ def show(job_id: int) -> Page:
         document=lambda: {"job": job, "search": course and course.search, "measurements": rows},
         table=lambda: _row_table(rows, unit),
     )
+
+
+@bp.post("/bisects/<int:job_id>/profiles")
+def profile_both(job_id: int) -> ResponseReturnValue:
+    """Order profiles of the first culprit and its parent."""
+    named = triage.given().get("author") or None
+    with database().reading() as session:
+        row = jobs.find(session, job_id) if job_id < 2**63 else None
+        found = jobs.view(row) if row is not None else None
+        course = courses.of(session, found) if found is not None else None
+    wanted = _profiling(found, _culprits(course)) if found is not None else None
+    if wanted is None:
+        abort(404, "There is no such bisect, or it has not found anything.")
+    ordered, _ = place(JobOrder(question=wanted, author=named), Asked(author(named), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=ordered.id), HTTPStatus.SEE_OTHER)
+
+
+def _profiling(job: Job, culprits: Sequence[Culprit]) -> ProfileQuestion | None:
+    """Return what to ask for profiles of the first culprit and its parent."""
+    if not culprits:
+        return None
+    same = ("subject", "case", "host", "repository", "workload", "variables")
+    asked = {name: getattr(job.question, name) for name in same}
+    asked["host"] = asked["host"] or job.host
+    return ProfileQuestion(revision=culprits[0].commit, against=culprits[0].parent, **asked)
+
+
+def _evidence(course: Course | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
+    """Return the profiles of the first culprit and its parent, or the command that makes them."""
+    if course is None or not culprits:
+        return {"evidence": None, "evidence_scripts": []}
+    one, asked = culprits[0], course.asked
+    sides = [
+        ProfileFilter(subject=asked.subject, case=asked.case.name, revision=commit, host=asked.host.name)
+        for commit in (one.parent, one.commit)
+    ]
+    environment = asked.environment.hash
+    with database().reading() as session:
+        view = profile.pair(session, sides[0], sides[1], (environment, environment))
+    return {
+        "evidence": view,
+        "evidence_scripts": profile.scripts() if view else [],
+        "evidence_command": commands.profile(asked, one.parent, one.commit),
+    }
 
 
 def bisects_about(drift: Drift) -> list[Job]:

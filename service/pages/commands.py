@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from runner.contract import Report, SearchRequest
+from runner.contract import Case, Report, SearchRequest
 from runner.contract.job import BisectQuestion
 
 _VARIABLE = "variable."
@@ -17,8 +17,7 @@ def measure(report: Report) -> str:
     """
     words = ["faultwatch", "measure", report.case.workload, "--repo", f"./{report.subject}"]
     words += ["--revision", report.revision.commit[:12]]
-    for name, value in sorted(report.case.parameters.items()):
-        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    words += _settings(report.case)
     for name, value in sorted(report.environment.knobs.items()):
         if name.startswith(_VARIABLE):
             words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
@@ -36,3 +35,17 @@ def bisect(asked: BisectQuestion, found: SearchRequest | None) -> str:
     for name, value in sorted(asked.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)
+
+
+def profile(asked: SearchRequest, parent: str, commit: str) -> str:
+    """Return the command that profiles a commit beside its parent."""
+    words = ["faultwatch", "profile", asked.case.workload, "--repo", f"./{asked.subject}"]
+    return shlex.join([*words, "--revision", f"{parent[:12]}..{commit[:12]}", *_settings(asked.case)])
+
+
+def _settings(case: Case) -> list[str]:
+    return [
+        word
+        for name, value in sorted(case.parameters.items())
+        for word in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+    ]
