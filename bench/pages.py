@@ -176,7 +176,7 @@ def _time(service: Service, connection: HTTPConnection, path: str) -> Timing:
 
 def _again(connection: HTTPConnection, path: str) -> float:
     """Return how long a client that has the page waits to hear that it still holds."""
-    tag, took = "", []
+    tag, took = "", list[float]()
     for _ in range(REQUESTS // 4):
         began = time.perf_counter()
         connection.request("GET", path, headers={"If-None-Match": tag} if tag else {})
