@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -16,8 +17,8 @@ from service.github import comment, words
 from service.github.escape import plain
 from service.github.finding import Accepted, judge
 from service.github.kept import queue
+from service.store import baselines, runs
 from service.store import github as store
-from service.store import runs
 
 bp = APIBlueprint("gates", __name__)
 
@@ -48,12 +49,15 @@ def post(json_data: GateReport) -> GateAnswer:
         raise refusal(own, f"{json_data.repository} is another repository")
     hold({case.head.subject for case in json_data.cases})
     kept, number = queue(), json_data.pull_request
+    finding = judge(json_data)
+    with database().reading() as session:
+        since = baselines.find(session, json_data, finding.steps())
     accepted = None
     if kept is not None:
         with database().writing() as session:
             number = number or store.number_of(session, json_data.repository, json_data.head)
             if number is not None:
-                gate = store.measured(session, json_data, number, datetime.now(UTC))
+                gate = store.measured(session, json_data, number, datetime.now(UTC), baselines.pack(since))
                 accepted = Accepted(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
         if number is None:
             detail = f"no pull request is known with the head {json_data.head[:10]}: name it"
@@ -63,7 +67,7 @@ def post(json_data: GateReport) -> GateAnswer:
                 [FieldError(field="pull_request", detail=detail)],
             )
         kept.ring()
-    finding = judge(json_data, accepted)
+    finding = replace(finding.since(since), accepted=accepted)
     links = comment.links(_address(), json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         passed=finding.passed,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from service.github import comment
 from service.github.escape import plain
 from service.github.finding import Finding, Judged, State
-from service.github.words import change, metric_name, verdict
+from service.github.words import change, metric_name, since, verdict
 
 NAME = "Faultwatch"
 LIMIT = 65_535
@@ -49,7 +49,7 @@ def check(finding: Finding, links: comment.Links) -> Check:
 def _conclusion(finding: Finding) -> Conclusion:
     if not finding.passed:
         return "failure"
-    neutral = {State.OVER, State.BASE_FAILED, State.UNDECIDED, State.EMPTY}
+    neutral = {State.OVER, State.CREPT, State.BASE_FAILED, State.UNDECIDED, State.EMPTY}
     return "neutral" if finding.state in neutral else "success"
 
 
@@ -57,8 +57,10 @@ def _annotations(one: Judged, finding: Finding) -> Iterator[dict[str, Any]]:
     """Mark the budgets that do not hold, in the file that sets them."""
     if not one.case.file or one.comparison is None:
         return
-    for found in one.comparison.metrics:
-        if found.over:
+    for row in one.rows:
+        found = row.one
+        if found.over or row.crept is not None:
+            worse = change(found) if found.over else since(row)
             line = one.case.lines.get(found.metric, 1)
             yield {
                 "path": one.case.file,
@@ -66,5 +68,5 @@ def _annotations(one: Judged, finding: Finding) -> Iterator[dict[str, Any]]:
                 "end_line": line,
                 "annotation_level": "notice" if finding.passed else "failure",
                 "title": plain(f"{one.name}: {metric_name(found, plain)}"),
-                "message": plain(f"{change(found)}, and the budget is {found.budget}. {found.sentence}", 1_000),
+                "message": plain(f"{worse}, and the budget is {found.budget}. {found.sentence}", 1_000),
             }

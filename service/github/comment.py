@@ -14,7 +14,7 @@ from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
 from service.github.escape import block, code
 from service.github.finding import Finding, Judged, Row
-from service.github.words import change, metric_name, verdict
+from service.github.words import change, metric_name, since, verdict
 from service.pages.numbers import percent, quantity
 
 LIMIT = 65_536
@@ -109,7 +109,7 @@ def _left_out(count: int) -> str:
 def _line(row: Row) -> str:
     one = row.one
     cells = (code(row.case), metric_name(one, code), _level(one, one.base), _level(one, one.head), change(one))
-    return f"| {' | '.join((*cells, _noise(one), _verdict(one)))} |\n"
+    return f"| {' | '.join((*cells, _noise(one), _verdict(row)))} |\n"
 
 
 def _level(one: MetricVerdict, side: Side) -> str:
@@ -127,16 +127,24 @@ def _noise(one: MetricVerdict) -> str:
     return "–"
 
 
-def _verdict(one: MetricVerdict) -> str:
+def _verdict(row: Row) -> str:
+    one = row.one
     if not one.counts:
         return "shown only"
     if one.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if one.verdict is Verdict.SAME:
         return "same"
-    if one.direction == "improvement":
-        return "better"
-    return f"**worse**, budget {_budget(one)}" if one.over else f"worse, within {_budget(one)}"
+    return "better" if one.direction == "improvement" else _worse(row)
+
+
+def _worse(row: Row) -> str:
+    budget, whole = _budget(row.one), since(row)
+    if row.one.over:
+        return f"**worse**, budget {budget}"
+    if row.crept is not None:
+        return f"**worse**, {whole}, budget {budget}"
+    return f"worse, within {budget}; {whole}" if whole else f"worse, within {budget}"
 
 
 def _budget(one: MetricVerdict) -> str:

@@ -22,6 +22,7 @@ from service.github.post import Telling, post
 from service.github.react import Accept, Follow, Forget, Head, Measure, Ran, Said, Work, react
 from service.github.settings import GithubSettings
 from service.jobs.desk import Desk as JobDesk
+from service.store import baselines
 from service.store import github as store
 from service.store.database import Database
 from service.store.models import GithubDelivery, GithubGate
@@ -97,7 +98,7 @@ class Desk:
         return Telling(
             repository=gate.pull.repository,
             number=gate.pull.number,
-            finding=judge(report, accepted),
+            finding=judge(report, accepted).since(baselines.unpack(gate.baselines)),
             links=links(self.settings.address, report.base, report.head, report.log_url),
             comment_id=gate.pull.comment_id,
             app_id=self.client.app_id,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Report, Stage, Verdict
 from runner.contract.gate import GateCase, GateReport
+from runner.contract.level import Number
 from service import gate
+from service.creep import Baseline, crept, step
 
 
 class State(StrEnum):
@@ -20,6 +22,8 @@ class State(StrEnum):
     """The head of a case does not build or run, and its base does."""
     OVER = "over"
     """A metric is worse by more than its budget."""
+    CREPT = "crept"
+    """A metric is worse by more than its budget since its baseline, in steps that are each within it."""
     BASE_FAILED = "base_failed"
     """Nothing can be said of a case, since its base could not be measured."""
     UNDECIDED = "undecided"
@@ -46,6 +50,13 @@ class Row:
 
     case: str
     one: MetricVerdict
+    since: Baseline | None = None
+    """The level from which its series is judged; only looked up where it is a step for the worse within its budget."""
+
+    @property
+    def crept(self) -> Number | None:
+        """By how much it is worse than that, where that is over its budget."""
+        return crept(self.one, self.since)
 
     @property
     def changed(self) -> bool:
@@ -64,6 +75,13 @@ class Judged:
 
     case: GateCase
     comparison: Comparison | None
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """What was found out about each metric."""
+        metrics = self.comparison.metrics if self.comparison else ()
+        return tuple(Row(self.name, one, self.baselines.get(one.metric)) for one in metrics)
 
     @property
     def name(self) -> str:
@@ -91,6 +109,8 @@ class Judged:
         counting = [one for one in self.comparison.metrics if one.counts]
         if any(one.over for one in counting):
             return State.OVER
+        if any(row.crept is not None for row in self.rows):
+            return State.CREPT
         if any(one.verdict is Verdict.NEEDS_MORE_RUNS for one in counting):
             return State.UNDECIDED
         directions = {one.direction for one in counting}
@@ -129,19 +149,31 @@ class Finding:
     @property
     def passed(self) -> bool:
         """Whether the pull request may go on."""
-        return self.state not in {State.HEAD_FAILED, State.OVER} or (
-            self.accepted is not None and self.state is State.OVER
-        )
+        if self.state in {State.OVER, State.CREPT}:
+            return self.accepted is not None
+        return self.state is not State.HEAD_FAILED
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """Every metric of every case; what matters most first."""
-        found = (Row(one.name, metric) for one in self.cases if one.comparison for metric in one.comparison.metrics)
-        return tuple(sorted(found, key=_weight))
+        return tuple(sorted((row for one in self.cases for row in one.rows), key=_weight))
 
     def changed(self) -> Iterator[Row]:
         """Return what differs and counts."""
         return (row for row in self.rows if row.changed)
+
+    def steps(self) -> Iterator[tuple[int, str]]:
+        """Return which metrics of which cases got worse within their budgets: their baselines matter."""
+        for place, case in enumerate(self.cases):
+            yield from ((place, row.one.metric) for row in case.rows if step(row.one))
+
+    def since(self, baselines: Mapping[tuple[int, str], Baseline]) -> Finding:
+        """Return the same beside the baselines of its steps."""
+        of_case: dict[int, dict[str, Baseline]] = {}
+        for (place, metric), baseline in baselines.items():
+            of_case.setdefault(place, {})[metric] = baseline
+        cases = tuple(replace(case, baselines=of_case.get(place, {})) for place, case in enumerate(self.cases))
+        return replace(self, cases=cases)
 
 
 def judge(report: GateReport, accepted: Accepted | None = None) -> Finding:
@@ -162,7 +194,7 @@ def _weight(row: Row) -> tuple[int, float, str, str]:
     if not one.counts:
         place = 4
     elif one.verdict is Verdict.CHANGED:
-        place = 0 if one.over else 1 if one.direction == "regression" else 2
+        place = 0 if one.over or row.crept is not None else 1 if one.direction == "regression" else 2
     else:
         place = 3 if one.verdict is Verdict.SAME else 2
     return place, -abs(one.percent or 0) if place < 3 else 0, row.case, one.metric

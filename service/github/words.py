@@ -33,9 +33,24 @@ def _said(finding: Finding, show: Show) -> str:
     if state is State.SAME:
         return f"No change in {_count(len(cases), 'case')}."
     row = next(finding.changed())
+    if state is State.CREPT:
+        return f"Worse step by step: {_whole(row)} in {show(row.case)} ({metric_name(row.one, show)})."
     beside = _others(sum(1 for _ in finding.changed()) - 1, "change")
     lead = {State.OVER: "Worse", State.WITHIN: "Worse, within budget", State.BETTER: "Better"}[state]
     return f"{lead}: {_row(row, show)}{beside}."
+
+
+def _whole(row: Row) -> str:
+    return f"{since(row)}, over the budget of {row.one.budget}, though {change(row.one)} here is within it"
+
+
+def since(row: Row) -> str:
+    """Return the change since the baseline; nothing where none was looked up."""
+    if row.since is None or row.one.head.level is None:
+        return ""
+    whole = row.one.head.level - row.since.level
+    percent = 100 * whole / abs(row.since.level) if row.since.level else None
+    return f"{change(row.one.model_copy(update={'change': whole, 'percent': percent}))} since {row.since.commit[:10]}"
 
 
 def _row(row: Row, show: Show) -> str:
@@ -48,7 +63,7 @@ def _beside(finding: Finding) -> str:
 
 
 def _accepted(finding: Finding, show: Show) -> str:
-    if finding.accepted is None or finding.state is not State.OVER:
+    if finding.accepted is None or finding.state not in {State.OVER, State.CREPT}:
         return ""
     reason = f": {show(finding.accepted.reason)}" if finding.accepted.reason else ""
     return f" Accepted by {show(finding.accepted.by)}{reason}."

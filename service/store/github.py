@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session, contains_eager, joinedload
@@ -108,14 +109,16 @@ def number_of(session: Session, repository: str, head: str) -> int | None:
     return session.scalar(found.order_by(GithubPull.number.desc()).limit(1))
 
 
-def measured(session: Session, report: GateReport, number: int, now: datetime) -> GithubGate:
-    """Keep what was measured, unless something newer was, and have GitHub told."""
+def measured(
+    session: Session, report: GateReport, number: int, now: datetime, baselines: dict[str, Any] | None = None
+) -> GithubGate:
+    """Keep what was measured, with the baselines of its series, unless something newer was, and have GitHub told."""
     found = gate(session, report.repository, number, report.head)
     at = max((case.head.finished_at for case in report.cases), default=now)
     document = zlib.compress(report.model_dump_json().encode())
     if found.measured_at is not None and (found.measured_at > at or found.document == document):
         return found
-    found.document, found.measured_at = document, at
+    found.document, found.measured_at, found.baselines = document, at, baselines
     tell(found, now)
     return found
 

@@ -8,6 +8,8 @@ import pytest
 import reports
 from apiclient import Api
 
+from runner.contract.gate import GateCase, GateReport
+
 
 @pytest.mark.parametrize(
     ("changes", "found"),
@@ -35,3 +37,32 @@ def test_a_base_is_what_was_measured_of_just_that(changes: dict[str, Any], found
     assert answer.status_code == 200, answer.text
     assert answer.json is not None
     assert (answer.json["report"] or {}).get("run_id") == (str(stored.run_id) if found else None)
+
+
+def gate(base: int, head: int) -> GateReport:
+    """Return a report in which the newest of five commits meets the fourth."""
+    sides = [reports.report(number, *[faults] * 5) for number, faults in ((4, base), (5, head))]
+    case = GateCase(base=sides[0], head=sides[1], budgets={"minor-faults": "5 %"})
+    commits = [side.revision.commit for side in sides]
+    return GateReport(repository="octo-org/copies", pull_request=7, base=commits[0], head=commits[1], cases=(case,))
+
+
+def test_many_small_steps_do_not_slip_through_until_one_is_expected(api: Api) -> None:
+    api.put_revisions(1, 2, 3, 4)
+    for number, faults in enumerate((100, 100, 104, 108), start=1):
+        api.send(reports.report(number, faults, faults))
+
+    def asked(base: int, head: int) -> tuple[bool, str]:
+        answer = api.client.post("/api/v1/gates", json=gate(base, head).model_dump(mode="json")).json
+        assert answer is not None
+        return answer["passed"], answer["sentence"]
+
+    passed, sentence = asked(108, 110)
+    assert not passed
+    assert sentence.startswith(f"Worse step by step: +10\u00a0faults (+10\u202f%) since {reports.commit(1)[:10]}")
+    assert asked(108, 108)[0]
+    assert asked(108, 103)[0]
+    for event in api.get("/events")["items"]:
+        api.client.post(f"/api/v1/events/{event['id']}/decisions", json={"action": "expect", "reason": "wanted"})
+    passed, sentence = asked(108, 110)
+    assert (passed, sentence[:21]) == (True, "Worse, within budget:")
