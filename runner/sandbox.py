@@ -23,6 +23,10 @@ _SETTINGS = (
     *("malloc.conf", "nsswitch.conf", "passwd"),
 )
 """All that is there of ``/etc``: what programs need to start and compilers to find each other."""
+_NAMESPACES = (
+    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    "--die-with-parent",
+)
 _MIB = 1 << 20
 PROCESSES = 1024
 FILE_BYTES = 4096 * _MIB
@@ -85,8 +89,7 @@ class Sandbox:
             raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
 
     def _namespaces(self) -> Iterator[str]:
-        yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-        yield "--die-with-parent"
+        yield from _NAMESPACES
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
         else:
@@ -94,23 +97,51 @@ class Sandbox:
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
-        for name in _ROOTS:
-            path = Path("/", name)
-            if path.is_symlink():
-                yield from ("--symlink", str(path.readlink()), str(path))
-            elif path.is_dir():
-                yield from ("--ro-bind", str(path), str(path))
-        yield from ("--perms", "0755", "--dir", "/etc")
-        for name in _SETTINGS:
-            yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-        # Allocators and runtimes ask it for processors and huge pages, and allocate accordingly.
-        yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
+        yield from _system()
         for folder in ("/tmp", "/dev/shm"):  # noqa: S108 - the sandbox's own
             yield from ("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", folder)
         for folder in self.readable:
             yield from (*_parents(Path(folder)), "--ro-bind", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
+
+
+def only_reading(box: Sandbox | None, *folders: Path) -> list[str]:
+    """Return what stands before a tool that reads files of strangers, such as perf on what it recorded.
+
+    It has no network and can write nothing. It sees the system's programs and libraries, and some folders; where the
+    programs themselves were trusted, all there is. Nothing, where they were and bubblewrap is not there.
+    """
+    if box is None and not _is_there():
+        return []
+    words = ["bwrap", *_NAMESPACES, *_who_reads()]
+    if box is None:
+        return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
+    words += [*_system(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
+    for folder in (*map(Path, box.readable), *(folder.absolute() for folder in folders)):
+        words += [*_parents(folder), "--ro-bind", str(folder), str(folder)]
+    return [*words, "--"]
+
+
+def _who_reads() -> tuple[str, ...]:
+    # Without it the kernel's functions have no addresses.
+    own = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
+    return own if os.geteuid() == 0 else ("--unshare-user",)
+
+
+def _system() -> Iterator[str]:
+    """The system's programs and libraries, read-only, and the little of ``/etc`` that they need."""
+    for name in _ROOTS:
+        path = Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    yield from ("--perms", "0755", "--dir", "/etc")
+    for name in _SETTINGS:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    # Allocators and runtimes ask it for processors and huge pages, and allocate accordingly.
+    yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
 
 
 def _parents(path: Path) -> Iterator[str]:
@@ -159,6 +190,17 @@ def _try(made: Sandbox) -> None:
             f"this host allows no sandbox: {said}",
             f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
         )
+
+
+@lru_cache
+def _is_there() -> bool:
+    """Whether this host allows a sandbox."""
+    try:
+        return (
+            subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False, capture_output=True).returncode == 0
+        )
+    except OSError:
+        return False
 
 
 @lru_cache

@@ -3,9 +3,10 @@
 import tempfile
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from runner import __version__
@@ -21,8 +22,9 @@ from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks,
 from runner.profile.lines import Line, lines_of
 from runner.profile.plan import CallGraph, Expected
 from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
-from runner.profile.script import Frame
+from runner.profile.script import Event, Frame
 from runner.profile.strace import StraceCensus
+from runner.sandbox import only_reading
 from runner.trial import Trial
 
 Progress = Callable[[str], None]
@@ -42,8 +44,14 @@ class Collector:
     call_graph: CallGraph
     allowed: Allowed
     scratch: Path
-    table: FrameTable = field(default_factory=lambda: FrameTable(lines_of))
     remarks: list[str] = field(default_factory=list)
+    table: FrameTable = field(init=False)
+    _within: list[str] = field(init=False)
+    """What stands before the tools that read what was recorded, and the binaries."""
+
+    def __post_init__(self) -> None:
+        self._within = only_reading(self.trial.sandbox, self.scratch, self.trial.tree)
+        self.table = FrameTable(partial(lines_of, within=self._within))
 
     def faults(self, expected: Expected) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
@@ -59,9 +67,9 @@ class Collector:
         strace = None if self.allowed.tracepoints else StraceCensus(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         found = Dissection(period)
-        found.take(recorded_events(addresses, *ADDRESSES, *(TRACED if self.allowed.tracepoints else ())))
+        found.take(self._events(addresses, *ADDRESSES, *(TRACED if self.allowed.tracepoints else ())))
         if calls:
-            found.take(recorded_events(calls, *TRACED))
+            found.take(self._events(calls, *TRACED))
         counted = sample.processes[0] if sample.processes else sample.readings
         anatomy = found.anatomy(int(_value(counted, "page-faults") or 0), self._locate)
         census = strace.census() if strace else found.census()
@@ -71,7 +79,7 @@ class Collector:
         stacks, apart = self.scratch / "stacks.data", plan.stacks_period(expected.faults, self.call_graph)
         options = plan.stack_options("page-faults", apart, self.call_graph)
         self.trial.execute(recording=Recording((RecordPlan(options, stacks),)))
-        weighed = count_stacks(recorded_events(stacks, *STACKS))
+        weighed = count_stacks(self._events(stacks, *STACKS))
         return self._profile(StackKind.FAULTS, weighed, apart, stacks, counted)
 
     def times(self, expected: Expected) -> tuple[StackProfile, StackProfile]:
@@ -84,12 +92,15 @@ class Collector:
             RecordPlan((*plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off),
         )
         self.trial.execute(recording=Recording(plans))
-        running = count_stacks(recorded_events(on, *STACKS))
-        waiting = blocked_time(recorded_events(off, *STACKS))
+        running = count_stacks(self._events(on, *STACKS))
+        waiting = blocked_time(self._events(off, *STACKS))
         return (
             self._profile(StackKind.ON_CPU, running, clock, on, running.samples * clock),
             self._profile(StackKind.OFF_CPU, waiting, apart, off, waiting.stacks.total() * apart),
         )
+
+    def _events(self, file: Path, *fields: str) -> Iterator[Event]:
+        return recorded_events(file, *fields, within=self._within)
 
     def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
         stacks = self.table.stacks(scaled(weighed.stacks, total))

@@ -1,7 +1,7 @@
 """Source lines of places in binaries: asked of addr2line, one process a binary, all places at once."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,11 @@ class Line:
     line: int
 
 
-def lines_of(module: str, offsets: Iterable[int]) -> dict[int, tuple[Line, ...]]:
-    """Find the lines at some offsets of a file, innermost inlined function first; nothing for those that have none."""
+def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[Line, ...]]:
+    """Find the lines at some offsets of a file, innermost inlined function first; nothing for those that have none.
+
+    `within` stands before the command: the file is a stranger's.
+    """
     loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
     addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
     known = {offset: address for offset, address in addresses.items() if address is not None}
@@ -29,7 +32,7 @@ def lines_of(module: str, offsets: Iterable[int]) -> dict[int, tuple[Line, ...]]
         return {}
     try:
         done = subprocess.run(
-            ["addr2line", "-a", "-f", "-i", "-C", "-e", module],
+            [*within, "addr2line", "-a", "-f", "-i", "-C", "-e", module],
             input="\n".join(f"{address:#x}" for address in known.values()) + "\n",
             capture_output=True,
             text=True,

@@ -2,7 +2,7 @@
 
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner.errors import FaultwatchError
@@ -14,8 +14,15 @@ STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events
 TRACED = ("-F", "trace:pid,tid,time,event,trace")
 
 
-def recorded_events(file: Path, *fields: str) -> Iterator[Event]:
+def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
     """Read what was recorded, in the order of time.
+
+    Parameters
+    ----------
+    file, fields
+        What was recorded, and what of it is asked of perf.
+    within
+        What stands before the command: perf reads the binaries of strangers for the names of their functions.
 
     Raises
     ------
@@ -28,7 +35,7 @@ def recorded_events(file: Path, *fields: str) -> Iterator[Event]:
         raise FaultwatchError(f"perf record wrote nothing: {said.splitlines()[0][:300] if said else 'it said nothing'}")
     shown = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # Inlined functions and lines are asked of addr2line, which is asked once for all of a binary's places.
-    words = ["perf", "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
+    words = [*within, "perf", "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
     with tempfile.TemporaryFile() as error_file:
         with subprocess.Popen(
             words,

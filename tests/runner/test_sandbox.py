@@ -15,7 +15,7 @@ from runner.doctor import require_measurable
 from runner.errors import FaultwatchError
 from runner.execute import Finished
 from runner.perf.session import ExecutionFailure, count
-from runner.sandbox import Sandbox, sandbox
+from runner.sandbox import Sandbox, only_reading, sandbox
 from runner.state.process import ProcessState
 from runner.state.start import BASE_VARIABLES
 
@@ -191,3 +191,23 @@ def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
     (home / "tree").mkdir()
     with pytest.raises(ExecutionFailure, match="was ended by SIGSEGV"):
         count(["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box)
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bool, tmp_path: Path) -> None:
+    seen, secret = tmp_path / "seen", tmp_path / "secret"
+    seen.mkdir()
+    for folder, text in ((seen, "a stranger's"), (tmp_path, "mine")):
+        (folder / ("file" if folder == seen else "secret")).write_text(text)
+    within = only_reading(sandbox() if confined else None, seen)
+
+    def tried(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*within, *words], check=False, capture_output=True, text=True)
+
+    assert tried("cat", str(seen / "file")).stdout == "a stranger's"
+    assert tried("cat", str(secret)).returncode == (1 if confined else 0)
+    assert tried("touch", str(seen / "new")).returncode != 0
+    tried("touch", str(tmp_path / "new"))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "secret", "seen"]
+    interfaces = tried("cat", "/proc/net/dev").stdout.splitlines()[2:]
+    assert all(line.strip().startswith("lo:") for line in interfaces)
