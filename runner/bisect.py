@@ -193,8 +193,7 @@ def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Cal
 
 def _hand_over(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
     """Send what was measured, and make sure that the search can use it."""
-    for report in reports:
-        outbox.post(report)
+    outbox.post(*reports)
     outbox.deliver(at_once=True)
     if outbox.trouble:
         raise outbox.trouble

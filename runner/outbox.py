@@ -30,22 +30,24 @@ class Outbox:
         self._pause = 0.0
         self._not_before = float("-inf")
 
-    def post(self, document: Document) -> None:
-        """Keep a report or a profile on disk, then try to send what waits there.
+    def post(self, *documents: Document) -> None:
+        """Keep reports or profiles on disk, then try to send what waits there.
+
+        Those that belong together are kept before the first is sent: a process that is ended meanwhile loses none.
 
         Raises
         ------
         FaultwatchError
             Where it can neither be kept nor be sent.
         """
-        try:
-            self.spool.add(document)
-        except FaultwatchError as no_room:
+        for document in documents:
             try:
-                self._send(document)
-            except FaultwatchError:
-                raise no_room from None
-            return
+                self.spool.add(document)
+            except FaultwatchError as no_room:
+                try:
+                    self._send(document)
+                except FaultwatchError:
+                    raise no_room from None
         self.deliver()
 
     def deliver(self, *, at_once: bool = False) -> None:

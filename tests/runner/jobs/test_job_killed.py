@@ -1,0 +1,182 @@
+"""A bisect that the service ordered, while its runner and the service are killed at each step of it.
+
+Real processes, builds and counts: nothing is lost, and nothing is measured twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+COMMITS = 16
+CULPRIT = 11
+PROGRAM = """
+#include <sys/mman.h>
+int main(void) {{
+    char *pages = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < {pages}; i++) pages[4096 * i] = 1;
+    return {number} * 0;
+}}
+"""
+WORKLOAD = """
+[workload]
+name = "pages"
+[build]
+command = "cc -O0 -o pages pages.c"
+[run]
+command = ["./pages"]
+huge_pages = "never"
+"""
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """A history of tiny commits, of which one touches ten pages more."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost")
+    subprocess.run([*git, "init", "-q"], check=True)
+    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    for number in range(COMMITS + 1):
+        text = PROGRAM.format(pages=20 if number >= CULPRIT else 10, number=number)
+        (folder / "pages.c").write_text(text, encoding="utf-8")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", f"Commit {number}"], check=True)
+    return folder
+
+
+class Service:
+    """The service, in a process that can be killed and started again at the same port."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        environment = os.environ | {
+            "FAULTWATCH_HOME": str(self.home),
+            "FAULTWATCH_LEASE_SECONDS": "2",
+            "PYTHONPATH": str(ROOT),
+        }
+        environment.pop("FAULTWATCH_URL", None)
+        with (self.home.parent / "service.log").open("ab") as log:
+            command = [sys.executable, "-m", "service", "serve", "--port", str(self.port)]
+            self.process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, cwd=self.home.parent, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """End all of its processes at once, without a word; runners are in sessions of their own."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Ask until it answers: it may be starting."""
+        request = Request(
+            f"http://127.0.0.1:{self.port}/api/v1{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urlopen(request, timeout=30) as answer:
+                    return json.load(answer)
+            except (URLError, ConnectionError, TimeoutError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def kill_runner(self) -> bool:
+        """Kill whatever carries out a job of this service, and all that it has started."""
+        killed = False
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if b"job" in words and f"FAULTWATCH_HOME={self.home}\0".encode() in (entry / "environ").read_bytes():
+                    os.killpg(int(entry.name), signal.SIGKILL)
+                    killed = True
+        return killed
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = Service(home)
+    made.start()
+    yield made
+    made.kill()
+    made.kill_runner()
+
+
+def learn(service: Service, history: Path) -> None:
+    """Measure one commit by hand, so that this host knows the subject."""
+    subprocess.run(
+        [sys.executable, "-m", "runner", "history", "--repo", str(history), "--range", "HEAD~1..HEAD"],
+        env=os.environ
+        | {
+            "FAULTWATCH_HOME": str(service.home),
+            "FAULTWATCH_URL": f"http://127.0.0.1:{service.port}",
+            "PYTHONPATH": str(ROOT),
+        },
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.mark.perf
+@pytest.mark.timeout(600)
+def test_a_bisect_survives_kills_at_every_step(service: Service, history: Path) -> None:
+    service.ask("/health")
+    learn(service, history)
+    question = {"kind": "bisect", "subject": "repo", "case": "pages", "good": f"HEAD~{COMMITS}", "bad": "HEAD"}
+    job = service.ask("/jobs", {"question": question})
+    victims = ["runner", "service", "both"]
+    seen = kills = 0
+    deadline = time.monotonic() + 500
+    while job["state"] not in {"done", "failed", "cancelled"}:
+        assert time.monotonic() < deadline, job
+        time.sleep(0.2)
+        job = service.ask(f"/jobs/{job['id']}")
+        if len(job["runs"]) <= seen or job["state"] != "running":
+            continue
+        seen = len(job["runs"])
+        victim = victims[kills % len(victims)]
+        kills += 1
+        if victim != "service":
+            service.kill_runner()
+        if victim != "runner":
+            service.kill()
+            service.start()
+    assert (job["state"], kills >= 4) == ("done", True), job
+    (culprit,) = job["result"]["answer"]["culprits"]
+    assert culprit["after"] - culprit["before"] == 10
+    assert culprit["proof"]["state"] == "stands"
+
+    runs = service.ask("/runs?limit=100")["items"]
+    assert all(run["outcome"] == "measured" for run in runs)
+    times = Counter(run["revision"] for run in runs)
+    proof = {culprit["commit"], culprit["parent"]}
+    assert all(times[commit] <= 1 + (commit in proof) for commit in times), "the proof measures its pair again"
+    assert len(times) <= 7
+    assert len(job["runs"]) == len(runs) - 1, "the job counts each run that was made for it, once"
