@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.config import Config
 from service.errors import ServiceError
 from service.notify import rounds, settings
-from service.store import suites
+from service.store import acceptance, suites
 from service.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ def _round(database: Database, config: Config, said: str) -> str:
     """Do one round; what is wrong is said once, not every time."""
     try:
         suites.look(database)
+        acceptance.settle(database, datetime.now(UTC))
         rounds.run(database, settings.load(config.home, os.environ), os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:
         if str(error) != said:

@@ -19,7 +19,7 @@ from service.github.comment import links
 from service.github.finding import Accepted, judge
 from service.github.patience import Again, again
 from service.github.post import Telling, post
-from service.github.react import Accept, Follow, Forget, Head, Measure, Ran, Said, Work, react
+from service.github.react import Accept, Follow, Forget, Head, Measure, Merged, Ran, Said, Work, react
 from service.github.settings import GithubSettings
 from service.jobs.desk import Desk as JobDesk
 from service.store import baselines
@@ -119,6 +119,10 @@ class Desk:
                 store.gate(session, work.repository, work.number, work.head)
         elif isinstance(work, Accept):
             self._accept(work, "by label", new=True)
+        elif isinstance(work, Merged):
+            with self.database.writing() as session:
+                found = store.gate(session, work.repository, work.number, work.head)
+                found.merged_as, found.merged_at = work.commit, self.now()
         elif isinstance(work, Ran):
             if self.jobs is not None:
                 self.jobs.ran(work.job_id, work.repository, work.url, work.conclusion)

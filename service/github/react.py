@@ -48,6 +48,17 @@ class Accept:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """A head has come into its base."""
+
+    repository: str
+    number: int
+    head: str
+    commit: str
+    """As which it did."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A pull request is to be measured by order of the service."""
 
@@ -83,7 +94,7 @@ class Ran:
     """How it ended; None where it did not yet."""
 
 
-Work = Ran | Said | Head | Accept | Measure | Follow | Forget
+Work = Ran | Said | Head | Accept | Merged | Measure | Follow | Forget
 Payload = Mapping[str, Any]
 _JOB = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 """What the workflows that carry out jobs call their runs."""
@@ -113,6 +124,8 @@ def _pull_request(payload: Payload) -> Iterator[Work]:
     yield Head(_repository(payload), pull["number"], pull["head"]["sha"])
     if payload["action"] == "labeled" and payload["label"]["name"].lower() == LABEL:
         yield Accept(_repository(payload), pull["number"], pull["head"]["sha"], payload["sender"]["login"])
+    if payload["action"] == "closed" and pull["merged"]:
+        yield Merged(_repository(payload), pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
 
 
 def _workflow_run(payload: Payload) -> Iterator[Work]:

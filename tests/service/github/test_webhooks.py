@@ -13,11 +13,16 @@ from typing import Any
 
 import made_gates as made
 import pytest
+import reports
 import stand_in
+from apiclient import Api
 from flask.testing import FlaskClient
 from stand_in import SECRET, repository
 
+from runner.contract.gate import GateReport
 from service.github.signature import signed
+from service.store import acceptance
+from service.store.database import Database
 from service.store.models import GithubDelivery
 
 OVER = made.gate(made.case([100] * 5, [101] * 5))
@@ -152,6 +157,45 @@ def test_webhooks_may_come_in_any_order(service: Any, hub: stand_in.GitHub) -> N
     assert service.report(OVER)["passed"] is True
     service.work()
     assert [check["conclusion"] for check in hub.checks.values()] == ["neutral"]
+
+
+def merged(action: str = "closed", **told: Any) -> dict[str, Any]:
+    payload = pull(action)
+    payload["pull_request"] |= {"merged": True, "merge_commit_sha": reports.commit(2), **told}
+    return payload
+
+
+@pytest.mark.parametrize(
+    ("report", "webhook", "state"),
+    [
+        (OVER, merged(), "expected"),
+        (OVER, merged(merged=False), "new"),
+        (OVER, merged(merge_commit_sha=reports.commit(3)), "new"),
+        (made.gate(made.case([100] * 5, [101] * 5, mib=8)), merged(), "new"),
+    ],
+    ids=["accepted", "not-merged", "another-commit", "another-case"],
+)
+def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
+    report: GateReport, webhook: dict[str, Any], state: str, service: Any, database: Database
+) -> None:
+    api = Api(service.client)
+    service.deliver("pull_request", pull("labeled", label={"name": "faultwatch: accept"}))
+    service.deliver("pull_request", webhook)
+    service.work()
+    service.report(report)
+    case = OVER.cases[0].head.case
+    api.put_revisions(1, 2)
+    api.send(*(reports.report(number, faults, faults, case=case) for number, faults in ((1, 100), (2, 101))))
+    acceptance.settle(database, service.clock[0])
+    acceptance.settle(database, service.clock[0])
+    (event,) = api.get("/events")["items"]
+    assert event["state"] == state
+    if state == "expected":
+        assert event["last_decision"]["author"] == "ada"
+        assert event["last_decision"]["reason"] == "by label (octo-org/copies#7)"
+        # Taken back by somebody, it stays so.
+        api.client.post(f"/api/v1/events/{event['id']}/decisions", json={"action": "reopen", "reason": "no"})
+        assert not acceptance.settle(database, service.clock[0])
 
 
 def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:
