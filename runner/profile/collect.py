@@ -4,6 +4,7 @@ import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -66,14 +67,21 @@ class Collector:
             self.remarks.append(f"one fault in {period} was recorded: what was touched before cannot be told")
         strace = None if self.allowed.tracepoints else StraceCensus(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
+        counted = sample.processes[0] if sample.processes else sample.readings
+        faults = int(_value(counted, "page-faults") or 0)
+        # Reading half a million faults takes as long as the next execution: of that, nothing is timed.
+        with ThreadPoolExecutor(1) as beside:
+            dissected = beside.submit(self._dissected, period, addresses, calls)
+            stacks = self._fault_stacks(expected, faults)
+            found = dissected.result()
+        return stacks, found.anatomy(faults, self._locate), strace.census() if strace else found.census(), sample
+
+    def _dissected(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
         found = Dissection(period)
         found.take(self._events(addresses, *ADDRESSES, *(TRACED if self.allowed.tracepoints else ())))
         if calls:
             found.take(self._events(calls, *TRACED))
-        counted = sample.processes[0] if sample.processes else sample.readings
-        anatomy = found.anatomy(int(_value(counted, "page-faults") or 0), self._locate)
-        census = strace.census() if strace else found.census()
-        return self._fault_stacks(expected, anatomy.counted), anatomy, census, sample
+        return found
 
     def _fault_stacks(self, expected: Expected, counted: int) -> StackProfile:
         stacks, apart = self.scratch / "stacks.data", plan.stacks_period(expected.faults, self.call_graph)
