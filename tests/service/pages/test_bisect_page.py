@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from playwright.sync_api import sync_playwright
 
+from tests.e2e.browser import chromium, launched, served, watch
 from tests.service.pages import history
 from tests.service.pages.conftest import application
 from tests.service.pages.text import page, read
@@ -130,3 +132,22 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
     assert client.post("/bisects", data=form | {"author": "Mara"}, headers=HERE).location == "/bisects/1"
     assert "v1..v2" in read(client, "/bisects")
     assert "Mara" in read(client, "/bisects/1")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+def test_the_page_is_quiet_accessible_and_fits(client: FlaskClient) -> None:
+    Runner(client, ordered(client)).lead()
+    with sync_playwright() as playwright, launched(playwright) as browser, served(client.application) as address:
+        watched = watch(browser.new_context(), address)
+        for path in ("/bisects", "/bisects/1"):
+            watched.sweep(path)
+        watched.assert_quiet()
+        # Each culprit's line ends where its own measurement is drawn.
+        page = watched.open("/bisects/1")
+        lines = page.locator(".search-picture .culprit").evaluate_all("all => all.map(one => one.x1.baseVal.value)")
+        after = page.locator(".search-picture path.after").evaluate_all(
+            "all => all.map(one => one.getBBox()).map(box => box.x + box.width / 2)"
+        )
+        assert lines == sorted(lines)
+        assert any(abs(lines[-1] - x) < 1 for x in after)
