@@ -30,12 +30,13 @@ def settle(database: Database, now: datetime) -> bool:
         if not any(_brought(session, gate) for gate in _merged(session, now)):
             return False
     with database.writing() as session:
-        done = [
-            _expect(session, gate, event, now) for gate in _merged(session, now) for event in _brought(session, gate)
-        ]
-    if any(done):
-        judging.refresh(database)
-    return any(done)
+        for gate in _merged(session, now):
+            for event in _brought(session, gate):
+                reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
+                entry = Entry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
+                decisions.add(session, event, entry, gate.accepted_by or "", now)
+    judging.refresh(database)
+    return True
 
 
 def _merged(session: Session, now: datetime) -> list[GithubGate]:
@@ -45,26 +46,15 @@ def _merged(session: Session, now: datetime) -> list[GithubGate]:
 
 
 def _brought(session: Session, gate: GithubGate) -> list[Event]:
-    """Return the new events that were found at the commit of a merge, or at its head."""
-    return list(
-        session.scalars(
-            select(Event)
-            .join(EventDrift, EventDrift.event_id == Event.id)
-            .join(Revision, EventDrift.last_revision_id == Revision.id)
-            .where(Event.state == State.NEW, Event.found, EventDrift.found)
-            .where(Revision.commit.in_([gate.merged_as, gate.head]))
-            .distinct()
-        )
+    """Return the new events at the commit of a merge, or at its head, that hold nothing but what was accepted."""
+    at = (
+        select(EventDrift.event_id)
+        .join(Revision, EventDrift.last_revision_id == Revision.id)
+        .where(EventDrift.found, Revision.commit.in_([gate.merged_as, gate.head]))
     )
-
-
-def _expect(session: Session, gate: GithubGate, event: Event, now: datetime) -> bool:
-    if not _places(session, event) <= _accepted(gate):
-        return False
-    reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
-    entry = Entry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
-    decisions.add(session, event, entry, gate.accepted_by or "", now)
-    return True
+    events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at))).all()
+    accepted = _accepted(gate) if events else set()
+    return [event for event in events if _places(session, event) <= accepted]
 
 
 def _places(session: Session, event: Event) -> set[Place | None]:
