@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import make_url
 
 from service.access.trusted import TrustedJobs
-from service.config import LOOPBACK, Config
+from service.config import LEASE, LOOPBACK, Config
 from service.github.settings import GithubSettings
 from service.notify.settings import FILE, VARIABLE, EmailChannel, Settings, WebhookChannel
 from service.views import View
@@ -102,6 +102,20 @@ def _service(config: Config, by_token: bool, environment: Mapping[str, str]) -> 
         default=config.access is None,
     )
     yield one("Processes", str(config.workers), "FAULTWATCH_WORKERS", "that serve", default=config.workers == 1)
+    yield one(
+        "Jobs here",
+        "yes" if config.starts_jobs else "no",
+        "FAULTWATCH_JOBS_HERE",
+        "whether this machine carries out jobs; only where no tokens are asked for, unless it is told to",
+        default=config.jobs_here is None,
+    )
+    yield one(
+        "Lease",
+        f"{config.lease.total_seconds():.0f} s",
+        "FAULTWATCH_LEASE_SECONDS",
+        "for how long a runner that is not heard of keeps its job",
+        default=config.lease == LEASE,
+    )
 
 
 def _app(settings: GithubSettings | None, environment: Mapping[str, str]) -> Iterator[Setting]:

@@ -36,6 +36,7 @@ _Inside = Annotated[
     AfterValidator(_inside),
 ]
 """A path within a repository: never absolute, never an option, never out of it."""
+_Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 _GithubName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$", max_length=140)]
 
 
@@ -91,8 +92,8 @@ class _Question(Strict):
     """Where the subject can be cloned from; empty where the host knows the subject already."""
     workload: _Inside = ""
     """The workload's file or folder within the repository; empty where the host knows it, or it comes along."""
-    variables: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]] = Field(
-        default_factory=dict, max_length=50
+    variables: dict[_Variable, Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]] = Field(
+        default_factory=dict, max_length=200
     )
     """Added to the environment of the measured process."""
     samples: int | None = Field(default=None, ge=1, le=1000)

@@ -25,6 +25,7 @@ def question(command: Command, report: GateReport) -> Question | str:
         "subject": head.subject,
         "case": found.name,
         "host": head.host.name,
+        "workload": found.case.file,
         "variables": {
             name.removeprefix(_VARIABLE): value
             for name, value in head.environment.knobs.items()
