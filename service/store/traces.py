@@ -44,24 +44,21 @@ class Updated(NamedTuple):
     """Whether any drift is new, gone, at another place, or between other levels."""
 
 
+def unchanged(session: Session, subject_id: int) -> dict[str, str]:
+    """Return the event of each drift that was found anew and is told just as it is known. Nothing is changed."""
+    with session.no_autoflush:
+        rows = _follow(session, subject_id)
+        return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
+
+
 def update_all(session: Session, subject_id: int) -> Updated:
     """Bring the stored traces of a subject in step with its drifts."""
-    fresh = [*_new_drifts(session, subject_id), *_new_looks(session, subject_id)]
-    told = {identity: views.Drift.model_validate(document) for identity, document in fresh}
-    moved = _mark_gone(session, subject_id)
-    runs = _measured_at(session, told.values())
-    commits = _revision_ids(session, subject_id, told.values())
-    known = {row.drift_id: row for row in _rows(session, list(told))}
-    new = []
-    for identity, drift in told.items():
-        row = known.get(identity)
-        if row is None:
-            row = EventDrift(drift_id=identity, subject_id=subject_id, returned=False)
-            new.append(row)
-        _fill(session, row, drift, runs, commits)
-        moved = moved or session.is_modified(row)
+    gone = _mark_gone(session, subject_id)
+    rows = _follow(session, subject_id)
+    new = [row for row in rows if row not in session]
+    moved = gone or bool(new) or any(map(session.is_modified, rows))
     session.flush()
-    return Updated(new, set(told), moved=moved or bool(new))
+    return Updated(new, {row.drift_id for row in rows}, moved)
 
 
 def stored(session: Session, subject_id: int) -> list[Stored]:
@@ -138,6 +135,20 @@ def events_of(session: Session, identities: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _follow(session: Session, subject_id: int) -> list[EventDrift]:
+    """Return the traces of all drifts that were found anew, as those are told now; new ones are in no session."""
+    fresh = [*_new_drifts(session, subject_id), *_new_looks(session, subject_id)]
+    told = {identity: views.Drift.model_validate(document) for identity, document in fresh}
+    runs = _measured_at(session, told.values())
+    commits = _revision_ids(session, subject_id, told.values())
+    rows = {row.drift_id: row for row in _rows(session, list(told))}
+    for identity, drift in told.items():
+        if identity not in rows:
+            rows[identity] = EventDrift(drift_id=identity, subject_id=subject_id, returned=False)
+        _fill(session, rows[identity], drift, runs, commits)
+    return list(rows.values())
+
+
 def _new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     of_subject = select(Drift.id, Drift.document).join(Series, Drift.series_id == Series.id)
     fresh = of_subject.where(Series.subject_id == subject_id, Drift.event_id.is_(None))
@@ -164,7 +175,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
 
 
 def _measured_at(session: Session, drifts: Iterable[views.Drift]) -> dict[UUID, datetime]:
-    wanted = sorted({run for drift in drifts for run in (drift.run_before, drift.run_after)})
+    wanted = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     found: dict[UUID, datetime] = {}
     for chunk in _chunks(wanted):
         found |= dict(session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk))).all())

@@ -10,7 +10,7 @@ from typing import cast
 from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from service.store import crossings, decisions, traces
+from service.store import bulk, crossings, decisions, traces
 from service.store.database import Database
 from service.store.models import Drift, Event, EventDrift, Subject
 from service.triage import words
@@ -22,6 +22,8 @@ from service.triage.resolve import Resolved, resolve
 
 SERVICE = "faultwatch"
 """Author of what the service decides by itself."""
+_AT_ONCE = 500
+"""Drifts that are filed in one transaction."""
 
 
 def refresh(database: Database) -> bool:
@@ -34,9 +36,25 @@ def refresh(database: Database) -> bool:
         stale = list(session.scalars(select(Subject.id).where(Subject.drifts_version != Subject.events_version)))
     again = False
     for subject_id in stale:
+        _mark_unchanged(database, subject_id)
         with database.writing() as session:
             again |= _refresh(session, subject_id)
     return again
+
+
+def _mark_unchanged(database: Database, subject_id: int) -> None:
+    """File the drifts that were found anew just as they are known: most are, and to see it takes long.
+
+    So it is seen before others wait, and holds for as long as no drift of the subject is found or told differently.
+    """
+    version = select(Subject.drifts_version).where(Subject.id == subject_id)
+    with database.reading() as session:
+        seen, events = session.scalar(version), traces.unchanged(session, subject_id)
+    for chunk in bulk.chunks(events.items(), _AT_ONCE):
+        with database.writing() as session:
+            if session.scalar(version) != seen:
+                return
+            _write_events(session, dict(chunk))
 
 
 def _refresh(session: Session, subject_id: int) -> bool:
@@ -130,7 +148,11 @@ def _file(
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
     """Note with each drift which event it is part of."""
-    rows = [{"drift": drift, "event": event} for drift, event in traces.events_of(session, sorted(drifts)).items()]
+    _write_events(session, traces.events_of(session, sorted(drifts)))
+
+
+def _write_events(session: Session, events: Mapping[str, str]) -> None:
+    rows = [{"drift": drift, "event": event} for drift, event in events.items()]
     if rows:
         table = cast(Table, Drift.__table__)
         marked = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))
