@@ -1,27 +1,63 @@
 """What does not hold on hosts, as rows and as a table for people."""
 
-from collections.abc import Mapping, Sequence
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-Finding = Mapping[str, str]
+Finding = dict[str, str]
 COLUMNS = ("host", "name", "status", "finding", "remedy")
 
 
-def knob_mismatches(declared: Mapping[str, str], held: Mapping[str, str], host: str) -> list[Finding]:
-    """Return a row for each declared knob that has another value, by name."""
-    return [
-        {
-            "host": host,
-            "name": f"knob {name}",
-            "status": "mismatch",
-            "finding": f"declared {value!r}, held {held.get(name, 'nothing')!r}",
-            "remedy": "ansible-playbook tune.yml sets it again",
-        }
-        for name, value in sorted(declared.items())
-        if held.get(name) != value
-    ]
+def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
+    host: str,
+    doctor: Mapping[str, Any],
+    declared: Mapping[str, Any],
+    held: Mapping[str, Any],
+    spool: Mapping[str, Any],
+    admitted: Mapping[str, Any],
+) -> list[Finding]:
+    """Return what does not hold on a runner.
+
+    Parameters
+    ----------
+    host
+        Its name.
+    doctor, held, spool
+        Results of the commands ``faultwatch doctor``, ``env`` and ``spool``, with ``--json``.
+    declared
+        The file of declared knobs, as the module ``slurp`` reads it.
+    admitted
+        Result of a command that prints the HTTP status with which the service answers the host.
+    """
+    found = [check for check in json.loads(doctor["stdout"])["checks"] if check["status"] in {"problem", "warning"}]
+    found += knob_mismatches(
+        json.loads(base64.b64decode(declared["content"]))["knobs"], json.loads(held["stdout"])["knobs"]
+    )
+    kept = json.loads(spool["stdout"])
+    if kept["waiting"] or kept["refused"]:
+        told = f"{len(kept['waiting'])} reports wait, {len(kept['refused'])} were refused"
+        found.append({"name": "spool", "status": "problem", "finding": told, "remedy": "faultwatch spool"})
+    if admitted["stdout"] != "200":
+        told = f"it answers this host: {admitted['stdout']} {admitted['stderr']}".strip()
+        remedy = "see that the host reaches it, and that its token holds"
+        found.append({"name": "service", "status": "problem", "finding": told, "remedy": remedy})
+    return [{"host": host, **finding} for finding in found]
 
 
-def findings_table(findings: Sequence[Finding]) -> str:
+def knob_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a row for each declared knob that has another value, by name."""
+    for name, value in sorted(declared.items()):
+        if held.get(name) != value:
+            yield {
+                "name": f"knob {name}",
+                "status": "mismatch",
+                "finding": f"declared {value!r}, held {held.get(name, 'nothing')!r}",
+                "remedy": "ansible-playbook tune.yml sets it again",
+            }
+
+
+def findings_table(findings: Sequence[Mapping[str, str]]) -> str:
     """Return rows as lines of columns; what is to be done stands last, as it is the longest."""
     rows = [COLUMNS, *(tuple(finding[column] for column in COLUMNS) for finding in findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
@@ -35,4 +71,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, object]:
         """Return the filters by name."""
-        return {"knob_mismatches": knob_mismatches, "findings_table": findings_table}
+        return {"runner_findings": runner_findings, "findings_table": findings_table}
