@@ -79,7 +79,6 @@ def register(app: Flask) -> None:
         "difference": numbers.difference,
         "duration": numbers.duration,
         "percent": numbers.percent,
-        "utc_iso": _utc_iso,
         "utc_text": _utc_text,
         "breakable": _breakable,
         "metric": metric,
@@ -92,6 +91,8 @@ def register(app: Flask) -> None:
         "may_administer": lambda: guard.caller().may(Scope.ADMIN),
         "signed_in": _signed_in,
         "htmx": _htmx,
+        "moment_element": _moment,
+        "commit_element": _commit,
         "follow": follow,
     }
     for page in _PAGES:
@@ -143,12 +144,19 @@ def _breakable(name: str) -> Markup:
     return Markup(re.sub(r"(?=\[)|(?<=[,._:/])", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 
-def _utc_iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _moment(value: datetime) -> Markup:
+    """Write a time in UTC; the browser puts it into the reader's zone."""
+    exact = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    text = _utc_text(value)
+    return Markup(f'<time datetime="{exact}Z" title="{text}">{text}</time>')  # noqa: S704 - digits alone
+
+
+def _commit(hash_: str) -> Markup:
+    return Markup('<code title="{}">{}</code>').format(hash_, hash_[:10])
 
 
 def _utc_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"{moment.astimezone(UTC).isoformat(' ', 'minutes')[:16]} UTC"
 
 
 for _page in _PAGES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from runner.contract import Case, Report, SearchRequest
 from runner.contract.job import BisectQuestion
@@ -24,6 +25,16 @@ def measure(report: Report) -> str:
     return shlex.join(words)
 
 
+def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str:
+    """Return the commands that measure two commits in turns: one for each workload, a line each."""
+    return "\n".join(
+        shlex.join(
+            ["faultwatch", "compare", base[:12], head[:12], "--repo", f"./{subject}", "--workload", workload],
+        )
+        for workload in workloads
+    )
+
+
 def bisect(asked: BisectQuestion, found: SearchRequest | None) -> str:
     """Return the command that leads a search again; what is known of its commits and variables is filled in."""
     good, bad = (found.good[:12], found.bad[:12]) if found else (asked.good, asked.bad)
@@ -35,6 +46,13 @@ def bisect(asked: BisectQuestion, found: SearchRequest | None) -> str:
     for name, value in sorted(asked.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)
+
+
+def knobs(before: Report, after: Report) -> str:
+    """Return the command that finds which of the knobs that differ between two runs move the metrics."""
+    words = ["faultwatch", "bisect", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
+    words += ["--repo", f"./{after.subject}", "--workload", after.case.workload]
+    return shlex.join([*words, *_settings(after.case)])
 
 
 def profile(asked: SearchRequest, parent: str, commit: str) -> str:

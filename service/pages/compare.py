@@ -18,7 +18,7 @@ from service import gate
 from service.cause import knob_changes
 from service.compare import Matched, Measured, Pair, Readings, Sides, judge, match
 from service.current import database
-from service.pages import evidence
+from service.pages import commands, evidence
 from service.pages.order import rank
 from service.pages.twins import Page, Table, page
 from service.store import compare, points, runs
@@ -31,6 +31,7 @@ _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
 """What faults cost: shown with the metrics that are judged, before all others."""
 _ROWS = 300
 _SUGGESTED = 8
+_COMMANDS = 5
 _NOTHING = Readings(())
 
 
@@ -122,12 +123,23 @@ def show() -> Page:
             "knobs": knobs,
             "matched": matched,
             "suggested": suggested,
+            "command": _command([*found["base"], *found["head"]], matched) if chosen else "",
             **profiled,
             "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
         },
         document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": rows},
         table=lambda: _table(rows),
     )
+
+
+def _command(sides: Sequence[compare.Side], matched: Matched) -> str:
+    """Return what measures both commits again in turns; nothing where something else is compared."""
+    base, head = sides
+    if {base.kind, head.kind} != {"revision"} or head.subject is None:
+        return ""
+    runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
+    workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
+    return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
 
 
 def _none() -> tuple[list[Row], list[KnobDifference], Matched]:

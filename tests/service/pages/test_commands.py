@@ -17,3 +17,9 @@ def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variabl
 def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
     case = made.CASE.model_copy(update={"parameters": {"prefault": True}})
     assert "--set prefault=true" in commands.measure(made.report().model_copy(update={"case": case}))
+
+
+def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> None:
+    told = commands.compare("a" * 40, "b" * 40, "a subject", ["copy", "scan"]).splitlines()
+    assert told[0] == "faultwatch compare aaaaaaaaaaaa bbbbbbbbbbbb --repo './a subject' --workload copy"
+    assert told[1].endswith("--workload scan")
