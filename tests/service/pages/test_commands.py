@@ -23,3 +23,11 @@ def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> N
     told = commands.compare("a" * 40, "b" * 40, "a subject", ["copy", "scan"]).splitlines()
     assert told[0] == "faultwatch compare aaaaaaaaaaaa bbbbbbbbbbbb --repo './a subject' --workload copy"
     assert told[1].endswith("--workload scan")
+
+
+def test_the_knobs_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
+    before, after = made.report(), made.report().model_copy(update={"run_id": made.run_id(9)})
+    assert shlex.split(commands.knobs(before, after)) == [
+        *("faultwatch", "bisect", made.commit(4)[:12], "--knobs", f"{before.run_id}..{after.run_id}"),
+        *("--repo", "./copyd", "--workload", "copy_service", "--set", "operations=64", "--set", "threads=1"),
+    ]
