@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from runner.contract.report import ASIDE
 from service.directory import HostEntry
 from service.store import runs
-from service.store.models import Environment, Host, Run
+from service.store.models import Environment, Host, Run, RunCount
 
 
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
@@ -32,7 +32,7 @@ def _entry(session: Session, host: Host) -> HostEntry | None:
     return HostEntry(
         name=host.name,
         labels=list(report.host.labels),
-        runs=session.scalar(select(func.count()).select_from(Run).where(Run.host_id == host.id)) or 0,
+        runs=session.scalar(select(func.sum(RunCount.runs)).where(RunCount.host_id == host.id)) or 0,
         last_seen=newest.finished_at,
         last_run=newest.id,
         outcome=newest.outcome,
