@@ -68,7 +68,8 @@ class Subject:
         workflow = self.path / ".github" / "workflows" / "faultwatch.yml"
         workflow.parent.mkdir(parents=True)
         workflow.write_text(readme_workflow(service))
-        shutil.copy(ROOT / ".github" / "workflows" / "measure.yml", workflow.parent)
+        for name in ("measure.yml", "bisect.yml"):
+            shutil.copy(ROOT / ".github" / "workflows" / name, workflow.parent)
         (self.path / "workload.toml").write_text(_WORKLOAD)
         self.base = self.commit(PROGRAM.format(pages=200))
 

@@ -37,7 +37,7 @@ class World:
     def __init__(self, folder: Path, hub: stand_in.GitHub, issuer: Issuer, service: str, log: Path) -> None:
         self.hub, self.issuer, self.service, self.log = hub, issuer, service, log
         self.subject = Subject(folder / "subject", service)
-        hub.inputs |= {name: self.subject.inputs(name) for name in ("faultwatch.yml", "measure.yml")}
+        hub.inputs |= {name: self.subject.inputs(name) for name in ("faultwatch.yml", "measure.yml", "bisect.yml")}
         self._number = 0
 
     def propose(self, program: str, *, fork: bool = False) -> dict[str, Any]:
@@ -180,3 +180,26 @@ def test_a_rerun_is_ordered_measured_and_told_in_the_same_comment(world: World) 
     wait(lambda: len(world.hub.checks) == 2, world.log)
     assert len([one for one in world.hub.comments.values() if "faultwatch gate" in one["body"]]) == 1
     assert (asked["id"], "+1") in world.hub.reactions
+
+
+def test_a_bisect_that_was_asked_for_in_a_comment_is_led_by_its_workflow_and_told_there(world: World) -> None:
+    payload = world.propose(PROGRAM.format(pages=201))
+    world.subject.run("pull_request", payload, **world.identity())
+    world.told()
+    asked = world.hub.write("/faultwatch bisect touch", {"login": "ada", "type": "User", "id": 7})
+    issue = {"number": payload["number"], "pull_request": {}}
+    deliver(
+        world.service,
+        "issue_comment",
+        {"action": "created", "comment": asked, "issue": issue, "repository": REPOSITORY},
+    )
+    done = world.ordered("bisect.yml")
+    assert done.returncode == 0, done.log
+    assert "is done" in done.log, "the job is said to be done in the log of the workflow"
+
+    def told() -> list[str]:
+        return [one["body"] for one in world.hub.comments.values() if "<!-- faultwatch job " in one["body"]]
+
+    (reply,) = wait(told, world.log)
+    assert f"{payload['pull_request']['head']['sha']} moves <code>minor-faults</code> from" in reply
+    assert "Proven" in reply
