@@ -20,7 +20,7 @@ from tests.hosts.image import UNPACKED, image
 from tests.hosts.network import Network, network
 from tests.hosts.playbook import ROOT, Played, inventory, play
 from tests.hosts.ssh import Guest, Key
-from tests.hosts.touching import SUBJECT, measure, measuring
+from tests.hosts.touching import AS_RUNNER, SUBJECT, measure, measuring
 
 pytestmark = pytest.mark.hosts
 
@@ -102,7 +102,7 @@ def test_an_upgrade_waits_for_a_running_job_and_loses_nothing(estate: Estate) ->
         assert job.poll() == 0, f"the upgrade did not wait for the job, or lost it: {job.poll()}"
     assert in_use(estate.runner, "runner") == in_use(estate.service, "service") == estate.revision
     assert api.get("runs")["total"] == before + 1
-    assert "0 reports" in estate.runner.run("faultwatch spool").stdout
+    assert "0 reports wait" in estate.runner.run(f"{AS_RUNNER} faultwatch spool").stdout
 
 
 def test_a_version_that_does_not_work_is_taken_back(estate: Estate) -> None:
@@ -136,7 +136,7 @@ def test_a_fresh_host_begins_with_a_backup(estate: Estate) -> None:
 def test_a_retired_runner_leaves_nothing_behind_but_its_results(estate: Estate) -> None:
     api = Api.of(estate.service, NAME)
     before = api.get("runs")["total"]
-    retired = estate.play("retire.yml")
+    retired = estate.play("retire.yml", retire="bench-1")
     assert retired.returncode == 0
     assert estate.runner.run("id faultwatch", check=False).returncode != 0
     left = (

@@ -13,17 +13,17 @@ from tests.hosts.ssh import Guest, NotUp
 SUBJECT = "touch"
 _FOLDER = f"/var/lib/faultwatch/{SUBJECT}"
 _FILES = Path(__file__).with_name("subject")
-_AS_RUNNER = "runuser --user faultwatch --"
+AS_RUNNER = "runuser --user faultwatch --"
 _COMMIT = "git -c user.name=Author -c user.email=author@example.invalid commit --quiet --message 'Touch memory'"
 
 
 def _command(guest: Guest, workload: str) -> str:
     if guest.run(f"test -d {_FOLDER}/.git", check=False).returncode:
-        guest.run(f"{_AS_RUNNER} mkdir {_FOLDER}")
+        guest.run(f"{AS_RUNNER} mkdir {_FOLDER}")
         for file in sorted(_FILES.iterdir()):
-            guest.run(f"{_AS_RUNNER} tee {_FOLDER}/{file.name}", stdin=file.read_text(encoding="utf-8"))
-        guest.run(f'cd {_FOLDER} && {_AS_RUNNER} sh -c "git init --quiet && git add . && {_COMMIT}"')
-    return f"cd {_FOLDER} && {_AS_RUNNER} faultwatch history --repo . --workload {workload}.toml"
+            guest.run(f"{AS_RUNNER} tee {_FOLDER}/{file.name}", stdin=file.read_text(encoding="utf-8"))
+        guest.run(f'cd {_FOLDER} && {AS_RUNNER} sh -c "git init --quiet && git add . && {_COMMIT}"')
+    return f"cd {_FOLDER} && {AS_RUNNER} faultwatch history --repo . --workload {workload}.toml"
 
 
 def measure(guest: Guest) -> str:
