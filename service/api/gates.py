@@ -17,7 +17,7 @@ from service.github import comment, words
 from service.github.escape import plain
 from service.github.finding import Accepted, judge
 from service.github.kept import queue
-from service.store import baselines, runs
+from service.store import baselines, insights, runs
 from service.store import github as store
 
 bp = APIBlueprint("gates", __name__)
@@ -68,6 +68,8 @@ def post(json_data: GateReport) -> GateAnswer:
             )
         kept.ring()
     finding = replace(finding.since(since), accepted=accepted)
+    with database().reading() as session:
+        finding = replace(finding, insights=insights.find(session, finding))
     links = comment.links(_address(), json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         passed=finding.passed,

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
+from service.github import insight
 from service.github.escape import block, code
 from service.github.finding import Finding, Judged, Row
 from service.github.words import change, metric_name, since, verdict
@@ -65,7 +66,8 @@ def text(finding: Finding, links: Links, end: str = "", limit: int = LIMIT) -> s
         How many bytes it may have.
     """
     first = f"**{verdict(finding, code)}**\n\n{_failures(finding.cases)}"
-    last = "".join((_stored(finding.cases), _environment(finding.cases), _commands(finding), _links(finding, links)))
+    around = f"{insight.text(finding.insights)}{_stored(finding.cases)}{_environment(finding.cases)}"
+    last = f"{around}{_commands(finding)}{_links(finding, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
     return f"{first}{_table(finding.rows, room)}{last}"

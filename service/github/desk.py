@@ -22,7 +22,7 @@ from service.github.post import Telling, post
 from service.github.react import Accept, Follow, Forget, Head, Measure, Merged, Ran, Said, Work, react
 from service.github.settings import GithubSettings
 from service.jobs.desk import Desk as JobDesk
-from service.store import baselines
+from service.store import baselines, insights
 from service.store import github as store
 from service.store.database import Database
 from service.store.models import GithubDelivery, GithubGate
@@ -75,6 +75,8 @@ class Desk:
                 return False
             key, wanted, attempts = taken.id, taken.wanted, taken.attempts
             name, telling = taken.pull.repository, self._telling(taken)
+        with self.database.reading() as session:
+            telling = telling.seen(insights.find(session, telling.finding))
         told: list[int | None] = [telling.comment_id]
 
         def tell() -> None:

@@ -13,6 +13,7 @@ from runner.contract.gate import GateCase, GateReport
 from runner.contract.level import Number
 from service import gate
 from service.creep import Baseline, crept, step
+from service.github.insight import Insight
 
 
 class State(StrEnum):
@@ -139,6 +140,7 @@ class Finding:
     cases: tuple[Judged, ...]
     log_url: str = ""
     accepted: Accepted | None = None
+    insights: tuple[Insight, ...] = ()
 
     @cached_property
     def state(self) -> State:

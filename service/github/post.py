@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from github import GithubException
@@ -14,6 +14,7 @@ from github.Repository import Repository
 
 from service.github import check, comment
 from service.github.finding import Finding
+from service.github.insight import Insight
 
 _GONE = frozenset({404, 410})
 
@@ -33,6 +34,10 @@ class Telling:
     """What a check run of just this is found by again."""
     tried: bool
     """Whether somebody may have told it before."""
+
+    def seen(self, insights: tuple[Insight, ...]) -> Telling:
+        """Return the same with what profiles show."""
+        return replace(self, finding=replace(self.finding, insights=insights))
 
 
 def post(repository: Repository, telling: Telling) -> int | None:

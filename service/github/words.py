@@ -34,14 +34,11 @@ def _said(finding: Finding, show: Show) -> str:
         return f"No change in {_count(len(cases), 'case')}."
     row = next(finding.changed())
     if state is State.CREPT:
-        return f"Worse step by step: {_whole(row)} in {show(row.case)} ({metric_name(row.one, show)})."
+        where, budget = f"{show(row.case)} ({metric_name(row.one, show)})", row.one.budget
+        return f"Worse step by step: {since(row)} in {where}; {change(row.one)} is within the budget of {budget}."
     beside = _others(sum(1 for _ in finding.changed()) - 1, "change")
     lead = {State.OVER: "Worse", State.WITHIN: "Worse, within budget", State.BETTER: "Better"}[state]
     return f"{lead}: {_row(row, show)}{beside}."
-
-
-def _whole(row: Row) -> str:
-    return f"{since(row)}, over the budget of {row.one.budget}, though {change(row.one)} here is within it"
 
 
 def since(row: Row) -> str:

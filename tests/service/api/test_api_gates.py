@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import profiles
 import pytest
 import reports
 from apiclient import Api
 
 from runner.contract.gate import GateCase, GateReport
+from runner.contract.profile import StackKind, Touch
 
 
 @pytest.mark.parametrize(
@@ -66,3 +68,23 @@ def test_many_small_steps_do_not_slip_through_until_one_is_expected(api: Api) ->
         api.client.post(f"/api/v1/events/{event['id']}/decisions", json={"action": "expect", "reason": "wanted"})
     passed, sentence = asked(108, 110)
     assert (passed, sentence[:21]) == (True, "Worse, within budget:")
+
+
+def test_a_changed_case_that_was_profiled_is_told_with_what_grew(api: Api) -> None:
+    report = gate(100, 110)
+    api.put_revisions(4, 5)
+    for side, faults in ((report.cases[0].base, 100), (report.cases[0].head, 4_000)):
+        sent = profiles.profile(
+            profiles.anatomy({Touch.FIRST: faults}),
+            subject=side.subject,
+            revision=side.revision,
+            case=side.case,
+            host=side.host,
+            environment=side.environment,
+            faults=profiles.stacks(StackKind.FAULTS, {(profiles.MAIN, profiles.COPY): faults}),
+        )
+        path = f"/api/v1/profiles/{sent.profile_id}"
+        assert api.client.put(path, json=sent.model_dump(mode="json")).status_code == 201
+    answer = api.client.post("/api/v1/gates", json=report.model_dump(mode="json")).json
+    assert answer is not None
+    assert "| +3,900 | <code>main › copy</code> |" in answer["summary"]

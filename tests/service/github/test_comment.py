@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import made_gates as made
@@ -14,9 +15,11 @@ from markdown_it import MarkdownIt
 
 from runner.contract import Stage
 from runner.contract.gate import GateReport
+from service.creep import Baseline
 from service.github import check, comment
 from service.github.escape import block, code
 from service.github.finding import Accepted, State, judge
+from service.github.insight import Insight
 
 GOLDEN = Path(__file__).with_name("golden")
 LINKS = comment.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
@@ -43,13 +46,24 @@ REPORTS: dict[str, tuple[GateReport, Accepted | None, State]] = {
     ),
     "hostile": (made.gate(made.case([1] * 5, [2] * 5, mib=HOSTILE)), Accepted("@x", HOSTILE), State.OVER),
     "nothing": (made.gate(), None, State.EMPTY),
+    "crept": (made.gate(made.case([108] * 5, [110] * 5, budgets={"minor-faults": "5 %"}), SAME), None, State.CREPT),
+    "stored": (made.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, State.BETTER),
+    "profiled": (made.gate(OVER, SAME), None, State.OVER),
+}
+SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
+INSIGHTS = {
+    "profiled": (
+        Insight(
+            OVER.head.case.name, "Memory is given back and touched again", ((1_024, "main › copy › <b>"), (1, "x|y"))
+        ),
+    )
 }
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
-    finding = judge(report, accepted)
+    finding = replace(judge(report, accepted).since(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
     written = comment.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
