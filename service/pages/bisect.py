@@ -34,6 +34,8 @@ from service.views import Drift
 bp = Blueprint("bisect", __name__)
 
 _LISTED = 100
+_ABOUT = 20
+"""The newest bisects of a subject, among which those about a drift are looked for."""
 _NEXT = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
@@ -161,7 +163,7 @@ def bisects_about(drift: Drift) -> list[Job]:
     What a bisect measures moves the drift to its commit, and so makes it another one.
     """
     with database().reading() as session:
-        found = jobs.page(session, JobFilter(kind="bisect", subject=drift.subject), _LISTED).items
+        found = jobs.page(session, JobFilter(kind="bisect", subject=drift.subject), _ABOUT).items
     return [one for one in found if _is_about(one, drift)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 import reports
 from apiclient import Api
 from flask import Flask
+
+from runner.contract import Reading, Sample
 
 COMMITS = 20
 
@@ -99,3 +102,26 @@ def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
     assert state["kind"] == "measure"
     (commit,) = state["commits"]
     assert 1 < int(commit, 16) < 12
+
+
+def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None:
+    noise = random.Random(1)
+    session: uuid.UUID | None = None
+
+    def send(number: int, many: int = 1) -> None:
+        samples = [
+            Sample(readings={"elapsed": Reading(value=2 + noise.gauss(0, 0.01) + 0.05 * (number >= 13))})
+            for _ in range(many)
+        ]
+        api.send(reports.report(number, samples=tuple(samples), session=session))
+
+    while (state := ask(api, metric="elapsed")["answer"])["kind"] == "measure":
+        send(int(state["commits"][0], 16))
+    assert (state["kind"], state["commit"]) == ("prove", reports.commit(13))
+    assert 1 < state["precision"] < 5, "what the step comes to, in percent"
+    session = uuid.uuid4()
+    send(12, 40)
+    send(13, 40)
+    (culprit,) = ask(api, metric="elapsed")["answer"]["culprits"]
+    assert culprit["proof"]["state"] == "stands"
+    assert culprit["after"] - culprit["before"] == pytest.approx(0.05, abs=0.02)

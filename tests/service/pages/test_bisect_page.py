@@ -128,8 +128,16 @@ def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
 
 
 def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
-    form = {"subject": "copyd", "case": history.CASE.name, "metric": "minor-faults", "good": "v1", "bad": "v2"}
+    form = {
+        "subject": "copyd",
+        "case": history.CASE.name,
+        "metric": "minor-faults",
+        "good": "v1",
+        "bad": "v2",
+        "least": "7.5",
+    }
     assert client.post("/bisects", data=form | {"author": "Mara"}, headers=HERE).location == "/bisects/1"
+    assert client.get("/api/v1/jobs/1").json["question"]["least"] == 7.5
     assert "v1..v2" in read(client, "/bisects")
     assert "Mara" in read(client, "/bisects/1")
 
