@@ -21,7 +21,7 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 	@exec .venv/bin/faultwatch demo --serve
 
 .PHONY: test
-test: system-tests lint node_modules/.installed ## Check everything: the linters, the types, the tests
+test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: the linters, the types, the tests
 	@$(PYTHON) -m pytest
 
 .PHONY: test-workflows

@@ -1,0 +1,241 @@
+"""The playbooks before any host: syntax, lint, argument specifications, and what the templates write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ANSIBLE = ROOT / "ansible"
+TOOLS = ROOT / ".venv-hosts" / "bin"
+PLAYBOOKS = sorted(file.name for file in ANSIBLE.glob("*.yml"))
+ROLES = sorted(folder.name for folder in (ANSIBLE / "roles").iterdir())
+
+pytestmark = pytest.mark.skipif(not (TOOLS / "ansible-playbook").exists(), reason="make hosts installs Ansible")
+
+
+def run(*command: str, check: bool = True) -> str:
+    done = subprocess.run(
+        [str(TOOLS / command[0]), *command[1:]],
+        cwd=ANSIBLE,
+        env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "PATH": f"{TOOLS}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_ansible_lint_finds_nothing() -> None:
+    # It checks the syntax of every playbook too.
+    run("ansible-lint", "--offline", "--profile", "production", "-q", ".")
+
+
+def test_there_is_a_playbook_for_each_step_of_a_host_s_life() -> None:
+    assert [f"{name}.yml" for name in ["retire", "runner", "service", "site", "tune", "upgrade", "verify"]] == PLAYBOOKS
+
+
+def specs(role: str) -> dict[str, Any]:
+    text = (ANSIBLE / "roles" / role / "meta" / "argument_specs.yml").read_text()
+    return yaml.safe_load(text)["argument_specs"]["main"]["options"]
+
+
+def defaults(role: str) -> dict[str, Any]:
+    return yaml.safe_load((ANSIBLE / "roles" / role / "defaults" / "main.yml").read_text())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_variable_has_a_default_and_is_explained(role: str) -> None:
+    assert set(defaults(role)) == set(specs(role))
+    for name, spec in specs(role).items():
+        assert name.startswith(f"{role}_")
+        assert spec["description"]
+        assert spec["type"]
+
+
+FACTS = {
+    "distribution": "Debian",
+    "distribution_version": "12.1",
+    "distribution_major_version": "12",
+    "distribution_release": "bookworm",
+    "fqdn": "faults.example.org",
+    "processor_nproc": 4,
+    "architecture": "x86_64",
+    "virtualization_role": "host",
+    "virtualization_type": "kvm",
+}
+FEDORA = {"distribution": "Fedora", "distribution_version": "41", "distribution_major_version": "41"}
+RIGHT: dict[str, Any] = {
+    "matrix_configurations": {"plain": {}, "huge": {"tuning_huge_pages": "always"}},
+    "matrix_configuration": "huge",
+    "tuning_isolated_cpus": "2-3",
+}
+WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "types": ("runners", {"tuning_huge_pages": "some", "base_patience": "x"}, ["tuning_huge_pages", "base_patience"]),
+    "misspelt": ("runners", {"tuning_hugepages": "never"}, ["no role has a variable tuning_hugepages"]),
+    "processors": ("runners", {"tuning_isolated_cpus": "2-9"}, ["tuning_isolated_cpus is 2-9", "the 4 that"]),
+    "configuration": ("runners", {"matrix_configuration": "huge"}, ["matrix_configuration is huge", "offers plain"]),
+    "knob": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["does not know: tuning_swapp"]),
+    "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
+    "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
+    "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
+    "fedora": ("runners", {"facts": FACTS | FEDORA}, ["fedora runs Fedora 41; the roles know Debian 12"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Host → what is said of its variables, as every playbook looks at them first; nothing is changed."""
+    folder = tmp_path_factory.mktemp("check")
+    (folder / "roles").symlink_to(ANSIBLE / "roles")
+    groups: dict[str, Any] = {
+        "runners": {"hosts": {"right": {"facts": FACTS} | RIGHT}},
+        "service": {"hosts": {}},
+    }
+    for host, (group, variables, _) in WRONG.items():
+        groups[group]["hosts"][host] = {"facts": FACTS} | variables
+    (folder / "hosts.json").write_text(
+        json.dumps({"all": {"vars": {"ansible_connection": "local"}, "children": groups}})
+    )
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "any_errors_fatal": False,
+        "tasks": [
+            {"ansible.builtin.set_fact": {name: f"{{{{ facts.{name} }}}}" for name in FACTS} | {"cacheable": True}},
+            {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "check.yml")},
+        ],
+    }
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    said = run("ansible-playbook", "-i", str(folder / "hosts.json"), str(folder / "play.yml"), check=False)
+    parts = re.split(r"^(?:fatal|failed): \[(\w+)\]", said.partition("PLAY RECAP")[0], flags=re.MULTILINE)
+    recap = dict(re.findall(r"^(\w+) +: (ok=.*)$", said, re.MULTILINE))
+    for host, text in zip(parts[1::2], parts[2::2], strict=True):
+        recap[host] += " " + " ".join(text.split())
+    return recap
+
+
+@pytest.mark.parametrize("host", WRONG)
+def test_a_wrong_variable_is_named_before_anything_is_changed(answers: dict[str, str], host: str) -> None:
+    assert "failed=1" in answers[host]
+    assert "changed=0" in answers[host]
+    for part in WRONG[host][2]:
+        assert part in answers[host]
+
+
+def test_right_variables_pass(answers: dict[str, str]) -> None:
+    assert "failed=0" in answers["right"]
+
+
+GIVEN: dict[str, Any] = {
+    "inventory_hostname_short": "bench-1",
+    "service_name": "f.example.org",
+    "runner_service": "https://f.example.org",
+    "runner_name": "bench-1",
+    "runner_cpus": "2-3",
+    "runner_readable": ["/opt/gcc"],
+    "github_runner_repository": "owner/name",
+    "github_runner_version": "1.2.3",
+    "tuning_huge_pages": "never",
+}
+PROGRAMS = {
+    "base": ["session", "hold"],
+    "runner": ["faultwatch", "workloads", "admitted"],
+    "github_runner": ["actions", "job-started"],
+    "service": ["care", "faultwatch-service"],
+}
+
+
+def variables_of(role: str) -> dict[str, Any]:
+    own = ANSIBLE / "roles" / role / "vars" / "main.yml"
+    return defaults(role) | (yaml.safe_load(own.read_text()) if own.exists() else {})
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the templates write."""
+    folder = tmp_path_factory.mktemp("written")
+    tasks = [
+        *((role, name, name, {}) for role, names in PROGRAMS.items() for name in names),
+        ("service", "settings", "plain", {}),
+        ("service", "settings", "other", {"service_github_app": 7, "service_database": "postgresql"}),
+        ("service", "Caddyfile", "Caddyfile", {"service_tls": "internal"}),
+        ("tuning", "tuning.conf", "tuning.conf", {}),
+        ("tuning", "grub.cfg", "grub.cfg", {"tuning_isolated_cpus": "2-3", "tuning_kernel_parameters": ["nosmt"]}),
+    ]
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+        "tasks": [
+            {
+                "ansible.builtin.template": {
+                    "src": str(ANSIBLE / "roles" / role / "templates" / f"{template}.j2"),
+                    "dest": str(folder / out),
+                },
+                "vars": {**variables_of("base"), **variables_of("runner"), **variables_of(role), **GIVEN, **variables},
+            }
+            for role, template, out, variables in tasks
+        ],
+    }
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    run("ansible-playbook", "-i", "localhost,", "-c", "local", str(folder / "play.yml"))
+    return folder
+
+
+def test_settings_of_the_service_hold_the_app_only_where_there_is_one(written: Path) -> None:
+    plain, other = (written / "plain").read_text(), (written / "other").read_text()
+    assert 'DATABASE_URL="sqlite:////var/lib/faultwatch-service/faultwatch.db"' in plain
+    assert 'FAULTWATCH_ACCESS="tokens"' in plain
+    assert "GITHUB" not in plain
+    assert 'FAULTWATCH_GITHUB_APP="7"' in other
+    assert 'DATABASE_URL="postgresql://faultwatch-service@/faultwatch?host=/var/run/postgresql"' in other
+
+
+def test_the_web_server_speaks_tls_for_the_service(written: Path) -> None:
+    text = (written / "Caddyfile").read_text()
+    assert "f.example.org {\n\ttls internal\n" in text
+    assert "reverse_proxy 127.0.0.1:8080" in text
+
+
+def test_what_is_set_at_each_start_leaves_out_what_is_to_be_left_alone(written: Path) -> None:
+    text = (written / "tuning.conf").read_text()
+    assert "w /sys/kernel/mm/transparent_hugepage/enabled - - - - never\n" in text
+    assert "w /sys/devices/system/cpu/intel_pstate/no_turbo - - - - 1\n" in text
+    assert "w /sys/devices/system/cpu/cpufreq/boost - - - - 0\n" in text
+    assert "smt" not in text
+    isolated = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 nosmt"
+    assert f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {isolated}"' in (written / "grub.cfg").read_text()
+
+
+@pytest.mark.parametrize("program", [name for names in PROGRAMS.values() for name in names])
+def test_the_shell_programs_are_sound(written: Path, program: str) -> None:
+    done = subprocess.run(
+        ["shellcheck", "--exclude=SC1091", written / program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_knobs_that_are_set_are_those_of_the_environment() -> None:
+    # What is declared under another name than the runner's would be a mismatch for ever.
+    code = "".join(file.read_text() for file in (ROOT / "runner" / "environment").glob("*.py"))
+    names = {file["name"] for file in variables_of("tuning")["__tuning_files"] if "name" in file} | {"swap.kinds"}
+    for name in names:
+        prefix, _, last = name.partition(".")
+        assert f'"{name}"' in code or (f'"{last}"' in code and f'"{prefix}.' in code), name
+
+
+def test_the_example_inventory_holds_only_variables_that_there_are() -> None:
+    known = {name for role in ROLES for name in specs(role)}
+    for file in ANSIBLE.glob("inventory/**/*.yml"):
+        text = yaml.safe_load(file.read_text()) or {}
+        names = set(text) if "group_vars" in file.parts or "host_vars" in file.parts else set()
+        assert names - known <= {"ansible_user"}, file
