@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,9 @@ from runner.settings import load_settings
 from tests.e2e.browser import launched
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
-SIZE = {"width": 1120, "height": 720}
+SIZE = {"width": 1280, "height": 800}
+PATIENCE = 300
+"""Seconds that a search may take."""
 
 
 def every_page(address: str, drifts: list[dict[str, Any]]) -> dict[str, str]:
@@ -55,13 +60,31 @@ def every_page(address: str, drifts: list[dict[str, Any]]) -> dict[str, str]:
     }
 
 
+def searched(address: str, drift: str) -> dict[str, str]:
+    """Order the search for the commit of a drift and carry it out; return the addresses of what comes of it."""
+    order = urllib.parse.urlencode({"drift": drift, "author": "Ada"}).encode()
+    with urllib.request.urlopen(f"{address}/jobs", order, timeout=30) as answer:
+        job = urllib.parse.urlsplit(answer.url).path
+    subprocess.run(
+        [sys.executable, "-m", "runner", "job", "run", job.rpartition("/")[2]],
+        env=os.environ | {"FAULTWATCH_URL": address},
+        stdout=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=True,
+    )
+    found = {"job": job, "bisects": "/bisects", "bisect": job.replace("/jobs/", "/bisects/"), "profiles": "/profiles"}
+    with urllib.request.urlopen(f"{address}/profiles.json", timeout=30) as answer:
+        profiles = json.load(answer)["items"]
+    return found | ({"profile": f"/profiles/{profiles[0]['profile_id']}"} if profiles else {})
+
+
 def main() -> None:
     """Take the screenshots from the database in FAULTWATCH_HOME, which must hold the demo and nothing else."""
     with connect(load_settings()) as service, sync_playwright() as playwright, launched(playwright) as browser:
         drifts = service.drifts()
         if not drifts:
             sys.exit("there are no drifts to show: run `faultwatch demo` first")
-        pages = every_page(service.url, drifts)
+        pages = searched(service.url, drifts[-1]["id"]) | every_page(service.url, drifts)
         page = browser.new_context(viewport=SIZE, color_scheme="light", timezone_id="UTC").new_page()
         FOLDER.mkdir(parents=True, exist_ok=True)
         for name, path in pages.items():
@@ -70,7 +93,7 @@ def main() -> None:
                 sys.exit(f"{path} cannot be shown")
             # The chart moves into place.
             page.wait_for_timeout(800)
-            page.screenshot(path=FOLDER / f"{name}.png", full_page=name == "compare")
+            page.screenshot(path=FOLDER / f"{name}.png", full_page=name in {"compare", "job", "bisect"})
             print(FOLDER / f"{name}.png")
 
 
