@@ -62,9 +62,9 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
-    """Store many reports at once, all or none where the service fails meanwhile.
+    """Store many reports at once. Where the service fails meanwhile, any of them may be stored: send the list again.
 
-    The same list may be sent again. A report with the id of another one is left out, and told.
+    What is stored already stays as it is. A report with the id of another one is left out, and told.
     """
     taken = _store(json_data)
     known = len(json_data) - len(taken.created) - len(taken.conflicting)
@@ -103,10 +103,7 @@ def pyperf(run_id: UUID) -> Response:
 
 def _store(reports: Reports) -> ingest.Taken:
     hold({(report.head if isinstance(report, plain.PlainReport) else report).subject for report in reports})
-    with database().taking_in():
-        prepared = ingest.prepare(reports)
-        with database().writing() as session:
-            taken = ingest.store(session, prepared)
+    taken = ingest.take_in(database(), reports)
     judging.refresh(database())
     return taken
 

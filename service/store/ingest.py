@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from uuid import UUID
 
 from sqlalchemy import select
@@ -19,6 +20,7 @@ from runner.contract import Status
 from service.levels import level as level_of
 from service.retention import thin
 from service.store import bulk, filing, known
+from service.store.database import Database
 from service.store.filing import Prepared, PreparedPoint
 from service.store.models import Run, StoredReport
 from service.store.plain import PlainReport
@@ -27,6 +29,8 @@ from service.store.points import written
 _COUNTED = Status.COUNTED.value
 _MOST = 500
 """Ids that are looked up in one query."""
+_POINTS = 5_000
+"""Points that are stored in one transaction: they take some 40 ms."""
 _LEVEL = 1
 """How hard zlib tries: more takes four times as long and saves a twentieth."""
 
@@ -57,6 +61,33 @@ def prepare(reports: Iterable[contract.Report | PlainReport]) -> list[Prepared]:
             Prepared(head, cases[case], environment, _pack(report), () if head.aside else tuple(_points(report)))
         )
     return prepared
+
+
+def take_in(database: Database, reports: Iterable[contract.Report | PlainReport]) -> Taken:
+    """Store reports, a part of a large batch at a time, so that nobody waits for all of it."""
+    created: set[UUID] = set()
+    conflicting: list[UUID] = []
+    with database.taking_in():
+        for part in parts(prepare(reports)):
+            with database.writing() as session:
+                taken = store(session, part)
+            created |= taken.created
+            conflicting += taken.conflicting
+    return Taken(frozenset(created), tuple(conflicting))
+
+
+def parts(prepared: Iterable[Prepared], most: int = _POINTS) -> Iterator[list[Prepared]]:
+    """Cut a batch into parts of about so many points: case by case, for the points of a series lie together on disk."""
+    part: list[Prepared] = []
+    points = 0
+    for one in sorted(prepared, key=attrgetter("case")):
+        if part and points + len(one.points) > most:
+            yield part
+            part, points = [], 0
+        part.append(one)
+        points += len(one.points) + 1
+    if part:
+        yield part
 
 
 def store(session: Session, prepared: Sequence[Prepared]) -> Taken:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, combinations
+from typing import Any
 
 import pyperf
 import pytest
@@ -10,7 +12,10 @@ import reports
 from apiclient import Api
 from apiflask import APIFlask
 
-from runner.contract import Host, Reading, Report, Sample, Status
+from runner.contract import Case, Host, Reading, Report, Sample, Status
+
+# Lists, filters and counts: what the two databases could answer differently.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
 def test_a_report_is_stored_once(api: Api) -> None:
@@ -124,3 +129,34 @@ def test_of_many_reports_none_is_stored_where_one_is_wrong(api: Api) -> None:
     assert answer.status_code == 422
     assert answer.json["errors"][0]["field"].startswith("reports.1.samples")
     assert api.get("/runs")["total"] == 0
+
+
+def test_whatever_is_asked_for_the_total_is_what_is_listed(api: Api) -> None:
+    one, other = (Case(workload="copy", definition=sign * 16, parameters={"mib": 4}) for sign in "01")
+    sent = [reports.report(number, 100, case=case) for number in (1, 2, 3) for case in (one, other)]
+    sent += [reports.report(1, 100, host=Host(name="elsewhere")), reports.failed_build(4)]
+    for batch in (sent[:5], sent[5:], sent[:3]):
+        body = {"reports": [report.model_dump(mode="json") for report in batch]}
+        assert api.client.post("/api/v1/runs", json=body).status_code == 200
+    everything = api.get("/runs")["items"]
+    assert len(everything) == len(sent)
+    options = {
+        "subject": sent[0].subject,
+        "case": one.name,
+        "host": "elsewhere",
+        "revision": reports.commit(1),
+        "outcome": "failed",
+        "quarantined": "false",
+    }
+    for names in chain.from_iterable(combinations(options, count) for count in (1, 2, len(options))):
+        asked = {name: options[name] for name in names}
+        page = api.get("/runs", **asked)
+        there = [run for run in everything if _is_asked_for(run, asked)]
+        assert (page["total"], page["items"]) == (len(there), there), asked
+
+
+def _is_asked_for(run: dict[str, Any], asked: dict[str, str]) -> bool:
+    quarantined = asked.get("quarantined")
+    return all(run[name] == value for name, value in asked.items() if name != "quarantined") and (
+        quarantined is None or (run["quarantine"] is not None) == (quarantined == "true")
+    )

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import pytest
 import reports
 from apiclient import Api
 from reports import GLIBC, JEMALLOC, commit
 
 from runner.contract import Case, Reading, Sample, Status
+
+# Lists, filters and counts: what the two databases could answer differently.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
 def test_series_are_listed_with_their_latest_level(api: Api) -> None:

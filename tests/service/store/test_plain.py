@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from runner.contract import Report, ReportList
+from runner.contract import Case, Report, ReportList
 from service.store import ingest, plain
 from service.store.plain import PlainReport
 
@@ -93,3 +94,19 @@ def test_an_unusual_reading_is_left_to_the_models() -> None:
     )
     found = plain.read(json.dumps({"reports": [usual, unusual]}).encode())
     assert [type(one) for one in found] == [PlainReport, Report]
+
+
+def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together() -> None:
+    cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(3)]
+    batch = ingest.prepare([reports.report(commit, 1, 1, case=case) for commit in range(1, 5) for case in cases])
+    points = len(batch[0].points) + 1
+    parts = list(ingest.parts(batch, most=5 * points))
+    assert sorted(one.report.run_id for part in parts for one in part) == sorted(one.report.run_id for one in batch)
+    assert max(len(part) for part in parts) == 5
+    order = [one.case for part in parts for one in part]
+    assert sum(one != other for one, other in pairwise(order)) == 2
+
+
+def test_a_report_of_many_points_is_a_part_of_its_own() -> None:
+    batch = ingest.prepare([reports.report(1, 1), reports.report(2, 1)])
+    assert [len(part) for part in ingest.parts(batch, most=1)] == [1, 1]
