@@ -11,10 +11,13 @@ import pytest
 from flask.testing import FlaskClient
 from playwright.sync_api import sync_playwright
 
+from runner.contract import Host
+from runner.contract.profile import Touch
 from tests.e2e.browser import chromium, launched, served, watch
 from tests.service.pages import history
 from tests.service.pages.conftest import application
 from tests.service.pages.text import page, read
+from tests.service.profiles import anatomy, profile
 
 HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 KNOWN = (0, 1, 2, 3, 9, 10)
@@ -117,6 +120,31 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     drifts = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
     moved = next(one["id"] for one in drifts if one["revision"] == history.commit(history.REGRESSION))
     assert "Bisect 1 done It was found." in read(client, f"/drifts/{moved}")
+
+    # Why it moves: the command that finds out, and once both sides are profiled what those show.
+    told = (
+        f"faultwatch profile copy_service --repo ./copyd --revision {history.commit(3)[:12]}..{history.commit(4)[:12]}"
+    )
+    assert told in text
+    for number, touched in ((3, 100), (4, 9000)):
+        about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
+        here = {"host": Host(name="lab-1"), "environment": history.OLD}
+        one = profile(anatomy({Touch.FIRST: touched}), **about, **here)
+        answer = client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
+        assert answer.status_code == 201, answer.text
+    text = read(client, address)
+    assert "Why it drifted All of both profiles" in text
+    assert told not in text
+
+
+def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient) -> None:
+    job = ordered(client)
+    assert client.post(f"/bisects/{job}/profiles", headers=HERE).status_code == 404, "nothing is found yet"
+    Runner(client, job).lead()
+    answer = client.post(f"/bisects/{job}/profiles", data={"author": "Mara"}, headers=HERE)
+    question = client.get(f"/api/v1{answer.location}").json["question"]
+    assert (question["kind"], question["against"]) == ("profile", history.commit(3))
+    assert (question["revision"], question["host"]) == (history.commit(4), "lab-1")
 
 
 def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
