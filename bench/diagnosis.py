@@ -2,22 +2,30 @@
 
 Run as ``make bench-diagnosis``. Each shipped workload's bad case must get the diagnosis of its report first and its
 good case none, three times in a row; of twenty mutations that no rule knows at least eighteen must be right; profiles
-must count what the counters count; and a profile of half a million faults must be ready in 15 seconds. A case that
-cannot run here is skipped and says why. The last line is one JSON object; the exit status is 1 where something does not
-hold.
+must count what the counters count; regressions whose place is known must lead the differential table; a profile of half
+a million faults must be uploaded in 15 seconds, and a flame graph of 50,000 stacks open in one. A case that cannot run
+here is skipped and says why. ``python -m bench.diagnosis PART…`` runs some parts (a workload's name, mutations,
+culprits, speed, flame), ``--continue`` those that an interrupted run left. The last line is one JSON object; the exit
+status is 1 where something does not hold.
 """
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from bench.diagnosis_cases import MUTATIONS, PAIRS, Mutation, Pair
+from bench.diagnosis_culprits import PLANTED, leads, zlib
+from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
 from bench.report import finish
 from runner.cli.common import workbench
@@ -32,12 +40,15 @@ from runner.settings import load_settings
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload, load_workload
 from service.diagnose import diagnose
+from tests.e2e.browser import chromium
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 TIMES = 3
 RIGHT = 18
 AGREE = 0.001
 LIMIT = 15.0
+OPENS = 1.0
+STATE = Path("build/bench-diagnosis.json")
 REVISIONS = {"bad": "Give the buffer back", "good": "Refuse numbers"}
 """The demo's: its first regression, and the commit before."""
 TROUBLE = (FaultwatchError, ExecutionFailure, StaysWarm, subprocess.CalledProcessError)
@@ -59,7 +70,7 @@ class Yard:
     """Where workloads are built and profiled."""
 
     def __init__(self, scratch: Path, bench: Bench, ledger: Ledger) -> None:
-        self._scratch = scratch
+        self.scratch = scratch
         self._bench = bench
         self._ledger = ledger
         self._trees: dict[tuple[str, ...], Path] = {}
@@ -68,7 +79,7 @@ class Yard:
         """Build a workload, once for each patch."""
         key = (workload, which, *patch)
         if key not in self._trees:
-            folder = self._scratch / f"{workload}-{len(self._trees)}"
+            folder = self.scratch / f"{workload}-{len(self._trees)}"
             if workload == "copy_service":
                 script = WORKLOADS / "copy_service/make_history.py"
                 subprocess.run([sys.executable, script, folder], check=True, capture_output=True)
@@ -88,14 +99,18 @@ class Yard:
             self._trees[key] = folder
         return self._trees[key]
 
-    def profile(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> tuple[Profile, Diagnosis]:
-        """Profile a case and ask what it shows."""
+    def trial(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> Trial:
+        """Return a case that can be executed."""
         case = Case(workload=workload.workload.name, definition="0" * 16, parameters=dict(parameters))
         revision = Revision(commit="0" * 40, committed_at=datetime.now(UTC))
         trial = Trial(workload, Subject("bench", revision, case), self._bench, tree)
         if trial.obstacle:
             raise FaultwatchError(trial.obstacle)
-        profile = collect(trial)
+        return trial
+
+    def profile(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> tuple[Profile, Diagnosis]:
+        """Profile a case and ask what it shows."""
+        profile = collect(self.trial(workload, parameters, tree))
         self._check(profile)
         return profile, diagnose(DiagnosisRequest(profile=profile))
 
@@ -130,33 +145,18 @@ def _mutated(mutation: Mutation) -> Workload:
     return workload.model_copy(update={"run": run})
 
 
-def pairs(yard: Yard, ledger: Ledger, only: set[str]) -> None:
-    """Profile each workload's bad and good case."""
-    for pair in PAIRS:
-        if only and pair.workload not in only:
-            continue
-        workload = load_workload(WORKLOADS / pair.workload)
-        for which, parameters, expected in (("bad", pair.bad, pair.rule), ("good", pair.good, None)):
-            _repeat(yard, ledger, pair, workload, which, parameters, expected)
-
-
-def _repeat(
-    yard: Yard,
-    ledger: Ledger,
-    pair: Pair,
-    workload: Workload,
-    which: str,
-    parameters: Mapping[str, str | int],
-    expected: str | None,
-) -> None:
-    for turn in range(TIMES):
-        name = f"{pair.workload}, {which}, {turn + 1}"
-        try:
-            _, diagnosis = yard.profile(workload, parameters, yard.tree(pair.workload, {}, which))
-        except TROUBLE as error:
-            _skip(ledger, name, error)
-            return
-        _judge(ledger, name, diagnosis, expected)
+def pair(yard: Yard, ledger: Ledger, about: Pair) -> None:
+    """Profile a workload's bad and its good case, some times each."""
+    workload = load_workload(WORKLOADS / about.workload)
+    for which, parameters, expected in (("bad", about.bad, about.rule), ("good", about.good, None)):
+        for turn in range(TIMES):
+            name = f"{about.workload}, {which}, {turn + 1}"
+            try:
+                _, diagnosis = yard.profile(workload, parameters, yard.tree(about.workload, {}, which))
+            except TROUBLE as error:
+                _skip(ledger, name, error)
+                break
+            _judge(ledger, name, diagnosis, expected)
 
 
 def mutations(yard: Yard, ledger: Ledger) -> None:
@@ -172,25 +172,66 @@ def mutations(yard: Yard, ledger: Ledger) -> None:
             _skip(ledger, name, error)
             continue
         right += _judge(ledger, name, diagnosis, mutation.rule, counts=False)
-    ledger.figures["mutations_right"] = right
-    ledger.figures["mutations"] = len(MUTATIONS)
+    ledger.figures |= {"mutations_right": right, "mutations": len(MUTATIONS)}
     if right < RIGHT:
         ledger.misses.append(f"{right} of {len(MUTATIONS)} mutations are right, not {RIGHT}")
 
 
-def speed(yard: Yard, ledger: Ledger, bench: Bench) -> None:
-    """Time one profile of half a million faults: recording, dissecting and folding."""
+def culprits(yard: Yard, ledger: Ledger) -> None:
+    """Plant regressions whose place is known, and look what the differential table begins with."""
+    workload = load_workload(WORKLOADS / "copy_service")
+    before, after = (
+        yard.profile(workload, {"mib": 8, "operations": 25}, yard.tree("copy_service", {}, which))[0]
+        for which in ("good", "bad")
+    )
+    _lead(ledger, "the demo", leads(before, after, "answer", {"copyserve.c": range(20, 30)}))
+    sources = os.environ.get("FAULTWATCH_BENCH_ZLIB")
+    if not sources:
+        _skip(ledger, "zlib", FaultwatchError("FAULTWATCH_BENCH_ZLIB names no folder with its sources"))
+        return
+    plain = yard.scratch / "zlib"
+    zlib(Path(sources), plain)
+    workload = load_workload(plain)
+    before, _ = yard.profile(workload, {}, plain)
+    for planted in PLANTED:
+        folder = yard.scratch / f"zlib-{planted.function}"
+        line = zlib(Path(sources), folder, planted)
+        after, _ = yard.profile(workload, {}, folder)
+        lines = {planted.file: range(line - 1, line + 1)}
+        _lead(ledger, f"zlib, {planted.title}", leads(before, after, planted.function, lines))
+
+
+def _lead(ledger: Ledger, name: str, wrong: str) -> None:
+    print(f"  {'WRONG' if wrong else 'right'}  {name}{': ' + wrong if wrong else ''}", flush=True)
+    ledger.figures["culprits_lead"] = int(str(ledger.figures.get("culprits_lead", 0))) + (not wrong)
+    if wrong:
+        ledger.misses.append(f"{name}: {wrong}")
+
+
+def speed(yard: Yard, ledger: Ledger) -> None:
+    """Time one profile of half a million faults: recording, dissecting, folding and uploading."""
     workload = load_workload(WORKLOADS / "tensor_copy")
     parameters = {"mib": 4, "steps": 500, "allocator": "glibc", "buffer": "mapped"}
-    case = Case(workload="tensor_copy", definition="0" * 16, parameters=parameters)
-    subject = Subject("bench", Revision(commit="0" * 40, committed_at=datetime.now(UTC)), case)
-    trial = Trial(workload, subject, bench, yard.tree("tensor_copy", {}))
-
-    seconds, cpu, faults = fault_profile(trial)
+    seconds, cpu, faults = fault_profile(yard.trial(workload, parameters, yard.tree("tensor_copy", {})))
     ledger.figures |= {"profile_faults": faults, "profile_seconds": round(seconds, 2), "profile_cpu_seconds": cpu}
     print(f"one fault profile of {faults:,} faults: {seconds:.1f} s ({cpu:.1f} s of CPU)")
     if seconds > LIMIT:
         ledger.misses.append(f"a profile of {faults:,} faults took {seconds:.1f} s, not {LIMIT:g}")
+
+
+def flame(yard: Yard, ledger: Ledger) -> None:
+    """Time how a flame graph opens."""
+    if chromium() is None:
+        _skip(ledger, "flame graph", FaultwatchError("no Chromium is installed"))
+        return
+    workload = load_workload(WORKLOADS / "image_filter")
+    parameters = {"width": 640, "height": 480, "images": 20, "temporaries": "row"}
+    profile, _ = yard.profile(workload, parameters, yard.tree("image_filter", {}))
+    stored, seconds = opening(with_stacks(profile))
+    ledger.figures |= {"flame_seconds": round(seconds, 2), "flame_stored_seconds": round(stored, 2)}
+    print(f"a flame graph of 50,000 stacks: stored in {stored:.2f} s, opens in {seconds:.2f} s")
+    if seconds > OPENS:
+        ledger.misses.append(f"a flame graph of 50,000 stacks opens in {seconds:.2f} s, not {OPENS:g}")
 
 
 def _judge(ledger: Ledger, name: str, diagnosis: Diagnosis, expected: str | None, *, counts: bool = True) -> bool:
@@ -209,26 +250,59 @@ def _skip(ledger: Ledger, name: str, error: Exception) -> None:
     ledger.skipped.append(f"{name}: {error}")
 
 
+PARTS: Mapping[str, Callable[[Yard, Ledger], None]] = {
+    **{about.workload: partial(pair, about=about) for about in PAIRS},
+    "mutations": mutations,
+    "culprits": culprits,
+    "speed": speed,
+    "flame": flame,
+}
+
+
 def main(arguments: list[str]) -> None:
-    """Run all parts, or the named workloads' pairs only."""
-    ledger = Ledger()
+    """Run all parts, or those that are named; with `--continue` those that were not finished by the run before."""
+    chosen = [name for name in PARTS if name in arguments] or list(PARTS)
+    done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
     bench = workbench(load_settings(), examined=False).bench
+    for name in chosen:
+        if name not in done:
+            print(name, flush=True)
+            done[name] = _part(name, bench)
+            STATE.parent.mkdir(exist_ok=True)
+            STATE.write_text(json.dumps({part: asdict(ledger) for part, ledger in done.items()}), encoding="utf-8")
+    ledgers = [done[name] for name in chosen]
+    figures: dict[str, object] = {
+        "profiles": sum(one.profiles for one in ledgers),
+        "profiles_with_losses": sum(one.lost for one in ledgers),
+        "worst_disagreement_percent": round(100 * max(one.worst for one in ledgers), 4),
+        "skipped": [line for one in ledgers for line in one.skipped],
+        "seconds": round(time.monotonic() - began),
+        "load": os.getloadavg()[0],
+    }
+    for one in ledgers:
+        figures |= one.figures
+    finish("diagnosis", [miss for one in ledgers for miss in one.misses], figures)
+
+
+def _part(name: str, bench: Bench) -> Ledger:
+    """Run a part; one that breaks does not take the others with it."""
+    ledger = Ledger()
     # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
     with tempfile.TemporaryDirectory(prefix=".diagnosis-", dir=Path.cwd()) as scratch:
-        yard = Yard(Path(scratch), bench, ledger)
-        pairs(yard, ledger, set(arguments))
-        if not arguments or arguments == ["mutations"]:
-            mutations(yard, ledger)
-            speed(yard, ledger, bench)
-    ledger.figures |= {
-        "profiles": ledger.profiles,
-        "profiles_with_losses": ledger.lost,
-        "worst_disagreement_percent": round(100 * ledger.worst, 4),
-        "skipped": ledger.skipped,
-        "seconds": round(time.monotonic() - began),
-    }
-    finish("diagnosis", ledger.misses, ledger.figures)
+        try:
+            PARTS[name](Yard(Path(scratch), bench, ledger), ledger)
+        except Exception as error:
+            traceback.print_exc()
+            ledger.misses.append(f"{name} broke: {type(error).__name__}: {error}")
+    return ledger
+
+
+def _kept() -> dict[str, Ledger]:
+    try:
+        return {name: Ledger(**told) for name, told in json.loads(STATE.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 if __name__ == "__main__":

@@ -1,24 +1,43 @@
-"""How long one fault profile takes, once it is known how many faults to expect."""
+"""How long one fault profile takes, once it is known how many faults to expect: from its start to being stored."""
 
 import resource
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
+from bench.store_service import Service
+from runner.client import Service as Client
 from runner.profile.allowed import allowed
-from runner.profile.collect import Collector, expectation
+from runner.profile.collect import Collector, collect, expectation
 from runner.profile.elf import call_graph_of
 from runner.trial import Trial
 
 
 def fault_profile(trial: Trial) -> tuple[float, float, int]:
-    """Return the seconds, the seconds of CPU and the faults of one profile: executed, recorded, dissected, folded."""
-    expected = expectation(trial.execute().readings)
+    """Return the seconds, the seconds of CPU and the faults of one profile: recorded, dissected, folded, uploaded."""
+    made = collect(trial, times=False)
+    expected = expectation(made.readings)
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
-        began, used = time.monotonic(), _cpu()
-        collector = Collector(trial, call_graph_of(trial.program), allowed(), Path(folder))
-        _, anatomy, _, _ = collector.faults(expected)
-        return time.monotonic() - began, round(_cpu() - used, 1), anatomy.counted
+        service = Service(Path(folder, "home"))
+        try:
+            began, used = time.monotonic(), _cpu()
+            collector = Collector(trial, call_graph_of(trial.program), allowed(), Path(folder))
+            faults, anatomy, census, _ = collector.faults(expected)
+            frames = tuple(collector.table.frames)
+            told = {
+                "profile_id": uuid.uuid4(),
+                "frames": frames,
+                "faults": faults,
+                "anatomy": anatomy,
+                "census": census,
+            }
+            Client(f"http://127.0.0.1:{service.port}").send_profile(
+                made.model_copy(update=told | {"profile_id": uuid.uuid4()})
+            )
+            return time.monotonic() - began, round(_cpu() - used, 1), anatomy.counted
+        finally:
+            service.kill()
 
 
 def _cpu() -> float:
