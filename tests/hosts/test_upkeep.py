@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.hosts.image import UNPACKED, image
 from tests.hosts.network import Network, network
 from tests.hosts.playbook import ROOT, Played, inventory, play
 from tests.hosts.ssh import Guest, Key
-from tests.hosts.touching import AS_RUNNER, SUBJECT, measure, measuring
+from tests.hosts.touching import AS_RUNNER, SUBJECT, measure, measuring, until
 
 pytestmark = pytest.mark.hosts
 
@@ -94,12 +95,16 @@ def in_use(guest: Guest, room: str) -> str:
 
 def test_an_upgrade_waits_for_a_running_job_and_loses_nothing(estate: Estate) -> None:
     api = Api.of(estate.service, NAME)
-    before = api.get("runs")["total"]
+    before, old = api.get("runs")["total"], estate.revision
     estate.revision = estate.checkout.version(PROGRAM, "# A newer version.\n")
-    with measuring(estate.runner) as job:
-        upgraded = estate.play("upgrade.yml")
-        assert upgraded.returncode == 0
-        assert job.poll() == 0, f"the upgrade did not wait for the job, or lost it: {job.poll()}"
+    with ThreadPoolExecutor(1) as pool, measuring(estate.runner) as let_go:
+        upgrading = pool.submit(estate.play, "upgrade.yml")
+        holding = "systemctl is-active faultwatch-hold@upgrade"
+        until(estate.runner, holding, lambda done: upgrading.done() or "activating" in done.stdout, 1800)
+        assert not upgrading.done(), "the upgrade did not wait for the job"
+        assert in_use(estate.runner, "runner") == in_use(estate.service, "service") == old
+        let_go()
+    assert upgrading.result().returncode == 0
     assert in_use(estate.runner, "runner") == in_use(estate.service, "service") == estate.revision
     assert api.get("runs")["total"] == before + 1
     assert "0 reports wait" in estate.runner.run(f"{AS_RUNNER} faultwatch spool").stdout

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.hosts.ssh import Guest, NotUp
 
+Done = subprocess.CompletedProcess[str]
 SUBJECT = "touch"
+_WAIT = "/tmp/wait"
 _FOLDER = f"/var/lib/faultwatch/{SUBJECT}"
 _FILES = Path(__file__).with_name("subject")
 AS_RUNNER = "runuser --user faultwatch --"
@@ -32,19 +34,44 @@ def measure(guest: Guest) -> str:
 
 
 @contextmanager
-def measuring(guest: Guest) -> Iterator[subprocess.Popen[str]]:
-    """Measure a case that takes half a minute; yield the process once its program runs. It is ended at the end.
+def measuring(guest: Guest) -> Iterator[Callable[[], str]]:
+    """Measure a case whose program waits; yield what lets it go on, waits until that ends, and returns what was said.
+
+    It runs when this is entered, and goes on at the latest when it is left.
 
     Raises
     ------
     NotUp
-        The program does not run after a minute.
+        The program does not run after two minutes.
     """
-    with guest.started(_command(guest, "slow")) as job:
-        deadline = time.monotonic() + 60
-        while guest.run("pgrep -x touch", check=False).returncode:
-            if job.poll() is not None or time.monotonic() > deadline:
-                said = job.communicate()[0] if job.poll() is not None else ""
-                raise NotUp(f"nothing is measured on {guest.name}: {said}")
-            time.sleep(0.5)
-        yield job
+    guest.run(f"touch {_WAIT}")
+    try:
+        with guest.started(_command(guest, "slow")) as job:
+
+            def let_go() -> str:
+                guest.run(f"rm -f {_WAIT}")
+                said = job.communicate()[0]
+                assert job.returncode == 0, said
+                return said
+
+            until(guest, "pgrep -x touch", lambda done: done.returncode == 0, 120)
+            yield let_go
+    finally:
+        guest.run(f"rm -f {_WAIT}", check=False)
+
+
+def until(
+    guest: Guest, command: str, holds: Callable[[subprocess.CompletedProcess[str]], bool], seconds: float
+) -> None:
+    """Run a command again and again until what it says holds.
+
+    Raises
+    ------
+    NotUp
+        It does not in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not holds(done := guest.run(command, check=False)):
+        if time.monotonic() > deadline:
+            raise NotUp(f"{guest.name}, {command}: after {seconds:.0f} s still {done.stdout}{done.stderr}")
+        time.sleep(0.5)
