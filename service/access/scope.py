@@ -18,6 +18,8 @@ class Scope(StrEnum):
     """Decide about events, and silence series."""
     ORDER = "order"
     """Order measurements: a bisect, a rerun."""
+    REGISTER = "register"
+    """Let self-hosted runners of GitHub Actions in, and out."""
     ADMIN = "admin"
     """All of that, and everything that is not listed."""
 
@@ -27,6 +29,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.REPORT: "hand over what was measured, ask what to measure and what came of it",
     Scope.TRIAGE: "decide about events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
+    Scope.REGISTER: "let runners of GitHub Actions register",
     Scope.ADMIN: "all of that, and what no other scope names: settings, tokens",
 }
 """What people are told of each."""
@@ -75,6 +78,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.gates.base": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
     "api.nights.put": Scope.REPORT,
+    "api.runner_tokens.post": Scope.REGISTER,
     "api.searches.post": Scope.REPORT,
     "api.searches.post_knobs": Scope.REPORT,
     "api.jobs.claim": Scope.REPORT,

@@ -20,6 +20,7 @@ from service.api import (
     problems,
     profiles,
     revisions,
+    runner_tokens,
     runs,
     searches,
     series,
@@ -42,6 +43,6 @@ def register(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
-    for noun in (profiles.bp, jobs.bp):
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

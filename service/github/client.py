@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar, cast
 
 import requests
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration
@@ -13,11 +13,14 @@ from service.github.settings import GithubSettings
 
 PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
 """What each token is given, and no more: the check run, the comment, ordering workflows."""
+REGISTERING = {"administration": "write"}
+"""What the token is given by which runners of Actions are let in, and nothing else."""
 _TIMEOUT = 10
 _BETWEEN_WRITES = 0.25
 
 Failure = (GithubException, requests.RequestException)
 """What a call raises where GitHub did not take it, or did not answer."""
+Purpose = Literal["registration", "remove"]
 _T = TypeVar("_T")
 
 
@@ -42,25 +45,36 @@ class Client:
             self._known.pop(name, None)
             return work(self._repository(name))
 
+    def runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
+        """Return a ``token`` by which a runner of a repository registers or goes, and when it ``expires_at``."""
+        repository = self._reached(name, REGISTERING)
+        _, answer = repository.requester.requestJsonAndCheck(
+            "POST", f"{repository.url}/actions/runners/{purpose}-token"
+        )
+        return cast("Mapping[str, str]", answer)
+
     def _repository(self, name: str) -> Repository:
         if name not in self._known:
-            owner, _, plain = name.partition("/")
-            app = GithubIntegration(
-                auth=self._app,
-                base_url=self._settings.api,
-                timeout=_TIMEOUT,
-                retry=None,
-                seconds_between_requests=0,
-                seconds_between_writes=0,
-            )
-            installation = app.get_repo_installation(owner, plain).id
-            github = Github(
-                auth=Auth.AppInstallationAuth(self._app, installation, PERMISSIONS),
-                base_url=self._settings.api,
-                timeout=_TIMEOUT,
-                retry=None,
-                seconds_between_requests=0,
-                seconds_between_writes=_BETWEEN_WRITES,
-            )
-            self._known[name] = github.get_repo(name)
+            self._known[name] = self._reached(name, PERMISSIONS)
         return self._known[name]
+
+    def _reached(self, name: str, permissions: dict[str, str]) -> Repository:
+        owner, _, plain = name.partition("/")
+        app = GithubIntegration(
+            auth=self._app,
+            base_url=self._settings.api,
+            timeout=_TIMEOUT,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
+        )
+        installation = app.get_repo_installation(owner, plain).id
+        github = Github(
+            auth=Auth.AppInstallationAuth(self._app, installation, permissions),
+            base_url=self._settings.api,
+            timeout=_TIMEOUT,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=_BETWEEN_WRITES,
+        )
+        return github.get_repo(name)

@@ -164,6 +164,10 @@ def _app(hub: GitHub) -> Flask:
         expires = datetime.now(UTC) + timedelta(hours=1)
         return {"token": made, "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ"), "permissions": {}}, 201
 
+    @app.post(f"{repo}/actions/runners/<purpose>-token")
+    def runner_token(purpose: str) -> Any:
+        return {"token": f"for {purpose}", "expires_at": "2030-01-01T00:00:00Z"}, 201
+
     @app.get(repo)
     def repository() -> Any:
         return {"full_name": hub.repository, "default_branch": "main", "url": at("")}
