@@ -77,6 +77,7 @@ def register(app: Flask) -> None:
         "number": numbers.number,
         "quantity": numbers.quantity,
         "difference": numbers.difference,
+        "span": numbers.span,
         "duration": numbers.duration,
         "percent": numbers.percent,
         "utc_text": _utc_text,

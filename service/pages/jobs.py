@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.access import guard
@@ -28,6 +29,7 @@ _LISTED = 100
 _RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
 _LARGEST = 2**63
+_IDS = TypeAdapter(list[UUID])
 _COLUMNS = (
     *("id", "kind", "state", "subject", "case", "host", "asked_by", "created_at", "started_at", "finished_at"),
     *("deadline_at", "attempts", "runs", "runs_left", "seconds_left", "sentence"),
@@ -108,9 +110,19 @@ def _context(job_id: int) -> dict[str, Any]:
         "job": job,
         "measured": measured,
         "acts": [act.value for act in _ACTS if possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
+        "profiles": _profiles(job),
         "author": triage.author(),
         "problem": None,
     }
+
+
+def _profiles(job: Job) -> list[UUID]:
+    """Return the profiles that came of a job; its runner says what the result is, and need not be believed."""
+    told = (job.result or {}).get("profiles")
+    try:
+        return _IDS.validate_python(told or [])
+    except ValidationError:
+        return []
 
 
 def _cell(job: Job, name: str) -> object:

@@ -51,6 +51,11 @@ def quantity(value: Number, unit: str) -> str:
     return _joined(number(_sensible(value, unit)), unit_of(value, unit))
 
 
+def span(low: Number, high: Number, unit: str) -> str:
+    """Write a range with its unit, both ends alike: ``0.161849 – 0.206776 s``."""
+    return f"{number(_sensible(low, unit))} – {quantity(high, unit)}"
+
+
 def difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``."""
     return _joined(signed(_sensible(value, unit)), unit_of(value, unit))

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -60,22 +59,38 @@ def every_page(address: str, drifts: list[dict[str, Any]]) -> dict[str, str]:
     }
 
 
-def searched(address: str, drift: str) -> dict[str, str]:
-    """Order the search for the commit of a drift and carry it out; return the addresses of what comes of it."""
-    order = urllib.parse.urlencode({"drift": drift, "author": "Ada"}).encode()
-    with urllib.request.urlopen(f"{address}/jobs", order, timeout=30) as answer:
-        job = urllib.parse.urlsplit(answer.url).path
+def carried_out(address: str, drift: dict[str, Any]) -> dict[str, str]:
+    """Order the search for the commit of a drift, and profiles of both of its sides; return what comes of them."""
+    about = {name: drift[name] for name in ("subject", "case")}
+    sides = {"revision": drift["revision"], "against": drift["previous_revision"]}
+    search, profile = (
+        _run(address, order) for order in ({"drift": drift["id"]}, {"question": {"kind": "profile", **about, **sides}})
+    )
+    before, after = profile["result"]["profiles"]
+    return {
+        "job": f"/jobs/{search['id']}",
+        "bisects": "/bisects",
+        "bisect": f"/bisects/{search['id']}",
+        "profiles": "/profiles",
+        "profile": f"/profiles/{after}?before={before}",
+    }
+
+
+def _run(address: str, order: dict[str, Any]) -> Any:
+    """Order a job, carry it out here, and return it."""
+    body = json.dumps(order | {"backend": "caller", "author": "Ada"}).encode()
+    request = urllib.request.Request(f"{address}/api/v1/jobs", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        job = json.load(answer)["id"]
     subprocess.run(
-        [sys.executable, "-m", "runner", "job", "run", job.rpartition("/")[2]],
+        [sys.executable, "-m", "runner", "job", "run", str(job)],
         env=os.environ | {"FAULTWATCH_URL": address},
         stdout=subprocess.DEVNULL,
         timeout=PATIENCE,
         check=True,
     )
-    found = {"job": job, "bisects": "/bisects", "bisect": job.replace("/jobs/", "/bisects/"), "profiles": "/profiles"}
-    with urllib.request.urlopen(f"{address}/profiles.json", timeout=30) as answer:
-        profiles = json.load(answer)["items"]
-    return found | ({"profile": f"/profiles/{profiles[0]['profile_id']}"} if profiles else {})
+    with urllib.request.urlopen(f"{address}/api/v1/jobs/{job}", timeout=30) as answer:
+        return json.load(answer)
 
 
 def main() -> None:
@@ -84,7 +99,7 @@ def main() -> None:
         drifts = service.drifts()
         if not drifts:
             sys.exit("there are no drifts to show: run `faultwatch demo` first")
-        pages = searched(service.url, drifts[-1]["id"]) | every_page(service.url, drifts)
+        pages = carried_out(service.url, drifts[-1]) | every_page(service.url, drifts)
         page = browser.new_context(viewport=SIZE, color_scheme="light", timezone_id="UTC").new_page()
         FOLDER.mkdir(parents=True, exist_ok=True)
         for name, path in pages.items():

@@ -85,6 +85,16 @@ def test_a_job_is_paused_resumed_and_cancelled_by_its_buttons(client: FlaskClien
     assert client.post("/jobs/99/pause").status_code == 404
 
 
+@pytest.mark.parametrize("profiles", [5, "x", ["no id"], {"a": 1}, None])
+def test_a_result_that_makes_no_sense_breaks_no_page(client: FlaskClient, profiles: object) -> None:
+    jobs = Jobs(client)
+    job = jobs.order(question={"case": f"profiled {profiles}"})
+    lease = jobs.claim(job, host=f"host-{len(str(profiles))}")["lease"]
+    jobs.post(f"/{job['id']}/finish", lease=lease, outcome="done", sentence="", result={"profiles": profiles})
+    assert read(client, f"/jobs/{job['id']}")
+    assert read(client, "/jobs?state=all")
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [(0.2, "1 s"), (59, "59 s"), (190, "3 min"), (7800, "2 h 10 min"), (7200, "2 h"), (90_000, "1 d 1 h")],

@@ -1,6 +1,6 @@
 import pytest
 
-from service.pages.numbers import difference, number, percent, quantity, signed
+from service.pages.numbers import difference, number, percent, quantity, signed, span
 
 
 def plain(text: str) -> str:
@@ -66,3 +66,7 @@ def test_a_number_has_its_unit(value: float, unit: str, text: str) -> None:
 
 def test_one_fault_less_is_one_fault() -> None:
     assert plain(difference(-1, "faults")) == "−1 fault"
+
+
+def test_both_ends_of_a_range_are_written_alike() -> None:
+    assert plain(span(19.99913, 41.66667, "%")) == "20 – 41.67 %"
