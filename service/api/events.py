@@ -10,7 +10,7 @@ from service.api.author import author
 from service.api.body import PageQuery
 from service.api.problems import FieldError, ProblemError, not_found
 from service.current import database
-from service.store import decisions, events, judging
+from service.store import decisions, deliveries, events, judging
 from service.triage import life, told
 from service.triage.life import State
 from service.views import Cause
@@ -57,6 +57,16 @@ def log(event_id: str) -> told.DecisionList:
         if events.find(session, event_id) is None:
             raise not_found(f"event {event_id}")
         return decisions.listed(session, event_id)
+
+
+@bp.get("/events/<event_id>/deliveries")
+@bp.output(told.DeliveryList)
+def delivered(event_id: str) -> told.DeliveryList:
+    """Return through which channels an event was told, when, and what is to be tried again."""
+    with database().reading() as session:
+        if events.find(session, event_id) is None:
+            raise not_found(f"event {event_id}")
+        return deliveries.listed(session, event_id)
 
 
 @bp.post("/events/<event_id>/decisions")

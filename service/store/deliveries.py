@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract.report import hash_of
 from service.notify.schedule import wait_after
 from service.store.models import Channel, Decision, Delivery, Event
+from service.triage import told
 from service.triage.life import Action, State
 
 LEASE = timedelta(minutes=5)
@@ -41,7 +42,7 @@ def untold(session: Session, name: str, since: datetime) -> list[Occasion]:
     An event is told once it is confirmed, while nobody has decided about it.
     """
     rows = session.execute(select(Delivery.event_id, Delivery.occasion).where(Delivery.channel == name))
-    told = {Occasion(*row) for row in rows}
+    known = {Occasion(*row) for row in rows}
     waiting = (Event.found, Event.confirmed, Event.merged_into.is_(None))
     new = session.scalars(
         select(Event.id)
@@ -58,7 +59,7 @@ def untold(session: Session, name: str, since: datetime) -> list[Occasion]:
     )
     occasions = [Occasion(event, "new") for event in new]
     occasions += [Occasion(event, f"reopened {decision}") for event, decision in back]
-    return [one for one in occasions if one not in told]
+    return [one for one in occasions if one not in known]
 
 
 def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
@@ -95,6 +96,23 @@ def claim_due(session: Session, name: str, now: datetime) -> list[str]:
 def events_of(session: Session, key: str) -> list[str]:
     """Return the events that a message tells."""
     return list(session.scalars(select(Delivery.event_id).where(Delivery.message_id == key).order_by(Delivery.id)))
+
+
+def listed(session: Session, event_id: str) -> told.DeliveryList:
+    """Return what was told of an event, or is to be told again, oldest first."""
+    rows = session.scalars(select(Delivery).where(Delivery.event_id == event_id).order_by(Delivery.id))
+    items = [
+        told.Delivery(
+            channel=row.channel,
+            occasion="new" if row.occasion == "new" else "reopened",
+            attempts=row.attempts,
+            sent_at=row.sent_at,
+            next_at=None if row.sent_at else row.next_at,
+            error=row.error,
+        )
+        for row in rows
+    ]
+    return told.DeliveryList(items=items, total=len(items))
 
 
 def note(session: Session, key: str, trouble: str | None, now: datetime) -> None:

@@ -44,6 +44,28 @@ class DecisionList(View):
     total: int
 
 
+class Delivery(View):
+    """That an event is told, or was, through one channel."""
+
+    channel: str
+    occasion: Literal["new", "reopened"]
+    attempts: int
+    """How often that was tried, the one under way included."""
+    sent_at: datetime | None
+    """When the receiver took it; None while it did not."""
+    next_at: datetime | None
+    """Not tried again before this time; None once it was taken."""
+    error: str | None
+    """Why the last attempt failed."""
+
+
+class DeliveryList(View):
+    """All that was told of an event, oldest first."""
+
+    items: list[Delivery]
+    total: int
+
+
 class DecisionRequest(BaseModel):
     """What somebody decides."""
 

@@ -42,6 +42,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/events/{event_id}", "get"),
         ("/api/v1/events/{event_id}/decisions", "get"),
         ("/api/v1/events/{event_id}/decisions", "post"),
+        ("/api/v1/events/{event_id}/deliveries", "get"),
         ("/api/v1/profiles", "get"),
         ("/api/v1/profiles/{profile_id}", "get"),
         ("/api/v1/profiles/{profile_id}", "put"),

@@ -170,6 +170,8 @@ def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_ke
     regress(api)
     receiver.status = 503
     assert go(database, settings).failed == ["chat: the receiver answered 503"]
+    (waiting,) = api.get(f"/events/{event(api)}/deliveries")["items"]
+    assert (waiting["sent_at"], waiting["error"]) == (None, "the receiver answered 503")
     assert go(database, settings).failed == []
     receiver.status = 200
     assert go(database, settings).sent == 0
@@ -177,6 +179,15 @@ def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_ke
     assert go(database, settings, timedelta(days=1)).sent == 0
     assert len(receiver.posts) == 2
     assert len({key for _, key, _ in receiver.posts}) == 1
+    (told,) = api.get(f"/events/{event(api)}/deliveries")["items"]
+    assert {name: told[name] for name in ("channel", "occasion", "attempts", "next_at", "error")} == {
+        "channel": "chat",
+        "occasion": "new",
+        "attempts": 2,
+        "next_at": None,
+        "error": None,
+    }
+    assert told["sent_at"] is not None
 
 
 def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(
