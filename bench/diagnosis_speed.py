@@ -25,16 +25,9 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
             collector = Collector(trial, call_graph_of(trial.program), allowed(), Path(folder))
             faults, anatomy, census, _ = collector.faults(expected)
             frames = tuple(collector.table.frames)
-            told = {
-                "profile_id": uuid.uuid4(),
-                "frames": frames,
-                "faults": faults,
-                "anatomy": anatomy,
-                "census": census,
-            }
-            Client(f"http://127.0.0.1:{service.port}").send_profile(
-                made.model_copy(update=told | {"profile_id": uuid.uuid4()})
-            )
+            told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}
+            profile = made.model_copy(update={"profile_id": uuid.uuid4(), **told})
+            Client(f"http://127.0.0.1:{service.port}").send_profile(profile)
             return time.monotonic() - began, round(_cpu() - used, 1), anatomy.counted
         finally:
             service.kill()

@@ -2,7 +2,7 @@
 
 import { callees, lineage } from "./tree.js";
 
-const LEAST_PIXELS = 2;
+const LEAST_PIXELS = 4; // Narrower ones cannot be pointed at; they are there once their caller is looked at.
 const LARGE = 0.25; // A change of so much of the whole has the strongest colour.
 
 /** The data of a focus: the way to it, and below it all that is wide enough to be seen. */
