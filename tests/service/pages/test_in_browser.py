@@ -358,3 +358,26 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
     watched.assert_fits()
     watched.assert_quiet()
+
+
+def test_a_job_tells_its_progress_by_itself_and_keeps_what_is_typed(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    question = {"kind": "bisect", "subject": "copyd", "case": history.CASE.name}
+    ends = {"good": history.commit(0), "bad": history.commit(history.REGRESSION)}
+    job = client.post("/api/v1/jobs", json={"question": question | ends, "backend": "caller"}).json["id"]
+    lease = client.post(f"/api/v1/jobs/{job}/claim", json={"host": "lab-1"}).json["lease"]
+    watched = opened(address)
+    watched.sweep(f"/jobs/{job}")
+    page = watched.page
+    page.get_by_label("Reason").fill("the host is needed")
+    told = {"lease": lease, "measured": [str(history.run_id(0))], "runs_left": 3, "sentence": "One of four."}
+    assert client.post(f"/api/v1/jobs/{job}/progress", json=told).status_code == 200
+    page.get_by_text("1 of about 4 runs").wait_for()
+    assert page.get_by_label("Reason").input_value() == "the host is needed"
+    page.get_by_role("button", name="Pause").press("Enter")
+    page.get_by_text("paused", exact=True).wait_for()
+    assert "the host is needed" in page.inner_text("main")
+    watched.sweep("/jobs")
+    watched.assert_quiet()
