@@ -42,6 +42,10 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 .PHONY: hosts
 hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
 
+.PHONY: test-roles
+test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Make hosts of containers that boot systemd (as root; ten minutes)
+	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/ansible
+
 .PHONY: test-hosts
 test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; half an hour)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
