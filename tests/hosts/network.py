@@ -30,6 +30,7 @@ def started(*command: str, log: Path | None = None) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is for the tests, which then end it in order.
         )
 
 
@@ -85,6 +86,7 @@ def started_namespace() -> Iterator[tuple[int, Path]]:
     holder = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo; exec sleep infinity"],
         stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         assert holder.stdout
