@@ -51,7 +51,7 @@ def estate() -> Iterator[Estate]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         key, base = Key.fresh(folder), image(UNPACKED)
-        service = stack.enter_context(container("service", base, stack.enter_context(network()), key))
+        service = stack.enter_context(container("faults", base, stack.enter_context(network()), key))
         runner = stack.enter_context(machine("bench-1", base, key))
         assert "isolcpus" not in runner.run("cat /proc/cmdline").stdout
         hosts = inventory(

@@ -80,7 +80,7 @@ def estate() -> Iterator[Estate]:
         subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(folder / "checkout")], check=True)
         checkout = Checkout(folder / "checkout")
         key, base, shared = Key.fresh(folder), image(UNPACKED), stack.enter_context(network())
-        service, runner = (stack.enter_context(container(name, base, shared, key)) for name in ("service", "bench-1"))
+        service, runner = (stack.enter_context(container(name, base, shared, key)) for name in ("faults", "bench-1"))
         (folder / "inventory").mkdir()
         made = Estate(runner, service, checkout, folder / "inventory", shared, key, checkout.git("rev-parse", "HEAD"))
         played = made.play("site.yml")
@@ -118,6 +118,7 @@ def test_a_version_that_does_not_work_is_taken_back(estate: Estate) -> None:
     finally:
         estate.revision = good
     assert upgraded.returncode != 0
+    assert "bench-1 does not work with the new version" in upgraded.output
     assert in_use(estate.runner, "runner") == in_use(estate.service, "service") == good
     measure(estate.runner)
 
