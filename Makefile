@@ -39,6 +39,10 @@ lint: .venv/.dev ## Check the style, the types and who imports whom
 test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## From a pull request to its comment: all but GitHub is real
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
 
+.PHONY: test-kills
+test-kills: system-tests .venv/.dev ## A bisect whose runner and service are killed at every step
+	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
+
 .PHONY: hosts
 hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
 

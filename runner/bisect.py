@@ -10,7 +10,7 @@ from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Report, Revision
 from runner.contract.search import Measure, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
-from runner.measure import failed_build, measure
+from runner.measure import measure_revision
 from runner.outbox import Outbox
 from runner.sampling import Sampling
 from runner.spool import Spool
@@ -126,27 +126,13 @@ class Bisector:
         return self.bench.capture(self.bench.state(self.workload, self.case))
 
     def _measure(self, revision: Revision) -> Report:
-        subject = self.repository.name
-        try:
-            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
-        except BuildFailure as failure:
-            return failed_build(
-                self.workload,
-                self.case,
-                bench=self.bench,
-                subject=subject,
-                revision=revision,
-                message=failure.message,
-                build=failure.build,
-            )
-        return measure(
+        return measure_revision(
+            self.repository,
+            self.builder,
             self.workload,
             self.case,
-            tree,
             bench=self.bench,
-            subject=subject,
             revision=revision,
-            build=build,
             sampling=Sampling.of(self.workload, self.samples),
         )
 

@@ -8,14 +8,14 @@ from runner.contract.base import Parameter
 from runner.contract.knob_search import KnobChange, KnobSearch, KnobSearchRequest, MeasureKnobs
 from runner.contract.report import Case, Environment, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measure import failed_build, measure
+from runner.measure import measure_revision
 from runner.outbox import Outbox
 from runner.sampling import Sampling
 from runner.spool import Spool
 from runner.state.huge_pages import HugePages
 from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
-from runner.subject.build import Builder, BuildFailure
+from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.trial import Bench
 from runner.workload import Workload
@@ -168,26 +168,12 @@ class KnobHunter:
         chosen = frozenset(changed)
         setting = self.before.with_knobs({one.name: one.after if one.name in chosen else one.before for one in knobs})
         workload, case, bench = setting.workload, setting.case, setting.bench
-        subject = self.repository.name
-        try:
-            tree, build = self.builder.build(self.repository, self.revision.commit, workload)
-        except BuildFailure as failure:
-            return failed_build(
-                workload,
-                case,
-                bench=bench,
-                subject=subject,
-                revision=self.revision,
-                message=failure.message,
-                build=failure.build,
-            )
-        return measure(
+        return measure_revision(
+            self.repository,
+            self.builder,
             workload,
             case,
-            tree,
             bench=bench,
-            subject=subject,
             revision=self.revision,
-            build=build,
             sampling=Sampling.of(workload, self.samples),
         )

@@ -1,4 +1,4 @@
-"""Measure one case of one built revision: a warm-up, then its samples, as a report."""
+"""Measure one case of one revision: a warm-up, then its samples, as a report."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,8 @@ from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.page_cache import StaysWarm
 from runner.perf.session import ExecutionFailure
 from runner.sampling import Sampling
-from runner.subject.build import missing_programs
+from runner.subject.build import Builder, BuildFailure, missing_programs
+from runner.subject.repository import Repository
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 
@@ -56,6 +57,41 @@ def measure(
     except ExecutionFailure as failure:
         return trial.failed(Stage.RUN, failure.message, failure.log)
     return trial.measured(taken)
+
+
+def measure_revision(
+    repository: Repository,
+    builder: Builder,
+    workload: Workload,
+    case: Case,
+    *,
+    bench: Bench,
+    revision: Revision,
+    sampling: Sampling | None = None,
+) -> Report:
+    """Build a revision, if that was not done before, and measure a case of it; a failing build makes a report too."""
+    try:
+        tree, build = builder.build(repository, revision.commit, workload)
+    except BuildFailure as failure:
+        return failed_build(
+            workload,
+            case,
+            bench=bench,
+            subject=repository.name,
+            revision=revision,
+            message=failure.message,
+            build=failure.build,
+        )
+    return measure(
+        workload,
+        case,
+        tree,
+        bench=bench,
+        subject=repository.name,
+        revision=revision,
+        build=build,
+        sampling=sampling,
+    )
 
 
 def failed_build(

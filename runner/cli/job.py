@@ -129,7 +129,12 @@ def show(jobs: "Sequence[Job]") -> None:
     for job in jobs:
         question = job.question
         left = f"about {job.runs_left} to go" if job.runs_left is not None else ""
-        parts = (f"{question.subject} {question.case}", f"{len(job.runs)} runs", left, job.sentence)
+        parts = (
+            f"{question.subject} {question.case}",
+            f"{len(job.runs)} run{'s' if len(job.runs) != 1 else ''}",
+            left,
+            job.sentence,
+        )
         _print(f"{job.id:>5}  {question.kind:8} {job.state:10} " + "  ".join(part for part in parts if part))
 
 

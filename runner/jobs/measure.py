@@ -2,14 +2,13 @@
 
 from runner.contract.job import MeasureQuestion
 from runner.contract.plan import PlanRequest
-from runner.contract.report import Outcome, Report
+from runner.contract.report import Outcome
 from runner.errors import FaultwatchError
 from runner.jobs.work import Ended, Work
-from runner.measure import failed_build, measure
+from runner.measure import measure_revision
 from runner.outbox import Outbox
 from runner.sampling import Sampling
 from runner.spool import Spool
-from runner.subject.build import BuildFailure
 
 
 def carry_out(work: Work) -> Ended:
@@ -32,7 +31,15 @@ def carry_out(work: Work) -> Ended:
     if all(one.revision != revision.commit for one in plan.runs):
         return Ended(f"{revision.commit[:10]} was measured before.")
     work.about_to_measure()
-    report = _measure(work, asked)
+    report = measure_revision(
+        work.repository,
+        work.builder,
+        work.workload,
+        work.case,
+        bench=work.bench,
+        revision=revision,
+        sampling=Sampling.of(work.workload, asked.samples),
+    )
     outbox.post(report)
     outbox.deliver(at_once=True)
     if outbox.trouble:
@@ -41,30 +48,3 @@ def carry_out(work: Work) -> Ended:
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
     return Ended(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})
-
-
-def _measure(work: Work, asked: MeasureQuestion) -> Report:
-    revision = work.repository.revision(asked.revision)
-    subject = work.repository.name
-    try:
-        tree, build = work.builder.build(work.repository, revision.commit, work.workload)
-    except BuildFailure as failure:
-        return failed_build(
-            work.workload,
-            work.case,
-            bench=work.bench,
-            subject=subject,
-            revision=revision,
-            message=failure.message,
-            build=failure.build,
-        )
-    return measure(
-        work.workload,
-        work.case,
-        tree,
-        bench=work.bench,
-        subject=subject,
-        revision=revision,
-        build=build,
-        sampling=Sampling.of(work.workload, asked.samples),
-    )
