@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.search import Asked, Culprit, Found, Proof
+from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
 from service import gate
 from service.bisect import exact, knobs, noisy, proof
 from service.bisect.knobs import KnobQuestion
@@ -58,11 +58,16 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
         )
     search = exact.search if question.exact else noisy.search
     answer = search(question, seen, asked.slots, asked.pending)
-    if asked.prove:
-        answer = proof.proven(question, answer, seen)
     if not isinstance(answer, Found):
         return answer
-    return Found(culprits=tuple(_proven(session, asked.metric, question, one, seen) for one in answer.culprits))
+    culprits = tuple(_proven(session, asked.metric, question, one, seen) for one in answer.culprits)
+    wrong = {one.commit for one in culprits if one.proof is not None and one.proof.state is ProofState.FAILS}
+    if wrong and not question.exact:
+        # An exact search takes the levels of a failed proof for its own; a noisy one is told what it refutes.
+        cleared = question.model_copy(update={"cleared": question.cleared | wrong})
+        return _answer(session, asked, cleared, seen)
+    found = Found(culprits=culprits)
+    return proof.proven(question, found, seen) if asked.prove else found
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

@@ -6,7 +6,7 @@ are normal around levels nobody knows, with a spread nobody knows; all three are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,7 +104,13 @@ class Belief:
             varied = np.clip(varied - covaried**2 / (varied[one] + around[one]), 0, None)
 
 
-def believe(effect: Bools, data: Data, prior_none: float, groups: npt.NDArray[np.intp] | None = None) -> Belief:
+def believe(
+    effect: Bools,
+    data: Data,
+    prior_none: float,
+    groups: npt.NDArray[np.intp] | None = None,
+    cleared: Collection[int] = (),
+) -> Belief:
     """Return what the data let believe.
 
     Parameters
@@ -118,6 +124,8 @@ def believe(effect: Bools, data: Data, prior_none: float, groups: npt.NDArray[np
     groups
         Tests of one group share a level apart from this step; by default all do. Steps that are found already are
         taken out in this way.
+    cleared
+        Explanations that are known not to hold.
 
     Notes
     -----
@@ -145,6 +153,7 @@ def believe(effect: Bools, data: Data, prior_none: float, groups: npt.NDArray[np
     k = SPREAD**2 * sxx
     fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)
     factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
+    factor[list(cleared)] = -np.inf
     weights = np.concatenate(([np.log(prior_none)], np.log((1 - prior_none) / effect.shape[1]) + factor))
     weights = np.exp(weights - weights.max())
     weights /= weights.sum()

@@ -49,9 +49,12 @@ class _Ground:
     data: Data
     values: dict[str, list[Number]]
     failed: frozenset[int]
+    cleared: frozenset[int]
+    """Explanations that a proof has refuted."""
 
     @classmethod
-    def of(cls, graph: Graph, observations: Iterable[Observation]) -> Self:
+    def of(cls, question: Question, observations: Iterable[Observation]) -> Self:
+        graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
         # What was measured in turns was repeated for as long as its comparison took: its level scatters less than that
@@ -63,7 +66,8 @@ class _Ground:
                 values.setdefault(one.commit, []).append(one.value)
         seen = [(graph.place[name], float(value)) for name, taken in values.items() for value in taken]
         broken = frozenset(graph.place[name] for name in failed - values.keys())
-        return cls(graph, Data.of(len(graph.names), seen), values, broken)
+        cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
+        return cls(graph, Data.of(len(graph.names), seen), values, broken, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +82,7 @@ class _Ground:
         groups = np.zeros(len(self.names), dtype=np.intp)
         for explanation in found:
             groups = groups * 2 + self.effect[:, explanation]
-        return believe(self.effect, self.data, NO_FURTHER if found else NONE_AT_ALL, groups)
+        return believe(self.effect, self.data, NO_FURTHER if found else NONE_AT_ALL, groups, self.cleared)
 
     def alike(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first that no test can tell from it."""
@@ -94,7 +98,7 @@ def search(
     question: Question, observations: Iterable[Observation], slots: int = 1, pending: Collection[str] = ()
 ) -> Answer:
     """Return what to run next, or what was found; see :func:`service.bisect.exact.search`."""
-    ground = _Ground.of(question.graph, observations)
+    ground = _Ground.of(question, observations)
     refused = unfit(question, {ground.names[test] for test in ground.failed})
     if refused is not None:
         return refused

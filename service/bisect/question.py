@@ -45,6 +45,8 @@ class Question(Frozen):
         Of a noisy metric: how probable a culprit has to be before it is named.
     patience
         Of a noisy metric: runs of each end after which a difference that is still in doubt is given up.
+    cleared
+        Of a noisy metric: commits that a proof has shown not to move it.
     """
 
     good: str
@@ -52,8 +54,9 @@ class Question(Frozen):
     commits: tuple[Node, ...]
     exact: bool = True
     least: float = Field(default=0, ge=0, allow_inf_nan=False)
-    confidence: float = Field(default=0.995, gt=0.5, lt=1)
+    confidence: float = Field(default=0.997, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
+    cleared: frozenset[str] = frozenset()
 
     @cached_property
     def graph(self) -> Graph:

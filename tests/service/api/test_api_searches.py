@@ -108,17 +108,24 @@ def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None
     noise = random.Random(1)
     session: uuid.UUID | None = None
 
-    def send(number: int, many: int = 1) -> None:
+    def send(number: int, many: int = 1, commit: int | None = None) -> None:
         samples = [
             Sample(readings={"elapsed": Reading(value=2 + noise.gauss(0, 0.01) + 0.05 * (number >= 13))})
             for _ in range(many)
         ]
-        api.send(reports.report(number, samples=tuple(samples), session=session))
+        api.send(reports.report(commit or number, samples=tuple(samples), session=session))
 
     while (state := ask(api, metric="elapsed")["answer"])["kind"] == "measure":
         send(int(state["commits"][0], 16))
     assert (state["kind"], state["commit"]) == ("prove", reports.commit(13))
     assert 1 < state["precision"] < 5, "what the step comes to, in percent"
+    # A step that in turns is not there rules its commit out, however sure the search was.
+    session = uuid.uuid4()
+    send(12, 60)
+    send(12, 60, 13)
+    other = ask(api, metric="elapsed")["answer"]
+    assert other["kind"] == "measure" or other["commit"] != reports.commit(13)
+    # What is newer counts.
     session = uuid.uuid4()
     send(12, 40)
     send(13, 40)
