@@ -25,7 +25,11 @@ class Api:
 
     def get(self, path: str) -> Any:
         """Return the answer to a GET below /api/v1/."""
-        asked = f"https://{self.name}/api/v1/{path}"
+        return self.shown(f"api/v1/{path}")
+
+    def shown(self, page: str) -> Any:
+        """Return what a page of the dashboard shows, or anything else that is JSON."""
+        asked = f"https://{self.name}/{page}"
         trusted = f"--cacert /etc/faultwatch/authority.crt --resolve {self.name}:443:127.0.0.1"
         header = f"Authorization: Bearer {self.token}\n"
         done = self.service.run(f"curl -sS --fail-with-body {trusted} --header @- '{asked}'", stdin=header)
