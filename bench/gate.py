@@ -113,13 +113,11 @@ class Run:
         self.hub.propose(self.number, self.base, head)
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
-        results = compared(settings, self.repository, workload, self.place, (self.base, head))
-        finished = max(result.head.finished_at.timestamp() for result in results)
-        sampled = time.monotonic() - (time.time() - finished)
-        told = gate_report(results, workload, self.subject, self.base, head, self._job())
-        assert told is not None
         with connect(settings) as service:
-            service.gate(told)
+            results = compared(service, self.repository, workload, self.place, (self.base, head))
+            finished = max(result.head.finished_at.timestamp() for result in results)
+            sampled = time.monotonic() - (time.time() - finished)
+            service.gate(gate_report(results, workload, self.subject, self.base, head, self._job()))
         deadline = time.monotonic() + PATIENCE
         while not any(check["status"] == "completed" for check in self.hub.checks.values()):
             if time.monotonic() > deadline:

@@ -28,7 +28,7 @@ from runner.client import Service
 from runner.compare import Compared, Pairs, beside_stored, compare, undecided
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.settings import Settings, load_settings
+from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.trial import Subject, Trial
 from runner.workload import Workload, cases
@@ -62,11 +62,14 @@ def command(
     With --samples, so many pairs. Exit code 1 where a metric got worse by more than its budget, or a case
     failed.
     """
+    from runner.embedded import connect
+
     settings = load_settings()
     workload = find_workload(workload_name or ".")
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    results = compared(settings, repository, workload, place, (base, head), choices, samples)
+    with connect(settings) as service:
+        results = compared(service, repository, workload, place, (base, head), choices, samples)
     if as_json:
         click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
@@ -79,7 +82,7 @@ def command(
 
 
 def compared(
-    settings: Settings,
+    service: Service,
     repository: Repository,
     workload: Workload,
     place: Workbench,
@@ -96,13 +99,11 @@ def compared(
     from_store
         Do without base where what is stored of it shows head to be the same.
     """
-    from runner.embedded import connect
-
     chosen = cases(workload, choices)
     base, head = (_Side(repository, workload, place, repository.revision(name)) for name in names)
     pairs = Pairs.of(workload, samples)
     results = []
-    with connect(settings) as service, activity("comparing") as say:
+    with activity("comparing") as say:
         for number, case in enumerate(chosen, 1):
             say(f"comparing {case.name} ({number} of {len(chosen)})")
             stored = _beside_stored(base, head, case, service, pairs) if from_store else None

@@ -49,46 +49,35 @@ def command(
     """Compare HEAD with the commit at which it left BASE, and say in one word what that comes to.
 
     In a GitHub Actions job the verdict and the report's path become outputs of the step, and the tables its summary.
-    Where a service is named, it gets the report, and tells GitHub. Exit code 1 where the verdict is `regressed` or
-    `failed`, and nobody has accepted that.
+    Where a service is named, it tells GitHub. Exit code 1 where the verdict is `regressed` or `failed`, and nobody has
+    accepted that.
     """
     from runner.cli.actions import add_summary, set_outputs, write_report
     from runner.cli.compare import compared, document
     from runner.cli.gate_report import gate_report
-    from runner.cli.markdown import summary
     from runner.cli.verdicts import show_comparison
     from runner.embedded import connect
-    from runner.gate import GateVerdict, gate
 
     settings = load_settings()
     workload = find_workload(workload_name or ".")
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
-    origin = repository.merge_base(base, head)
+    origin, tip = repository.merge_base(base, head), repository.resolve(head)
     place = workbench(settings, variables, confined=confined)
     stored = not fresh and samples is None
-    results = compared(settings, repository, workload, place, (origin, head), choices, samples, from_store=stored)
-    verdict = gate(results)
-    outputs = {"verdict": str(verdict)}
+    with connect(settings) as service:
+        results = compared(service, repository, workload, place, (origin, tip), choices, samples, from_store=stored)
+        measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
+        if report:
+            # Before the service is asked: what was measured is kept whatever becomes of that.
+            write_report(report, measured)
+            set_outputs({"report": str(report.resolve())})
+        answer = service.gate(gate_report(results, workload, repository.path, origin, tip))
     if report:
-        sides = {"verdict": verdict, "base": origin, "head": repository.resolve(head)}
-        write_report(report, sides | {"cases": [document(result) for result in results]})
-        outputs["report"] = str(report.resolve())
-    set_outputs(outputs)
-    told = gate_report(results, workload, repository.path, origin, repository.resolve(head)) if settings.url else None
-    if told:
-        # The service tells GitHub too, and knows what somebody accepted.
-        with connect(settings) as service:
-            answer = service.gate(told)
-        passed, shown = answer.passed, answer.summary
-        if not passed and verdict.passes:
-            # Many steps that are each within the budget: the service knows where they began.
-            verdict = GateVerdict.REGRESSED
-            set_outputs({"verdict": str(verdict)})
-    else:
-        passed, shown = verdict.passes, summary(verdict, results)
-    add_summary(shown)
+        write_report(report, {"verdict": answer.verdict} | measured)
+    set_outputs({"verdict": answer.verdict})
+    add_summary(answer.summary)
     for result in results:
         show_comparison(result)
-    click.echo(f"gate: {verdict}")
-    if not passed:
+    click.echo(f"gate: {answer.verdict}")
+    if not answer.passed:
         raise click.exceptions.Exit(1)

@@ -1,4 +1,4 @@
-"""What a job of GitHub Actions reports to the service about a pull request."""
+"""What the service is told of a pull request, and where that is."""
 
 import os
 import re
@@ -18,18 +18,16 @@ def gate_report(
     base: str,
     head: str,
     environment: Mapping[str, str] = os.environ,
-) -> GateReport | None:
-    """Return the report of a job; None outside of GitHub Actions."""
-    repository = environment.get("GITHUB_REPOSITORY")
-    if environment.get("GITHUB_ACTIONS") != "true" or not repository:
-        return None
+) -> GateReport:
+    """Return the report of a gate; outside of GitHub Actions it is nobody's pull request."""
+    repository = environment.get("GITHUB_REPOSITORY") if environment.get("GITHUB_ACTIONS") == "true" else None
     number = re.fullmatch(r"refs/pull/(\d+)/merge", environment.get("GITHUB_REF", ""))
     server, run = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_RUN_ID")
     file, lines = _budgets(workload.path, tree)
     return GateReport(
-        repository=repository,
+        repository=repository or None,
         # A job that the service ordered runs for a branch: the service knows the pull request by its head.
-        pull_request=int(number[1]) if number else None,
+        pull_request=int(number[1]) if repository and number else None,
         base=base,
         head=head,
         cases=tuple(
@@ -44,7 +42,7 @@ def gate_report(
             )
             for result in results
         ),
-        log_url=f"{server}/{repository}/actions/runs/{run}" if server and run else "",
+        log_url=f"{server}/{repository}/actions/runs/{run}" if repository and server and run else "",
     )
 
 

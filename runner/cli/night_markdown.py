@@ -1,6 +1,5 @@
 """The digest of a night as Markdown, for the summary of a CI job. Pure."""
 
-from runner.cli.markdown import text
 from runner.cli.tables import number
 from runner.contract.night import NightDigest
 from runner.night.digest import gaps
@@ -26,3 +25,9 @@ def markdown(digest: NightDigest) -> str:
             lines.append(f"| {' | '.join(map(text, (cell.host, cell.configuration, cell.workload, why)))} |")
         lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def text(said: str) -> str:
+    """Return a text as it is: each character that Markdown or HTML could read as a sign is written as an entity."""
+    line = " ".join(said.split())
+    return "".join(char if char.isalnum() or char in " ,=+-–→%" else f"&#{ord(char)};" for char in line)

@@ -1,5 +1,6 @@
 """The gate of a pull request: head beside its merge base, case by case, and what the service makes of it."""
 
+from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -13,6 +14,22 @@ Repository = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/\.?[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}$")
 ]
 """A repository on GitHub, ``owner/name``."""
+
+
+class GateVerdict(StrEnum):
+    """What is known about all cases together, the worst first."""
+
+    FAILED = "failed"
+    """Head does not build or does not run where its base does."""
+    REGRESSED = "regressed"
+    """A metric that counts has become worse by more than its budget."""
+    UNDECIDED = "undecided"
+    """A case could not be measured, or a metric that counts needs more runs than the workload allows."""
+    CHANGED = "changed"
+    """Something has changed, and all that became worse is within its budget."""
+    IMPROVED = "improved"
+    """Something has changed, and nothing for the worse."""
+    SAME = "same"
 
 
 class GateCase(Strict):
@@ -74,7 +91,8 @@ class BaseAnswer(Strict):
 class GateReport(Strict):
     """All that was measured for the head of a pull request; sent once it is."""
 
-    repository: Repository
+    repository: Repository | None = None
+    """None where nobody on GitHub is to be told."""
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
     """None where the job was not told; the service knows the pull request by its head."""
     base: CommitHash
@@ -95,6 +113,7 @@ class GateReport(Strict):
 class GateAnswer(Strict):
     """What the service makes of it."""
 
+    verdict: GateVerdict
     passed: bool
     """Whether the job is to succeed: nothing is over its budget, or somebody accepted that."""
     sentence: str

@@ -44,34 +44,22 @@ def post(json_data: GateReport) -> GateAnswer:
 
     The same report may be sent again. A job of GitHub Actions reports of its own repository alone.
     """
-    own = caller().repository
-    if own is not None and own != json_data.repository.lower():
-        raise refusal(own, f"{json_data.repository} is another repository")
+    own, repository = caller().repository, json_data.repository
+    if own is not None and repository is not None and own != repository.lower():
+        raise refusal(own, f"{repository} is another repository")
     hold({case.head.subject for case in json_data.cases})
-    kept, number = queue(), json_data.pull_request
     finding = judge(json_data)
     with database().reading() as session:
         since = baselines.find(session, json_data, finding.steps())
-    accepted = None
-    if kept is not None:
-        with database().writing() as session:
-            number = number or store.number_of(session, json_data.repository, json_data.head)
-            if number is not None:
-                gate = store.measured(session, json_data, number, datetime.now(UTC), baselines.pack(since))
-                accepted = Accepted(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
-        if number is None:
-            detail = f"no pull request is known with the head {json_data.head[:10]}: name it"
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                f"pull_request: {detail}",
-                [FieldError(field="pull_request", detail=detail)],
-            )
+    finding = finding.since(since)
+    if (kept := queue()) is not None and repository is not None:
+        finding = replace(finding, accepted=_kept(repository, json_data, since))
         kept.ring()
-    finding = replace(finding.since(since), accepted=accepted)
     with database().reading() as session:
         finding = replace(finding, insights=insights.find(session, finding))
-    links = comment.links(_address(), json_data.base, json_data.head, json_data.log_url)
+    links = comment.links(kept.desk.settings.address if kept else "", json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
+        verdict=finding.word,
         passed=finding.passed,
         sentence=words.verdict(finding, plain),
         summary=comment.text(finding, links, limit=_SUMMARY),
@@ -79,6 +67,14 @@ def post(json_data: GateReport) -> GateAnswer:
     )
 
 
-def _address() -> str:
-    kept = queue()
-    return kept.desk.settings.address if kept else ""
+def _kept(repository: str, report: GateReport, since: baselines.Baselines) -> Accepted | None:
+    """Keep a report for GitHub to be told of; return whether somebody accepted what it says."""
+    with database().writing() as session:
+        number = report.pull_request or store.number_of(session, repository, report.head)
+        if number is None:
+            detail = f"no pull request is known with the head {report.head[:10]}: name it"
+            errors = [FieldError(field="pull_request", detail=detail)]
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
+        found = store.gate(session, repository, number, report.head)
+        store.measured(found, report, baselines.pack(since), datetime.now(UTC))
+        return Accepted(found.accepted_by, found.accepted_reason) if found.accepted_by else None

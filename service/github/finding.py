@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Report, Stage, Verdict
-from runner.contract.gate import GateCase, GateReport
+from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.level import Number
 from service import gate
 from service.creep import Baseline, crept, step
@@ -35,6 +35,19 @@ class State(StrEnum):
     SAME = "same"
     EMPTY = "empty"
     """There was no case to measure."""
+
+
+_WORDS = {
+    State.HEAD_FAILED: GateVerdict.FAILED,
+    State.OVER: GateVerdict.REGRESSED,
+    State.CREPT: GateVerdict.REGRESSED,
+    State.BASE_FAILED: GateVerdict.UNDECIDED,
+    State.UNDECIDED: GateVerdict.UNDECIDED,
+    State.WITHIN: GateVerdict.CHANGED,
+    State.BETTER: GateVerdict.IMPROVED,
+    State.SAME: GateVerdict.SAME,
+    State.EMPTY: GateVerdict.UNDECIDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +147,6 @@ class Judged:
 class Finding:
     """All of it."""
 
-    repository: str
     base: str
     head: str
     cases: tuple[Judged, ...]
@@ -147,6 +159,11 @@ class Finding:
         """What it comes to."""
         order = list(State)
         return min((one.state for one in self.cases), key=order.index, default=State.EMPTY)
+
+    @property
+    def word(self) -> GateVerdict:
+        """The same in one word, as a job's output has it."""
+        return _WORDS[self.state]
 
     @property
     def passed(self) -> bool:
@@ -184,7 +201,7 @@ def judge(report: GateReport, accepted: Accepted | None = None) -> Finding:
         Judged(case, gate.decide(case.request()) if case.measured and not _spoilt(case) else None)
         for case in report.cases
     )
-    return Finding(report.repository, report.base, report.head, judged, report.log_url, accepted)
+    return Finding(report.base, report.head, judged, report.log_url, accepted)
 
 
 def _spoilt(case: GateCase) -> bool:

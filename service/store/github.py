@@ -109,18 +109,14 @@ def number_of(session: Session, repository: str, head: str) -> int | None:
     return session.scalar(found.order_by(GithubPull.number.desc()).limit(1))
 
 
-def measured(
-    session: Session, report: GateReport, number: int, now: datetime, baselines: dict[str, Any] | None = None
-) -> GithubGate:
+def measured(found: GithubGate, report: GateReport, baselines: dict[str, Any], now: datetime) -> None:
     """Keep what was measured, with the baselines of its series, unless something newer was, and have GitHub told."""
-    found = gate(session, report.repository, number, report.head)
     at = max((case.head.finished_at for case in report.cases), default=now)
     document = zlib.compress(report.model_dump_json().encode())
     if found.measured_at is not None and (found.measured_at > at or found.document == document):
-        return found
+        return
     found.document, found.measured_at, found.baselines = document, at, baselines
     tell(found, now)
-    return found
 
 
 def accept(found: GithubGate, by: str, reason: str, now: datetime) -> None:

@@ -128,8 +128,8 @@ def test_one_page_more_fails_the_pull_request(subject: Subject) -> None:
     assert_verdict(done, "regressed")
     assert done.returncode != 0
     assert minor_faults(done)["change"] == 1
-    assert "Something became worse by more than its budget" in done.summary
-    assert "| +1 (+0.00187 %) | 0 | regression, over its budget |" in done.summary
+    assert "Worse: +1\u00a0fault" in done.summary
+    assert "**worse**, budget 0" in done.summary
 
 
 def test_an_improvement_passes_and_is_told(subject: Subject) -> None:
@@ -137,21 +137,21 @@ def test_an_improvement_passes_and_is_told(subject: Subject) -> None:
     assert_verdict(done, "improved")
     assert done.returncode == 0
     assert minor_faults(done)["change"] == -49_152
-    assert "Something improved, and nothing became worse." in done.summary
+    assert "Better: −49,152\u00a0faults" in done.summary
 
 
 def test_without_a_change_it_passes(subject: Subject) -> None:
     done = subject.run(11)
     assert_verdict(done, "same")
     assert done.returncode == 0
-    assert "Nothing changed." in done.summary
+    assert "No change in 1 case." in done.summary
 
 
 def test_a_head_that_does_not_build_fails_with_its_log(subject: Subject) -> None:
     done = subject.run(14)
     assert_verdict(done, "failed")
     assert done.returncode != 0
-    assert "Head does not build or run." in done.summary
+    assert "The head does not build" in done.summary
     assert "error:" in done.summary
 
 

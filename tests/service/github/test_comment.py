@@ -50,6 +50,17 @@ REPORTS: dict[str, tuple[GateReport, Accepted | None, State]] = {
     "stored": (made.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, State.BETTER),
     "profiled": (made.gate(OVER, SAME), None, State.OVER),
 }
+WORDS = {
+    State.HEAD_FAILED: "failed",
+    State.OVER: "regressed",
+    State.CREPT: "regressed",
+    State.BASE_FAILED: "undecided",  # else nobody could mend it
+    State.UNDECIDED: "undecided",
+    State.WITHIN: "changed",
+    State.BETTER: "improved",
+    State.SAME: "same",
+    State.EMPTY: "undecided",
+}
 SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
 INSIGHTS = {
     "profiled": (
@@ -65,6 +76,8 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
     finding = replace(judge(report, accepted).since(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
+    assert finding.word == WORDS[state]
+    assert (finding.word.value not in {"failed", "regressed"}) is finding.passed or accepted
     written = comment.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
