@@ -51,4 +51,8 @@ def changes(result: Compared) -> dict[str, tuple[float, float]]:
 def _sentence(name: str, before: float, after: float) -> str:
     known = metric(name)
     percent = f" ({100 * (after - before) / before:+.3g} %)" if before else ""
-    return f"{known.title.lower()} {before:,.4g} → {after:,.4g} {known.unit}{percent}"
+    return f"{known.title.lower()} {_number(before)} → {_number(after)} {known.unit}{percent}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
