@@ -191,8 +191,10 @@ def _search_knobs(
     asked: _Searched, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
 ) -> bool:
     """Search what differs between two environments, print what was found, and return whether anything was."""
+    from runner.alone import alone
     from runner.cli import bisect_knobs as told
     from runner.cli.env import load
+    from runner.cli.job import say
     from runner.cli.text import plain
     from runner.embedded import connect
     from runner.knobs import KnobHunter, Setting
@@ -221,7 +223,7 @@ def _search_knobs(
     def said(state: KnobSearch, report: Report) -> None:
         terminal().print(plain(told.line(state, report, asked.metric)), markup=False, highlight=False)
 
-    with connect(asked.settings) as service, activity("searching the knobs"):
+    with connect(asked.settings) as service, alone(asked.settings, say), activity("searching the knobs"):
         hunter = KnobHunter(
             repository=asked.repository,
             revision=asked.repository.revision(revision),
