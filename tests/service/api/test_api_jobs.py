@@ -13,9 +13,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 from jobs_api import QUESTION, Jobs
 
-from service.config import Config
+from service.access.scope import Scope
+from service.app import create_app
+from service.config import Access, Config
+from service.current import database
 from service.jobs.desk import Desk
 from service.jobs.kept import desk
+from service.store import tokens
 
 RUNS = [str(reports.report(number, 1).run_id) for number in range(1, 4)]
 
@@ -183,3 +187,22 @@ def test_a_runner_gets_a_moment_to_be_heard_of_where_the_service_was_away(jobs: 
     jobs.claim(job)
     replace(late, awake_since=late.now()).work()
     assert jobs.get(job)["state"] == "running"
+
+
+def test_a_token_that_reports_carries_out_jobs_and_orders_none(config: Config) -> None:
+    app = create_app(replace(config, access=Access.TOKENS))
+    with app.app_context(), database().writing() as session:
+        shown = {
+            scope: tokens.issue(session, scope, [scope], 1, datetime.now(UTC)).text
+            for scope in (Scope.REPORT, Scope.ORDER)
+        }
+    reports_only, orders_only = (
+        Jobs(app.test_client(), {"Authorization": f"Bearer {shown[scope]}"}) for scope in (Scope.REPORT, Scope.ORDER)
+    )
+    reports_only.order(403)
+    job = orders_only.order()
+    orders_only.claim(job, 403)
+    lease = reports_only.claim(job)
+    reports_only.post(f"/{job['id']}/cancel", 403)
+    reports_only.post(f"/{job['id']}/progress", lease=lease["lease"])
+    reports_only.post(f"/{job['id']}/finish", lease=lease["lease"], outcome="done", sentence="found")

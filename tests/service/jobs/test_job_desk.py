@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +16,8 @@ from service.jobs.life import Act
 from service.store import jobs
 from service.store.database import Database
 from service.store.jobs import Asked
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 QUESTION = BisectQuestion(subject="demo", case=reports.CASE.name, good=reports.commit(1), bad=reports.commit(9))
@@ -184,3 +187,11 @@ def test_the_next_job_of_a_subject_runs_where_the_last_one_did(desk: Desk) -> No
         jobs.move(row, Act.CANCEL, "mara", "", NOW)
     found, _ = desk.order(JobOrder(question=QUESTION), ASKED)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
+
+
+def test_two_processes_of_the_service_start_a_job_once(desk: Desk, actions: Actions) -> None:
+    job_id = order(desk)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(lambda _: desk.work(), range(8)):
+            pass
+    assert actions.started == [job_id]
