@@ -5,7 +5,7 @@
     python -m bench.store --keep FOLDER queries         one part; others go on with the databases in that folder
 
 The parts are `ingest`, `queries`, `backup` and `kill`. All but `kill` need a quiet machine: what is compared was
-measured in the same run, but not at the same moment.
+measured in the same run, but not at the same moment. A `kill` that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def _measure(folder: Path, size: Size, kills: int, parts: Sequence[str]) -> tupl
     if {"ingest", "queries", "backup"} & set(parts):
         figures |= _under_load(folder, size, parts, misses)
     if "kill" in parts:
-        shutil.rmtree(folder / "killed", ignore_errors=True)
         found = store_kill.kill_often(folder / "killed", kills, progress)
         print(f"\n{found['kills']} kills under ingest: {found}")
         figures["kill"] = found

@@ -24,16 +24,21 @@ _LONGEST_SECONDS = 0.25
 
 
 def kill_often(folder: Path, kills: int, progress: Callable[[str], None]) -> dict[str, int | str]:
-    """Return what became of the runs that were sent: lost and doubled ones, and whether the database is sound."""
+    """Return what became of the runs that were sent: lost and doubled ones, and whether the database is sound.
+
+    What was acknowledged is noted in the folder at once: a bench that was stopped goes on there, up to so many kills.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    noted = folder / "acknowledged.jsonl"
+    rounds = [json.loads(line) for line in noted.read_text().splitlines()] if noted.exists() else []
     moments = random.Random()
-    acknowledged: set[str] = set()
-    sent = 0
+    acknowledged = {run_id for one in rounds for run_id in one["runs"]}
+    commit = rounds[-1]["next"] if rounds else 0
     unsure: list[bytes] = []
-    commit = 0
-    for kill in range(kills):
+    for kill in range(len(rounds), kills):
         service = Service(folder)
         bodies = chain(unsure, (body for _, body in store_data.batches(Size(_CASES, 1000), _BATCH, commit)))
-        unsure, started = [], threading.Event()
+        unsure, told, started = [], [], threading.Event()
 
         def end(service: Service = service, started: threading.Event = started) -> None:
             started.wait()
@@ -44,27 +49,32 @@ def kill_often(folder: Path, kills: int, progress: Callable[[str], None]) -> dic
         killer.start()
         with closing(service.connect()) as connection:
             for body in bodies:
-                ids = [report["run_id"] for report in json.loads(body)["reports"]]
-                sent += len(ids)
                 try:
                     post(connection, "/api/v1/runs", body)
                 except (OSError, HTTPException):
                     unsure = [body]  # as a runner does: what nobody acknowledged is sent again
                     break
-                acknowledged.update(ids)
+                told += _ids(body)
                 commit = max(commit, _commit_of(body) + 1)
                 started.set()
         started.set()
         killer.join()
         commit += 1
+        acknowledged.update(told)
+        with noted.open("a") as stream:
+            stream.write(json.dumps({"runs": told, "next": commit}) + "\n")
         progress(f"{kill + 1} of {kills} kills, {len(acknowledged):,} runs acknowledged")
     service = Service(folder)  # what was half done is put right by opening it
     with closing(service.connect()) as connection:
         for body in unsure:
             post(connection, "/api/v1/runs", body)
-            acknowledged.update(report["run_id"] for report in json.loads(body)["reports"])
+            acknowledged.update(_ids(body))
     service.stop()
     return {"kills": kills, "acknowledged": len(acknowledged)} | _look(service.database, acknowledged)
+
+
+def _ids(body: bytes) -> list[str]:
+    return [report["run_id"] for report in json.loads(body)["reports"]]
 
 
 def _commit_of(body: bytes) -> int:
