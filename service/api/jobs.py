@@ -36,8 +36,8 @@ from service.current import database
 from service.jobs.desk import WrongOrderError
 from service.jobs.kept import desk, log_file
 from service.jobs.life import Act, NotPossibleError
-from service.store import jobs
-from service.store.jobs import Asked, BusyError, JobFilter, LeaseLostError
+from service.store import jobs, leases
+from service.store.jobs import Asked, JobFilter
 from service.store.models import Job as Row
 
 bp = APIBlueprint("jobs", __name__)
@@ -127,7 +127,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     with _changing(job_id, own=True) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
-        shown = jobs.claim(session, row, json_data, lasts, now)
+        shown = leases.claim(session, row, json_data, lasts, now)
         return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS)
 
 
@@ -137,7 +137,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Tell how far a job is, and that its runner is there; the answer says whether to go on."""
     with _changing(job_id, own=True) as (_, row, now):
-        return jobs.progress(row, json_data, desk().lease, now)
+        return leases.progress(row, json_data, desk().lease, now)
 
 
 @bp.post("/jobs/<int:job_id>/finish")
@@ -146,7 +146,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 def finish(job_id: int, json_data: Finish) -> Job:
     """End the work on a job: it is done, it failed, or the runner was stopped."""
     with _changing(job_id, own=True) as (_, row, now):
-        jobs.finish(row, json_data, now)
+        leases.finish(row, json_data, now)
         found = jobs.view(row)
     desk().bell()
     return found
@@ -205,10 +205,10 @@ def _changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, Row,
             raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
         try:
             yield session, row, now
-        except BusyError as error:
+        except leases.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
             raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
-        except (NotPossibleError, LeaseLostError, jobs.WrongHostError) as error:
+        except (NotPossibleError, leases.LeaseLostError, leases.WrongHostError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None
 
 

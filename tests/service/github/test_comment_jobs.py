@@ -11,7 +11,7 @@ from stand_in import repository
 
 from runner.contract.job import Claim, Finish, Job, Outcome, State
 from runner.contract.search import Culprit, Found, Search
-from service.store import jobs
+from service.store import jobs, leases
 
 RUN = "https://github.example/octo-org/copies/actions/runs/5"
 
@@ -52,7 +52,7 @@ def claim(desk: Any, job: Job) -> str:
     with desk.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        lease: str = jobs.claim(session, row, Claim(host="box", log_url=RUN), desk.lease, desk.now())
+        lease: str = leases.claim(session, row, Claim(host="box", log_url=RUN), desk.lease, desk.now())
         return lease
 
 
@@ -74,7 +74,7 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     with desk.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), desk.now())
+        leases.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), desk.now())
     for _ in range(2):
         desk.work()
     (reply,) = replies(hub)

@@ -13,7 +13,7 @@ import reports
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Job, JobOrder, Outcome, State, Where
 from service.jobs.desk import Desk, NotDispatched, WrongOrderError
 from service.jobs.life import Act
-from service.store import jobs
+from service.store import jobs, leases
 from service.store.database import Database
 from service.store.jobs import Asked
 
@@ -87,14 +87,14 @@ def claim(desk: Desk, job_id: int, host: str = "box") -> str:
     with desk.database.writing() as session:
         row = jobs.find(session, job_id)
         assert row is not None
-        return jobs.claim(session, row, Claim(host=host), desk.lease, desk.now())
+        return leases.claim(session, row, Claim(host=host), desk.lease, desk.now())
 
 
 def finish(desk: Desk, job_id: int, lease: str) -> None:
     with desk.database.writing() as session:
         row = jobs.find(session, job_id)
         assert row is not None
-        jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), desk.now())
+        leases.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), desk.now())
 
 
 def test_a_job_is_started_once_however_often_one_looks(desk: Desk, actions: Actions) -> None:
