@@ -56,3 +56,14 @@ def test_work_that_fails_is_done_with_the_next_that_is_asked_for(
     assert "put off failed" in caplog.text
     worker.ask()
     assert len(calls) == 2
+
+
+def test_work_that_is_asked_for_again_and_again_is_not_put_off_for_ever() -> None:
+    done = threading.Event()
+    worker = later.Later(done.set, busy=lambda: True, longest=0.1)
+    deadline = time.monotonic() + PATIENCE
+    while not done.is_set() and time.monotonic() < deadline:
+        worker.ask()
+        time.sleep(0.005)
+    assert done.is_set()
+    worker.stop()
