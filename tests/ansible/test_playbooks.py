@@ -239,3 +239,33 @@ def test_the_example_inventory_holds_only_variables_that_there_are() -> None:
         text = yaml.safe_load(file.read_text()) or {}
         names = set(text) if "group_vars" in file.parts or "host_vars" in file.parts else set()
         assert names - known <= {"ansible_user"}, file
+
+
+def test_knobs_are_set_where_the_machine_has_them_and_said_as_the_runner_names_them(tmp_path: Path) -> None:
+    files = {"enabled": "[always] madvise never\n", "boost": "1\n", "smt": "notsupported\n", "policy0": "powersave\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    knobs = [
+        {"name": "thp.enabled", "path": f"{tmp_path}/enabled", "value": "always"},
+        {"name": "cpu.turbo", "path": f"{tmp_path}/boost", "value": 0, "shown": "off"},
+        {"name": "cpu.smt", "path": f"{tmp_path}/smt", "value": "off"},
+        {"name": "cpu.governor", "path": f"{tmp_path}/policy*", "value": "performance"},
+        {"name": "ksm.run", "path": f"{tmp_path}/ksm", "value": 0},
+    ]
+    held = {"thp.enabled": "always", "cpu.turbo": "off", "cpu.governor": "performance"}
+    task = {"knobs": {"knobs": knobs}, "register": "done"}
+    right = {
+        "ansible.builtin.assert": {"that": ["done is changed", f"done.held == {held}", "done.absent | length == 2"]}
+    }
+    again = {"ansible.builtin.assert": {"that": ["done is not changed", f"done.held == {held}"]}}
+    dry = task | {"check_mode": True}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+        "tasks": [dry, right, task, right, task, again],
+    }
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    run("ansible-playbook", "-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"))
+    assert (tmp_path / "policy0").read_text() == "performance"
+    assert (tmp_path / "smt").read_text() == "notsupported\n"
