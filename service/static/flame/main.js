@@ -29,10 +29,10 @@ function start(profiles) {
     if (!trees.has(view.kind)) trees.set(view.kind, build(profiles, view.kind.replace("-", "_")));
     return trees.get(view.kind);
   };
-  let chart;
+  let chart, width;
 
   function draw() {
-    const width = graph.clientWidth;
+    width = graph.clientWidth;
     const data = seen(tree(), view.focus, view.side, width);
     if (!chart) {
       graph.replaceChildren();
@@ -90,9 +90,8 @@ function start(profiles) {
     const address = new URL(location.href);
     address.hash = view.focus ? `${view.kind}/${keyOf(tree(), view.focus)}` : "";
     history.replaceState(null, "", address);
-    const button = root.querySelector("[data-copy]");
-    button.dataset.copy = address.href;
-    button.hidden = !navigator.clipboard || !view.focus;
+    part("copy").dataset.copy = address.href;
+    part("copy").hidden = !navigator.clipboard || !view.focus;
   }
 
   function recall() {
@@ -158,8 +157,9 @@ function start(profiles) {
     });
   }
   addEventListener("hashchange", recall);
-  let width = 0;
-  new ResizeObserver(() => { if (width && graph.clientWidth !== width) draw(); width = graph.clientWidth; }).observe(graph);
+  // Hidden for a moment, it has no width at all; what was drawn stays.
+  new ResizeObserver(() => { if (graph.clientWidth && graph.clientWidth !== width) draw(); }).observe(graph);
+  part("copy").hidden = true;
   if (!recall()) draw();
   root.toggleAttribute("data-drawn", true);
 }
