@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import reports
 from apiclient import Api
 from reports import CASE, OTHER_CASE, commit
@@ -24,6 +25,10 @@ def put(api: Api, *cells: dict[str, Any], night: str = "2025-01-04") -> dict[str
     return found
 
 
+BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@BOTH
 def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)

@@ -1,0 +1,37 @@
+"""GitHub's own examples of its webhooks, read as what they are."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+
+import pytest
+from between import PACKAGES
+
+from service.github.react import EVENTS, Follow, Forget, Head, Measure, react
+
+pytestmark = [
+    pytest.mark.github,
+    pytest.mark.skipif("FAULTWATCH_TEST_GITHUB" not in os.environ, reason="make test-github runs it"),
+]
+ASKED = {
+    ("check_run", "rerequested"): Measure,
+    ("installation", "deleted"): Forget,
+    ("installation", "suspend"): Forget,
+    ("push", None): Follow,
+}
+
+
+def test_every_example_is_read() -> None:
+    examples = json.loads((PACKAGES / "@octokit/webhooks-examples/api.github.com/index.json").read_text())
+    found = defaultdict(set)
+    for event in examples:
+        for payload in event["examples"][1:]:  # the first of each is older than GitHub itself
+            if event["name"] in EVENTS:
+                kinds = {type(work) for work in react(event["name"], payload)}
+                found[event["name"], payload.get("action")] |= kinds
+    assert {event for event, _ in found} == EVENTS
+    for (event, action), kinds in found.items():
+        expected = Head if event == "pull_request" else ASKED.get((event, action))
+        assert kinds == ({expected} if expected else set()), (event, action)
