@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.fold import FrameTable, blocked_time, count_stacks, scaled
+from runner.profile.fold import FrameTable, blocked_time, count_stacks, relative, scaled
 from runner.profile.lines import Line, parse_lines
 from runner.profile.mappings import Mapping, Mappings
 from runner.profile.script import Frame, Lost, Mapped, Stacked, Switched, parse_script
@@ -100,3 +100,10 @@ def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, 
     last = [f"/file-{number}" for number, (start, size) in enumerate(made) if start <= address < start + size]
     found = mappings.find(address)
     assert (found.name if found else None) == (last[-1] if last else None)
+
+
+def test_files_of_the_work_tree_are_told_from_there_on() -> None:
+    roots = ("/builds/a/tree/", "/builds/a.partial/tree/")
+    assert relative("/builds/a.partial/tree/src/main.c", roots) == "src/main.c"
+    assert relative("/builds/a/tree/program", roots) == "program"
+    assert relative("/usr/lib/libc.so.6", roots) == "/usr/lib/libc.so.6"
