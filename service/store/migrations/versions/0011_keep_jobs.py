@@ -38,7 +38,7 @@ def upgrade() -> None:
         sa.Column("leased_until", _MOMENT),
         sa.Column("runs", sa.JSON(), nullable=False),
         sa.Column("runs_left", sa.Integer()),
-        sa.Column("seconds_left", sa.Float()),
+        sa.Column("seconds_left", sa.Double()),
         sa.Column("sentence", sa.Text(), nullable=False),
         sa.Column("log_url", sa.Text(), nullable=False),
         sa.Column("result", sa.JSON()),
