@@ -30,6 +30,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/knob-searches", "post"),
         ("/api/v1/diagnoses", "post"),
         ("/api/v1/gates", "post"),
+        ("/api/v1/gates/base", "post"),
         ("/api/v1/github/runner-tokens", "post"),
         ("/api/v1/sign-in/actions", "post"),
         ("/api/v1/nights/{name}", "get"),
