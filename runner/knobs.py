@@ -167,13 +167,12 @@ class KnobHunter:
     def _measure(self, knobs: Iterable[KnobChange], changed: Iterable[str]) -> Report:
         chosen = frozenset(changed)
         setting = self.before.with_knobs({one.name: one.after if one.name in chosen else one.before for one in knobs})
-        workload, case, bench = setting.workload, setting.case, setting.bench
         return measure_revision(
             self.repository,
             self.builder,
-            workload,
-            case,
-            bench=bench,
+            setting.workload,
+            setting.case,
+            bench=setting.bench,
             revision=self.revision,
-            sampling=Sampling.of(workload, self.samples),
+            sampling=Sampling.of(setting.workload, self.samples),
         )
