@@ -17,6 +17,9 @@ from service.github.patience import again
 from service.jobs import words
 from service.jobs.desk import NotDispatched
 
+_WORKFLOWS = {"remedy": "profile"}
+"""Whose workflow carries out a kind that has none of its own: each asks the job what it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActionsStarter:
@@ -46,7 +49,7 @@ class ActionsStarter:
         }
 
         def order(repository: Repository) -> str:
-            return dispatch(repository, f"{question.kind}.yml", inputs)
+            return dispatch(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
 
         problem = self._asking(job, job.attempts, order)
         if problem:
