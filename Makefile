@@ -51,7 +51,7 @@ test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Make hosts of cont
 	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/ansible
 
 .PHONY: test-hosts
-test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; half an hour)
+test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; an hour)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
 
 .PHONY: peers
