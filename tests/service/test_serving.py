@@ -139,3 +139,23 @@ def test_a_locked_database(tmp_path: Path) -> None:
 
 def test_a_port_that_is_none(tmp_path: Path) -> None:
     assert "FAULTWATCH_PORT=http" in refused(tmp_path, "serve", FAULTWATCH_PORT="http")
+
+
+def test_it_takes_the_socket_that_systemd_listens_with(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, port_file = listener.getsockname()[1], tmp_path / "port"
+        # As sd_listen_fds(3) has it: the first descriptor is the third, and the process knows that it is meant.
+        told = f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@" 3<&{listener.fileno()}'
+        process = subprocess.Popen(
+            ["bash", "-c", told, "sh", *COMMAND, "serve", "--port", "1", "--port-file", str(port_file)],
+            env=environment(tmp_path / "home"),
+            pass_fds=[listener.fileno()],
+        )
+    try:
+        # The socket holds those who call before the service is there.
+        answer = requests.get(f"http://127.0.0.1:{port}/api/v1/health", timeout=PATIENCE)
+        assert answer.json()["status"] == "ok"
+        assert int(port_file.read_text()) == port
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
