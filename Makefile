@@ -22,7 +22,7 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 
 .PHONY: test
 test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: the linters, the types, the tests
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile
 
 .PHONY: test-workflows
 test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Read the workflows with the linters and run them here

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from apiflask import APIFlask
 from flask import Response
 
@@ -59,4 +61,6 @@ def create_app(config: Config | None = None) -> APIFlask:
 def _secure(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
+    if response.status_code == HTTPStatus.NOT_MODIFIED:
+        response.close()  # the file that is not sent, then, was opened all the same
     return response

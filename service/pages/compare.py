@@ -29,7 +29,7 @@ bp = Blueprint("compare", __name__)
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
 """What faults cost: shown with the metrics that are judged, before all others."""
-_ROWS = 300
+_ROWS = 100
 _SUGGESTED = 8
 _COMMANDS = 5
 _NOTHING = Readings(())

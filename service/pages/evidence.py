@@ -58,7 +58,9 @@ def of_drift(drift: Drift, before: Report | None) -> dict[str, Any]:
 def of_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return what the page of a comparison shows: the first case of which both sides have profiles, and the others."""
     found: list[tuple[Pair, UUID, UUID]] = []
-    for one in pairs[:_PAIRS]:
+    there = profiles.profiled(session, {run.revision for one in pairs for run in (one.base[0], one.head[0])})
+    both = [one for one in pairs if all((run.case, run.revision) in there for run in (one.base[0], one.head[0]))]
+    for one in both[:_PAIRS]:
         ids = [
             profiles.newest(
                 session,

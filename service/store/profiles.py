@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -141,6 +142,18 @@ def newest(session: Session, asked: ProfileFilter, environment: str | None = Non
         if found is not None:
             return found
     return session.scalar(chosen)
+
+
+def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the name of the case and the commit of every profile of some revisions."""
+    rows = session.execute(
+        select(Case.name, Revision.commit)
+        .join_from(StoredProfile, Revision, StoredProfile.revision_id == Revision.id)
+        .join(Case, StoredProfile.case_id == Case.id)
+        .where(Revision.commit.in_(list(revisions)))
+        .distinct()
+    )
+    return {(name, commit) for name, commit in rows}
 
 
 def thin(database: Database, before: datetime) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, TimeoutError
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 from werkzeug.serving import make_server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -67,6 +68,19 @@ def served(app: Flask) -> Iterator[str]:
         server.server_close()
 
 
+def comes_true(page: Page, expression: str, seconds: float = 30) -> bool:
+    """Wait until an expression of the page is true; tell whether it became so.
+
+    Playwright's own waiting evaluates it within the page, where the Content-Security-Policy forbids that.
+    """
+    deadline = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        if time.monotonic() > deadline:
+            return False
+        page.wait_for_timeout(50)
+    return True
+
+
 @dataclass
 class Watched:
     """A page of which everything that goes wrong is written down."""
@@ -96,11 +110,9 @@ class Watched:
 
     def assert_fits(self) -> None:
         """Assert that the page as a whole does not scroll sideways, once charts have taken their new size."""
-        try:
-            self.page.wait_for_function(FITS, timeout=3000)
-        except TimeoutError:
+        if not comes_true(self.page, FITS, 3):
             widths = self.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-            raise AssertionError(f"{self.page.url} is {widths[0]} px wide in a window of {widths[1]} px") from None
+            raise AssertionError(f"{self.page.url} is {widths[0]} px wide in a window of {widths[1]} px")
 
     def sweep(self, path: str) -> None:
         """Look at one page on a desktop in light, then on a phone in dark: loaded once, for a load takes longest."""

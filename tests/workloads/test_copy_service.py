@@ -18,7 +18,7 @@ from runner.state.process import ProcessState
 
 FOLDER = Path(__file__).parents[2] / "workloads" / "copy_service"
 SCRIPT = FOLDER / "make_history.py"
-HEAD = "f22a85db0c6cd6d85bbd78510e2c627ddb0f980a"
+HEAD = "795c47d86aeea7bfbe8890745f30d99474147458"
 
 REGRESSION = "Give the buffer back between requests to keep the resident size small"
 ONE_PAGE = "Compute the CRC eight bytes at a time"

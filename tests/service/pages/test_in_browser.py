@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +13,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.e2e.browser import MODES, Opener, Watched, chromium, drawn, launched, served, watch
+from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
 from tests.service.pages import history
 from tests.service.pages.conftest import application
 
@@ -207,7 +208,7 @@ def test_a_drag_zooms_and_the_button_resets(measured: Watched) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 600, box["y"] + 160, steps=5)
     page.mouse.up()
-    page.wait_for_function(f"Chart.getChart(document.querySelector('canvas')).scales.x.max < {whole[1]}")
+    assert comes_true(page, f"Chart.getChart(document.querySelector('canvas')).scales.x.max < {whole[1]}")
     page.get_by_role("button", name="Reset zoom").click()
     assert drawn(page)["x"] == whole
 
@@ -225,10 +226,10 @@ def test_a_change_of_scheme_redraws_the_chart(measured: Watched) -> None:
     page = measured.open("/series/1")
     light = drawn(page)["datasets"]["flags"][0]["colour"]
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        "light => Chart.getChart(document.querySelector('canvas')).getDatasetMeta(0).data[0].options.backgroundColor"
-        " !== light",
-        arg=light,
+    assert comes_true(
+        page,
+        "Chart.getChart(document.querySelector('canvas')).getDatasetMeta(0).data[0].options.backgroundColor"
+        f" !== {json.dumps(light)}",
     )
 
 
@@ -269,7 +270,7 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extr
     assert low - high > 100
     with page.expect_response("**/chart.json*"):
         page.evaluate("Chart.getChart(document.querySelector('canvas')).zoomScale('x', { min: 6600, max: 6700 })")
-    page.wait_for_function("Chart.getChart(document.querySelector('canvas')).data.datasets[3].data.length === 103")
+    assert comes_true(page, "Chart.getChart(document.querySelector('canvas')).data.datasets[3].data.length === 103")
     near = drawn(page)["datasets"]["path"]
     assert [point["x"] for point in near] == list(range(6599, 6702))
     watched.assert_quiet()
@@ -288,7 +289,7 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(extre
     assert box
     line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
     page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
-    page.wait_for_function(f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_3: 0 → 1'))")
+    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_3: 0 → 1'))")
     assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
     watched.assert_quiet()
 
@@ -342,7 +343,7 @@ def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened:
     page.evaluate("window.same = true")
     history.send(client, history.reports()[history.REGRESSION :])
     chart = "Chart.getChart(document.querySelector('canvas'))"
-    page.wait_for_function(f"() => {chart}.data.datasets.find(({{ id }}) => id === 'path').data.length === 14")
+    assert comes_true(page, f"() => {chart}.data.datasets.find(({{ id }}) => id === 'path').data.length === 14")
     page.get_by_role("heading", name="variable.MALLOC_CONF changed").wait_for()
     assert page.evaluate("window.same"), "the page was loaded again"
     watched.assert_quiet()
