@@ -73,11 +73,11 @@ class Yard:
         self.scratch = scratch
         self._bench = bench
         self._ledger = ledger
-        self._trees: dict[tuple[str, ...], Path] = {}
+        self._trees: dict[tuple[object, ...], Path] = {}
 
     def tree(self, workload: str, patch: Mapping[str, str], which: str = "") -> Path:
         """Build a workload, once for each patch."""
-        key = (workload, which, *patch)
+        key = (workload, which, *patch.items())
         if key not in self._trees:
             folder = self.scratch / f"{workload}-{len(self._trees)}"
             if workload == "copy_service":
