@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn
+from uuid import UUID
 
 import requests
 from pydantic import BaseModel, ValidationError
@@ -115,10 +116,7 @@ class Service:
         FaultwatchError
             Where it did not take it now.
         """
-        answer = self._call("PUT", f"/runs/{report.run_id}", report)
-        # A proxy's page of welcome is no receipt: only one that names the run lets go of the report.
-        if not isinstance(answer, dict) or answer.get("run_id") != str(report.run_id):
-            self._not_a_service()
+        self._hand_over(f"/runs/{report.run_id}", report, run_id=report.run_id)
 
     def send_profile(self, profile: Profile) -> None:
         """Hand over a profile. Returns once the service has stored it.
@@ -130,9 +128,7 @@ class Service:
         FaultwatchError
             Where it did not take it now.
         """
-        answer = self._call("PUT", f"/profiles/{profile.profile_id}", profile)
-        if not isinstance(answer, dict) or answer.get("profile_id") != str(profile.profile_id):
-            self._not_a_service()
+        self._hand_over(f"/profiles/{profile.profile_id}", profile, profile_id=profile.profile_id)
 
     def send(self, document: Report | Profile) -> None:
         """Hand over whichever it is."""
@@ -273,6 +269,12 @@ class Service:
         try:
             return response.json()
         except ValueError:
+            self._not_a_service()
+
+    def _hand_over(self, path: str, document: Report | Profile, **named: UUID) -> None:
+        answer = self._call("PUT", path, document)
+        # A proxy's page of welcome is no receipt: only one that names the document lets go of it.
+        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in named.items()):
             self._not_a_service()
 
     def _not_a_service(self) -> NoReturn:

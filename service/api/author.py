@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from service.access import guard
-from service.api.problems import FieldError, ProblemError
+from service.api.problems import unprocessable
 
 
 def author(named: str | None) -> str:
@@ -15,7 +13,5 @@ def author(named: str | None) -> str:
         return named or known
     if named not in {None, known}:
         detail = f"is {known}, by the token: leave it out"
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"author: {detail}", [FieldError(field="author", detail=detail)]
-        )
+        raise unprocessable("author", detail)
     return known

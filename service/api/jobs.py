@@ -31,7 +31,7 @@ from runner.contract.job import (
 from service.access import guard
 from service.api.author import author
 from service.api.body import PageQuery
-from service.api.problems import FieldError, ProblemError, not_found
+from service.api.problems import ProblemError, not_found, unprocessable
 from service.current import database
 from service.jobs.desk import WrongOrderError
 from service.jobs.kept import desk, log_file
@@ -94,7 +94,7 @@ def place(asked: JobOrder, by: Asked) -> tuple[Job, bool]:
     try:
         return desk().order(asked, by)
     except WrongOrderError as error:
-        raise _unprocessable(error.part, str(error)) from None
+        raise unprocessable(error.part, str(error)) from None
 
 
 @bp.get("/jobs/<int:job_id>")
@@ -210,7 +210,3 @@ def _changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, Row,
             raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
         except (NotPossibleError, leases.LeaseLostError, leases.WrongHostError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None
-
-
-def _unprocessable(field: str, detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])

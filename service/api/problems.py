@@ -56,6 +56,11 @@ def not_found(what: str) -> ProblemError:
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 
 
+def unprocessable(field: str, detail: str) -> ProblemError:
+    """Return the problem that a field of the request cannot be what it is."""
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
+
+
 def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
     app.register_error_handler(ProblemError, _problem_error)

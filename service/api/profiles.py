@@ -13,7 +13,7 @@ from runner.contract import profile_formats
 from runner.contract.profile import Profile, StackKind
 from service.access.held import hold
 from service.api.body import PageQuery, read_with
-from service.api.problems import FieldError, ProblemError, not_found
+from service.api.problems import ProblemError, not_found, unprocessable
 from service.current import database
 from service.gist import ProfileList, ProfileReceipt
 from service.store import profiles
@@ -49,9 +49,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     """
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"profile_id: {detail}", [FieldError(field="profile_id", detail=detail)]
-        )
+        raise unprocessable("profile_id", detail)
     hold([json_data.subject])
     prepared = profiles.prepare(json_data)
     with database().writing() as session:

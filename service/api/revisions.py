@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from apiflask import APIBlueprint
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract import RevisionList
 from runner.contract.base import Name
 from service.access.held import hold
-from service.api.problems import FieldError, ProblemError, not_found
+from service.api.problems import not_found, unprocessable
 from service.current import database
 from service.store import judging, known, revisions
 from service.views import Stored
@@ -54,6 +52,4 @@ def _check_name(subject: str) -> None:
         _NAME.validate_python(subject)
     except ValidationError as error:
         detail = error.errors()[0]["msg"]
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"subject: {detail}", [FieldError(field="subject", detail=detail)]
-        ) from error
+        raise unprocessable("subject", detail) from error

@@ -13,7 +13,7 @@ from flask import Response
 from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
 from service.access.held import hold
 from service.api.body import PageQuery, read_with
-from service.api.problems import FieldError, ProblemError, not_found
+from service.api.problems import ProblemError, not_found, unprocessable
 from service.current import database
 from service.store import ingest, judging, plain, runs
 from service.views import RunPage, RunReceipt
@@ -46,9 +46,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     """
     if json_data.run_id != run_id:
         detail = f"is {json_data.run_id}, but the address says {run_id}"
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, f"run_id: {detail}", [FieldError(field="run_id", detail=detail)]
-        )
+        raise unprocessable("run_id", detail)
     taken = _store([json_data])
     if taken.conflicting:
         raise ProblemError(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from apiflask import APIBlueprint
 
 from runner.contract import Search, SearchRequest
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from service import bisecting
 from service.access.held import hold
-from service.api.problems import FieldError, ProblemError
+from service.api.problems import unprocessable
 from service.current import database
 
 bp = APIBlueprint("searches", __name__)
@@ -28,7 +26,9 @@ def post(json_data: SearchRequest) -> Search:
     with database().reading() as session:
         found = bisecting.state(session, json_data)
     if found is None:
-        raise _refused("good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions).")
+        raise unprocessable(
+            "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
+        )
     return found
 
 
@@ -43,7 +43,3 @@ def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
     hold([json_data.subject], asking=True)
     with database().reading() as session:
         return bisecting.knob_state(session, json_data)
-
-
-def _refused(field: str, detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])

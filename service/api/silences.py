@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from http import HTTPStatus
 
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict
 
 from service.api.author import author
 from service.api.body import PageQuery
-from service.api.problems import FieldError, ProblemError, not_found
+from service.api.problems import not_found, unprocessable
 from service.current import database
 from service.store import silences
 from service.triage import told
@@ -48,12 +47,12 @@ def add(json_data: told.SilenceRequest) -> told.Silence:
     """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
-        raise _unprocessable("until", "is not in the future")
+        raise unprocessable("until", "is not in the future")
     by = author(json_data.author)
     with database().writing() as session:
         made = silences.add(session, json_data, by, now)
         if made is None:
-            raise _unprocessable("series_id", f"there is no series {json_data.series_id}")
+            raise unprocessable("series_id", f"there is no series {json_data.series_id}")
         return silences.view(made, now)
 
 
@@ -68,7 +67,3 @@ def end(silence_id: int, query_data: EndQuery) -> told.Silence:
         if row is None:
             raise not_found(f"silence {silence_id}")
         return silences.view(row, now)
-
-
-def _unprocessable(field: str, detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
