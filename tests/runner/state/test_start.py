@@ -30,11 +30,21 @@ def test_what_fits_exactly_gets_no_more() -> None:
     assert padded({"A": "x" * rest}, [])[PADDING] == ""
 
 
-def counts_by_length(tmp_path: Path) -> set[object]:
-    # Long enough to cross into the next page at some of these lengths, whatever the stack begins with.
-    lengths = range(0, 3600, 400)
-    states = [ProcessState(variables={"NAME": "x" * length}) for length in lengths]
-    return {least(state, tmp_path) for state in states}
+# Long enough to cross into the next page at some of these lengths, whatever the stack begins with.
+LENGTHS = range(0, 3600, 400)
+
+
+def agree(tmp_path: Path) -> bool:
+    """Whether in one round of several all lengths cost the same.
+
+    A file that others map, write or evict can cost a fault more, once or from then on; so what is compared is one
+    round with itself, of the least of three each.
+    """
+
+    def one_round() -> set[object]:
+        return {least(ProcessState(variables={"NAME": "x" * length}), tmp_path) for length in LENGTHS}
+
+    return any(len(one_round()) == 1 for _ in range(5))
 
 
 def least(state: ProcessState, directory: Path) -> object:
@@ -47,6 +57,6 @@ def least(state: ProcessState, directory: Path) -> object:
 
 @pytest.mark.perf
 def test_the_length_of_a_variable_does_not_move_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(counts_by_length(tmp_path)) == 1
+    assert agree(tmp_path)
     monkeypatch.setattr(counted, "padded", lambda variables, command: variables)
-    assert len(counts_by_length(tmp_path)) > 1, "without padding it does: else this test could not fail"
+    assert not agree(tmp_path), "without padding it does: else this test could not fail"
