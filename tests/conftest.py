@@ -5,6 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# What takes long is measured in bench/: on a busy machine any example can take any time.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 Git = Callable[..., str]
 

@@ -100,7 +100,7 @@ def test_every_line_that_is_lost_is_missed_if_it_is_known_what_was_asked_for(out
         assert not problem
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     output=st.sampled_from(WHOLE),
     mutation=st.sampled_from(sorted(MUTATIONS)),
@@ -115,7 +115,7 @@ def test_damage_is_never_read_as_another_number(output, mutation, seed, with_ask
     assert not problem, describe(output, damaged)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(output=st.sampled_from(WHOLE), text=st.text())
 def test_any_text_is_read_or_refused(output, text):
     try:

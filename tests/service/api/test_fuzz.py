@@ -41,7 +41,7 @@ def test_no_request_is_answered_with_a_crash(described: schemathesis.BaseSchema)
     for found in described.get_all_operations():
         operation = found.ok()
 
-        @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=12, database=None, suppress_health_check=list(HealthCheck))
         @given(operation.as_strategy(), st.booleans())
         def check(case: Case, there: bool) -> None:
             if there:  # else nearly every address would lead nowhere

@@ -25,7 +25,7 @@ def test_a_thousand_commits_take_twelve_measurements(culprit):
     assert len(seen) <= 12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(nodes=graphs(), data=st.data(), slots=st.integers(1, 4))
 def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots):
     commits = [node.commit for node in nodes]
@@ -37,7 +37,7 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     assert len(seen) == len({one.commit for one in seen})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(nodes=graphs(), data=st.data())
 def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, data):
     commits = [node.commit for node in nodes]
@@ -52,7 +52,7 @@ def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, 
 
 
 @given(known=st.sets(st.integers(0, 200)), culprit=st.integers(1, 200))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_known_results_are_reused(known, culprit):
     nodes = line(200)
     truth = levels(nodes, {f"c{culprit}": -3})

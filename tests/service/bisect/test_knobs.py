@@ -45,7 +45,7 @@ def test_knobs_that_each_do_a_part_are_all_found():
     assert answer.without["knob7"] == 116
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), many=st.integers(1, 5))
 def test_whatever_the_interactions_no_knob_can_be_left_out(data, many):
     """Each mixture has a level of its own choosing: nothing is monotone."""

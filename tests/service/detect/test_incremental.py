@@ -25,7 +25,7 @@ def histories(draw):
     return [int(v) for v in values]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(histories(), st.integers(1, 40))
 def test_appending_gives_the_answer_of_reading_anew(values, stride):
     series = DriftSeries()
@@ -35,7 +35,7 @@ def test_appending_gives_the_answer_of_reading_anew(values, stride):
             assert drifts == series.drifts() == find_drifts(values[:n])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
             assert drifts == find_drifts(values[:n])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(histories(), st.lists(st.integers(1, 100), max_size=5), st.booleans())
 def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     samples = [[v, v] for v in values] if sampled else None
@@ -61,7 +61,7 @@ def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     assert series.drifts() == find_drifts(values, samples=samples)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(2**53, 2**53 + 3) | st.integers(-(2**70), 2**70), min_size=1, max_size=80), st.booleans())
 def test_huge_whole_numbers_are_appended_as_they_are_read(values, sampled):
     samples = [[v, v] for v in values] if sampled else None
@@ -71,7 +71,7 @@ def test_huge_whole_numbers_are_appended_as_they_are_read(values, sampled):
     assert drifts == find_drifts(values, samples=samples)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 3) | st.integers(0, 2**70), max_size=60))
 def test_any_whole_numbers_are_judged_without_error(values):
     drifts = find_drifts(values)
@@ -79,7 +79,7 @@ def test_any_whole_numbers_are_judged_without_error(values):
     assert [d.index for d in drifts] == sorted({d.index for d in drifts})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
 def test_any_finite_numbers_are_judged_without_error(values):
     for drift in find_drifts(values, kind="rate"):

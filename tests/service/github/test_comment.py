@@ -140,7 +140,7 @@ def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
 _TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b \u0301ab1.wé😀-"), max_size=200)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
 def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
     knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}

@@ -54,7 +54,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.sampled_from(sorted(EVENTS)), st.dictionaries(_KEYS, _JSON))
 def test_no_payload_is_too_strange(event: str, payload: dict[str, object]) -> None:
     assert isinstance(react(event, payload), tuple)
