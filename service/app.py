@@ -7,7 +7,7 @@ from http import HTTPStatus
 from apiflask import APIFlask
 from flask import Response
 
-from service import api, current, feeds, pages
+from service import api, current, feeds, metrics, pages
 from service.access import guard
 from service.access import pages as sign_in
 from service.access.session import keep_sessions
@@ -53,6 +53,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     jobs.keep(app, database, config)
     actions.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
+    app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)
     app.after_request(_secure)
     return app

@@ -18,6 +18,8 @@ from service.store.models import Token
 
 _MODE = "faultwatch.access"
 _SAFE = {"GET", "HEAD", "OPTIONS"}
+_PROGRAMS = ("/api/", "/metrics")
+"""Where programs ask. They say that they take anything, and cannot fill in a form all the same."""
 
 
 def register(app: Flask, *, by_token: bool) -> None:
@@ -46,7 +48,11 @@ def _guard() -> AnyResponse | None:
         return None
     if caller().scopes:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_told()}.")
-    if request.blueprint is not None and not request.path.startswith("/api/") and request.accept_mimetypes.accept_html:
+    if (
+        request.blueprint is not None
+        and not request.path.startswith(_PROGRAMS)
+        and request.accept_mimetypes.accept_html
+    ):
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
     raise ProblemError(
         HTTPStatus.UNAUTHORIZED,
