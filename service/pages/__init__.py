@@ -11,7 +11,7 @@ from flask import Flask, render_template, request
 from flask.typing import ResponseReturnValue
 from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 
 from runner.contract import metric
 from service import vendor
@@ -46,6 +46,7 @@ from service.pages.twins import address_with, negotiated, twin_addresses
 log = logging.getLogger(__name__)
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+_NOWHERE = "Nothing lies at this address. The search box finds commits, cases, hosts and knobs by a part of their name."
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
@@ -78,6 +79,7 @@ def register(app: Flask) -> None:
         "quantity": numbers.quantity,
         "difference": numbers.difference,
         "span": numbers.span,
+        "amount": numbers.amount,
         "duration": numbers.duration,
         "percent": numbers.percent,
         "utc_text": _utc_text,
@@ -121,7 +123,8 @@ def _problem(error: HTTPException) -> ResponseReturnValue:
     """Answer people with a page, and who asked for a twin with a problem document."""
     if (request.endpoint or "").endswith(("_json", "_csv")) or negotiated() != "html":
         return http_problem(error)
-    return render_template("problem.html", name=error.name, description=error.description), error.code or 500
+    description = _NOWHERE if error.description == NotFound.description else error.description
+    return render_template("problem.html", name=error.name, description=description), error.code or 500
 
 
 def _nowhere(error: HTTPException) -> ResponseReturnValue:

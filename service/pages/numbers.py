@@ -7,6 +7,7 @@ Number = int | float
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_MIB = 1024 * 1024
 _SINGULAR = {
     "faults": "fault",
     "switches": "switch",
@@ -59,6 +60,14 @@ def span(low: Number, high: Number, unit: str) -> str:
 def difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``."""
     return _joined(signed(_sensible(value, unit)), unit_of(value, unit))
+
+
+def amount(size: Number) -> str:
+    """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
+    if size < 1024:
+        return quantity(size, "bytes")
+    unit = "KiB" if size < _MIB else "MiB"
+    return _joined(number(round(size / (1024 if unit == "KiB" else _MIB), 1)), unit)
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import { shorten } from "./text.js";
 
-const LABEL_HEIGHT = 16, LETTER_WIDTH = 7, FLAG_GAP = 18;
+const LABEL_HEIGHT = 16, LETTER_WIDTH = 7, FLAG_GAP = 18, FLAG_MARGIN = 10;
 const NARROW = 520;
 const LABEL_LETTERS = 28, LABEL_MARGIN = 24;
 const ROWS = [-24, -46]; // above the chart's area: where the labels of configuration changes stand, in pixels
@@ -103,7 +103,7 @@ function placed(chart, flags, along) {
   const taken = [];
   return flags.map((flag) => {
     if (!inside(chart, flag[along])) return null;
-    const width = text(chart, flag).length * LETTER_WIDTH;
+    const width = text(chart, flag).length * LETTER_WIDTH + FLAG_MARGIN;
     const left = x.getPixelForValue(flag[along]) - width / 2;
     const middle = y.getPixelForValue(flag.y);
     const away = flag.direction === "regression" ? -1 : 1;

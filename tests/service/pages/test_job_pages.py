@@ -95,6 +95,16 @@ def test_a_result_that_makes_no_sense_breaks_no_page(client: FlaskClient, profil
     assert read(client, "/jobs?state=all")
 
 
+def test_a_bisect_that_is_over_tells_its_runs(client: FlaskClient) -> None:
+    jobs = Jobs(client)
+    job = jobs.order(question={"bad": reports.commit(7)})
+    lease = jobs.claim(job, host="elsewhere")["lease"]
+    jobs.post(f"/{job['id']}/finish", lease=lease, outcome="done", sentence="", result={"commits": 1})
+    text = read(client, f"/jobs/{job['id']}")
+    assert "0 runs" in text
+    assert "profiles" not in text.lower().replace("jobs bisects profiles hosts", "")
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [(0.2, "1 s"), (59, "59 s"), (190, "3 min"), (7800, "2 h 10 min"), (7200, "2 h"), (90_000, "1 d 1 h")],

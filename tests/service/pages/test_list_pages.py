@@ -71,6 +71,11 @@ def test_one_box_finds_it(client: FlaskClient, text: str, kind: str, title: str)
     assert client.get(hit["url"]).status_code == 200
 
 
+def test_an_address_of_nothing_says_where_to_look(client: FlaskClient) -> None:
+    assert "The search box finds" in client.get("/nosuch", headers={"Accept": "text/html"}).text
+    assert "There is no such drift." in read(client, "/drifts/0000000000000000", 404)
+
+
 def test_a_search_is_text_and_finds_no_pattern(client: FlaskClient) -> None:
     assert client.get("/search.json?q=%25").json == []
     assert "1 found for “<script>”" in read(client, "/search?q=%3Cscript%3E")

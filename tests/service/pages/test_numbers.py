@@ -1,6 +1,6 @@
 import pytest
 
-from service.pages.numbers import difference, number, percent, quantity, signed, span
+from service.pages.numbers import amount, difference, number, percent, quantity, signed, span
 
 
 def plain(text: str) -> str:
@@ -27,6 +27,14 @@ def plain(text: str) -> str:
 )
 def test_numbers(value: float, text: str) -> None:
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(1, "1 byte"), (512, "512 bytes"), (12_288, "12 KiB"), (45_200, "44.1 KiB"), (16_881_664, "16.1 MiB")],
+)
+def test_an_amount_of_memory_is_never_nothing_that_is_there(size: int, text: str) -> None:
+    assert plain(amount(size)) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])
