@@ -1,226 +1,205 @@
-"""Compares what was stored at different times: which runs belong together, and whether they differ. Pure.
+"""Compares what was stored at different times: whether the runs that belong together differ. Pure.
 
 Runs that were measured in turns are judged by :mod:`service.gate`. Here the two sides can lie months apart, so the
 trend has the first say: a drift that was found between them is a difference, and where none was found a count that is
 the same on both sides needs no more samples to be called the same.
+
+A comparison can have thousands of rows, of which one page is shown: all are judged, because they are counted and put in
+order by that, but only what is shown is told in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from uuid import UUID
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain
+from typing import Any, NamedTuple
 
-from runner.contract import MetricVerdict, Status, Verdict, metric
-from runner.contract.comparison import Rule
+from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import bounds, median
 from service import gate
-from service.views import Drift, Number
-
-GROUP = 3
-"""Runs of one revision in one environment that are taken together, the newest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A stored run, and what makes it comparable to another."""
-
-    run_id: UUID
-    subject: str
-    case: str
-    case_key: str
-    host: str
-    environment: str
-    revision: str
-    title: str
-    position: int
-    started_at: datetime
+from service.gate import Found
+from service.match import Pair, Runs
+from service.views import Number
 
 
-Runs = tuple[Measured, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Runs of both sides that differ in what is asked about, and in as little else as possible."""
-
-    base: Runs
-    """The newest first."""
-    head: Runs
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What both sides have in common."""
-
-    pairs: tuple[Pair, ...]
-    only_base: Runs
-    """One run for each case that only this side has."""
-    only_head: Runs
-
-
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(NamedTuple):
     """One metric over the runs of one side."""
 
-    samples: tuple[Number, ...]
-    statuses: frozenset[Status] = field(default_factory=frozenset)
+    samples: Sequence[Number] = ()
+    level: Number | None = None
+    """Their median."""
+    counted: bool = False
+    """Whether each is a count, and none an estimate."""
+    series: int | None = None
+    """The series that the newest run has its point in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A drift, and the place of its revision in the history."""
+ByRun = Mapping[int, Mapping[str, Readings]]
+"""What was measured, by the run's number and the metric."""
+_NOTHING = Readings()
+
+
+class Step(NamedTuple):
+    """A drift of a series, and its place in the history."""
 
     position: int
-    drift: Drift
+    environment_before: str
+    environment_after: str
+    told: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """One metric on both sides."""
+class Compared(NamedTuple):
+    """One metric of one pair: what it is counted and put in order by."""
 
+    pair: Pair
     metric: str
-    base: Readings
-    head: Readings
-
-    @property
-    def levels(self) -> tuple[Number | None, Number | None]:
-        """The level of each side."""
-        return median(self.base.samples), median(self.head.samples)
-
-    def verdict(self, verdict: Verdict, rule: Rule, sentence: str) -> MetricVerdict:
-        """Put a verdict together."""
-        exact = metric(self.metric).exact
-        return gate.verdict_of(
-            self.metric,
-            verdict,
-            rule,
-            self.base.samples,
-            self.head.samples,
-            counts=exact,
-            sentence=sentence,
-            threshold=1 if exact else gate.PRECISION,
-        )
+    series_base: int | None
+    series_head: int | None
+    verdict: Verdict
+    counts: bool
+    change: Number | None
+    percent: float | None
+    tell: Callable[[], MetricVerdict]
+    """Puts the verdict together, with its work."""
 
 
-def match(base: Iterable[Measured], head: Iterable[Measured], *, by_host: bool) -> Matched:
-    """Pair the runs of both sides.
+def step(position: int, drift: Mapping[str, Any]) -> Step:
+    """Return a drift as a comparison tells it; `drift` is a :class:`service.views.Drift` as JSON has it."""
+    knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
+    what = knobs if drift["cause"] == "config" else drift["revision"][:10]
+    told = f"{drift['change']:+,} {drift['unit']} at {what}"
+    return Step(position, drift["environment_before"], drift["environment_after"], told)
+
+
+def compare(
+    pairs: Iterable[Pair],
+    readings: ByRun,
+    steps: Mapping[int, Sequence[Step]],
+    in_turns: Mapping[str, MetricVerdict],
+) -> list[Compared]:
+    """Judge every metric that either side of a pair has a value of.
 
     Parameters
     ----------
-    by_host
-        Whether a run is compared to runs of its own host only.
+    readings
+        Of the runs of all pairs.
+    steps
+        The drifts of series, by the series' number.
+    in_turns
+        Verdicts, by metric, where both sides were measured in turns: they hold.
     """
-    left, right = _grouped(base, by_host), _grouped(head, by_host)
-    return Matched(
-        pairs=tuple(_nearest(left[key], right[key]) for key in left if key in right),
-        only_base=tuple(left[key][0] for key in left if key not in right),
-        only_head=tuple(right[key][0] for key in right if key not in left),
-    )
+    times = Counter(chain.from_iterable(readings.values()))
+    error = gate.ERROR / (sum(count for name, count in times.items() if not metric(name).judged) or 1)
+    known = cache(metric)  # an event of a workload file has no entry: one would be made for each row
+    found = []
+    for pair in pairs:
+        left, right = _together(pair.base, readings), _together(pair.head, readings)
+        for name in {**left, **right}:
+            base, head = left.get(name, _NOTHING), right.get(name, _NOTHING)
+            if not base.samples and not head.samples:
+                continue
+            if name in in_turns:
+                found.append(_told(pair, base, head, in_turns[name]))
+                continue
+            own = steps.get(base.series, ()) if base.series is not None and base.series == head.series else ()
+            between = [one.told for one in own if _lies_between(one, pair)] if own else []
+            judged = judge(known(name), base, head, between, error)
+            found.append(_compared(pair, known(name), base, head, judged))
+    return found
 
 
-def judge(pair: Pair, sides: Sides, drifts: Sequence[Placed], error: float) -> MetricVerdict:
+def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str], error: float) -> Found:
     """Say whether one metric differs between the two sides of a pair.
 
     Parameters
     ----------
-    pair, sides
-        The runs, and their readings.
-    drifts
-        All drifts of the series that both sides are points of; none where they are points of different series.
+    between
+        The drifts that were found between both sides, as they are told.
     error
         Chance to call a noisy metric changed that is not.
     """
-    known = metric(sides.metric)
-    base, head = sides.base, sides.head
-    between = [placed.drift for placed in drifts if _lies_between(placed, pair)]
     if between:
-        return _by_trend(sides, between)
-    exact = known.exact and base.statuses | head.statuses == {Status.COUNTED} and base.samples and head.samples
-    found = gate.judge_exact(known.name, base.samples, head.samples) if exact else None
+        return _by_trend(base, head, between)
+    exact = known.exact and base.counted and head.counted and base.samples and head.samples
+    found = gate.judge_exact(base.samples, head.samples) if exact else None
     if found is None:
-        return _apart(sides, error)
-    if found.verdict is Verdict.NEEDS_MORE_RUNS and found.change == 0 and known.judged:
-        return sides.verdict(Verdict.SAME, "trend", "The same count, and no drift was found between them.")
+        return _apart(base, head, error)
+    if found.verdict is Verdict.NEEDS_MORE_RUNS and base.level == head.level:
+        return Found(Verdict.SAME, "trend", "The same count, and no drift was found between them.")
     return found
 
 
-def _grouped(runs: Iterable[Measured], by_host: bool) -> dict[tuple[str, ...], list[Measured]]:
-    groups: dict[tuple[str, ...], list[Measured]] = {}
-    for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
-        groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
-    return groups
+def tell(known: Metric, base: Readings, head: Readings, found: Found) -> MetricVerdict:
+    """Put a verdict together."""
+    threshold = 1 if known.exact else gate.PRECISION
+    return gate.verdict_of(known.name, found, base.samples, head.samples, counts=known.exact, threshold=threshold)
 
 
-def _nearest(base: Sequence[Measured], head: Sequence[Measured]) -> Pair:
-    """Keep to the newest revision, then the newest environment, then the newest host that both sides have."""
-    for same in ("revision", "environment", "host"):
-        shared = {getattr(run, same) for run in base} & {getattr(run, same) for run in head}
-        if shared:
-            newest = max((run for run in base if getattr(run, same) in shared), key=_age)
-            base = [run for run in base if getattr(run, same) == getattr(newest, same)]
-            head = [run for run in head if getattr(run, same) == getattr(newest, same)]
-    return Pair(_newest(base), _newest(head))
+def pooled(parts: Sequence[Readings]) -> Readings:
+    """Take runs together that repeat each other, the newest first."""
+    if len(parts) == 1:
+        return parts[0]
+    samples = tuple(chain.from_iterable(part.samples for part in parts))
+    return Readings(samples, median(samples), all(part.counted for part in parts), parts[0].series)
 
 
-def _age(run: Measured) -> tuple[int, datetime]:
-    return run.position, run.started_at
+def _together(runs: Runs, readings: ByRun) -> Mapping[str, Readings]:
+    if len(runs) == 1:
+        return readings.get(runs[0].number, {})
+    there = [readings.get(run.number, {}) for run in runs]
+    return {name: pooled([one[name] for one in there if name in one]) for name in dict.fromkeys(chain(*there))}
 
 
-def _newest(runs: Sequence[Measured]) -> Runs:
-    """Return the newest run, with those that repeat it."""
-    newest = max(runs, key=_age)
-    alike = [run for run in runs if _what(run) == _what(newest)]
-    return tuple(sorted(alike, key=_age, reverse=True)[:GROUP])
+def _compared(pair: Pair, known: Metric, base: Readings, head: Readings, found: Found) -> Compared:
+    change = None if base.level is None or head.level is None else head.level - base.level
+    percent = gate.percent(change, base.level)
+    told = partial(tell, known, base, head, found)
+    return Compared(pair, known.name, base.series, head.series, found.verdict, known.exact, change, percent, told)
 
 
-def _what(run: Measured) -> tuple[str, str, str]:
-    return run.revision, run.environment, run.host
+def _told(pair: Pair, base: Readings, head: Readings, one: MetricVerdict) -> Compared:
+    judged = one.verdict, one.counts, one.change, one.percent
+    return Compared(pair, one.metric, base.series, head.series, *judged, lambda: one)
 
 
-def _lies_between(placed: Placed, pair: Pair) -> bool:
-    base, head, drift = pair.base[0], pair.head[0], placed.drift
+def _lies_between(one: Step, pair: Pair) -> bool:
+    base, head = pair.base[0], pair.head[0]
     environments = {base.environment, head.environment}
-    if drift.environment_before != drift.environment_after:
-        return {drift.environment_before, drift.environment_after} == environments
+    if one.environment_before != one.environment_after:
+        return {one.environment_before, one.environment_after} == environments
     low, high = sorted((base.position, head.position))
-    return drift.environment_after in environments and low < placed.position <= high
+    return one.environment_after in environments and low < one.position <= high
 
 
-def _by_trend(sides: Sides, between: Sequence[Drift]) -> MetricVerdict:
+def _by_trend(base: Readings, head: Readings, between: Sequence[str]) -> Found:
     many = "A drift was" if len(between) == 1 else f"{len(between)} drifts were"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
-    told = f"{many} found between them: {'; '.join(_told(drift) for drift in between[:3])}{more}."
-    base, head = sides.levels
-    if base == head:
-        return sides.verdict(Verdict.SAME, "trend", f"{told} Together they cancel out.")
-    return sides.verdict(Verdict.CHANGED, "trend", told)
+    told = f"{many} found between them: {'; '.join(between[:3])}{more}."
+    if base.level == head.level:
+        return Found(Verdict.SAME, "trend", f"{told} Together they cancel out.")
+    return Found(Verdict.CHANGED, "trend", told)
 
 
-def _told(drift: Drift) -> str:
-    what = drift.revision[:10] if drift.cause != "config" else ", ".join(knob.name for knob in drift.knobs[:2])
-    return f"{drift.change:+,} {drift.unit} at {what}"
-
-
-def _apart(sides: Sides, error: float) -> MetricVerdict:
+def _apart(base: Readings, head: Readings, error: float) -> Found:
     """Judge noise: each side's median lies within bounds that hold however it is distributed."""
-    base, head = sides.levels
-    if base is None or head is None:
-        return sides.verdict(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
-    left, right = (bounds(side.samples, error / 2) for side in (sides.base, sides.head))
+    if base.level is None or head.level is None:
+        return Found(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
+    left = bounds(base.samples, error / 2)
+    right = bounds(head.samples, error / 2) if left is not None else None
     if left is None or right is None:
-        few = min(len(sides.base.samples), len(sides.head.samples))
+        few = min(len(base.samples), len(head.samples))
         sentence = f"The metric is noisy, and {few} sample{'s' if few > 1 else ''} of a side are too few to judge by."
-        return sides.verdict(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
-    size = max(abs(base), abs(head)) or 1
+        return Found(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+    size = max(abs(base.level), abs(head.level)) or 1
     widest = 100 * max(abs(right[1] - left[0]), abs(right[0] - left[1])) / size
     far = left[1] < right[0] or right[1] < left[0]
     shown = f"The medians lie within {left[0]:,.6g} – {left[1]:,.6g} and {right[0]:,.6g} – {right[1]:,.6g}"
-    if far and 200 * abs(head - base) / size >= gate.PRECISION:
+    if far and 200 * abs(head.level - base.level) / size >= gate.PRECISION:
         verdict, sentence = Verdict.CHANGED, f"{shown}: apart, with an error of {error:.2g}."
     elif widest < gate.PRECISION:
         verdict, sentence = Verdict.SAME, f"{shown}: less than {gate.PRECISION:g} % from each other."
     else:
         verdict, sentence = Verdict.NEEDS_MORE_RUNS, f"{shown}: not apart, and not near enough to call them the same."
-    return sides.verdict(verdict, "apart", f"{sentence} They were not measured in turns.")
+    return Found(verdict, "apart", f"{sentence} They were not measured in turns.")

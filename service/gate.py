@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from typing import NamedTuple
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
 from runner.contract.budget import Budget, is_over
@@ -38,6 +39,14 @@ MORE = 4
 """Pairs to measure before looking at noisy metrics again, or a quarter of those measured where that is more."""
 
 _Pairs = Sequence[tuple[Number, Number]]
+
+
+class Found(NamedTuple):
+    """What was decided, and why."""
+
+    verdict: Verdict
+    rule: Rule
+    sentence: str
 
 
 def decide(request: ComparisonRequest) -> Comparison:
@@ -88,15 +97,15 @@ def _wanted(one: MetricVerdict) -> int:
 def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float], error: float) -> MetricVerdict:
     readings = (*base.readings(name), *head.readings(name))
     counted = all(reading.status is Status.COUNTED for reading in readings)
-    pairs = list(_pairs(base, head, name))
+    pairs, sides = list(_pairs(base, head, name)), (base.values(name), head.values(name))
     if pairs and counted and metric(name).exact:
-        found = judge_exact(name, base.values(name), head.values(name))
+        found = judge_exact(*sides)
         if found is not None:
-            return found
+            return verdict_of(name, found, *sides, counts=True, threshold=1)
     if not pairs:
         sentence = "There is no pair of samples in which both sides have a value."
-        sides = base.values(name), head.values(name)
-        return verdict_of(name, Verdict.NEEDS_MORE_RUNS, "absent", *sides, counts=name in precision, sentence=sentence)
+        found = Found(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
+        return verdict_of(name, found, *sides, counts=name in precision)
     counts = metric(name).exact or name in precision
     return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
 
@@ -113,8 +122,8 @@ def _beside_stored(name: str, base: Report, head: Report, precision: Mapping[str
     else:
         verdict, sentence = Verdict.NEEDS_MORE_RUNS, "Base was measured before, and not beside head."
     counts = metric(name).exact or name in precision
-    sides = base.values(name), head.values(name)
-    return verdict_of(name, verdict, "exact" if exact else "absent", *sides, counts=counts, sentence=sentence)
+    found = Found(verdict, "exact" if exact else "absent", sentence)
+    return verdict_of(name, found, base.values(name), head.values(name), counts=counts)
 
 
 def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
@@ -125,7 +134,7 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def judge_exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> MetricVerdict | None:
+def judge_exact(base: Sequence[Number], head: Sequence[Number]) -> Found | None:
     """Judge a count by its levels; None where it does not repeat, so that it is noise like any other."""
     left, right = majority(base), majority(head)
     if left is None or right is None or min(left[1], right[1]) < 2:
@@ -144,35 +153,33 @@ def judge_exact(name: str, base: Sequence[Number], head: Sequence[Number]) -> Me
         else:
             verdict = Verdict.NEEDS_MORE_RUNS
             sentence = f"The counts differ, {shown}; {CONFIRM} of each have to agree, and all but one in ten."
-    return verdict_of(name, verdict, "exact", base, head, counts=True, sentence=sentence, threshold=1)
+    return Found(verdict, "exact", sentence)
 
 
 def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts: bool) -> MetricVerdict:
     differences = [_relative(base, head) for base, head in pairs]
-    found = bounds(differences, error)
+    within = bounds(differences, error)
     middle = median(differences) or 0
     verdict = Verdict.NEEDS_MORE_RUNS
-    if found is None:
+    if within is None:
         sentence = f"{len(pairs)} pairs are too few to say anything with an error of {error:.2g}."
     else:
-        low, high = found
-        within = f"The change is between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
+        low, high = within
+        shown = f"The change is between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
         if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-            verdict, sentence = Verdict.CHANGED, f"{within}: not zero, with an error of {error:.2g}."
+            verdict, sentence = Verdict.CHANGED, f"{shown}: not zero, with an error of {error:.2g}."
         elif -precision < low and high < precision:
-            verdict, sentence = Verdict.SAME, f"{within}: less than the {precision:g} % that matter."
+            verdict, sentence = Verdict.SAME, f"{shown}: less than the {precision:g} % that matter."
         else:
-            sentence = f"{within}, and {precision:g} % would matter."
+            sentence = f"{shown}, and {precision:g} % would matter."
     return verdict_of(
         name,
-        verdict,
-        "paired",
+        Found(verdict, "paired", sentence),
         [base for base, _ in pairs],
         [head for _, head in pairs],
         counts=counts,
-        sentence=sentence,
         threshold=precision,
-        between=found,
+        between=within,
     )
 
 
@@ -184,13 +191,11 @@ def _relative(base: Number, head: Number) -> float:
 
 def verdict_of(
     name: str,
-    verdict: Verdict,
-    rule: Rule,
+    found: Found,
     base: Sequence[Number],
     head: Sequence[Number],
     *,
     counts: bool,
-    sentence: str,
     threshold: float | None = None,
     between: tuple[float, float] | None = None,
 ) -> MetricVerdict:
@@ -198,30 +203,31 @@ def verdict_of(
     left, right = _side(base), _side(head)
     change = None if left.level is None or right.level is None else right.level - left.level
     up = change is not None and change > 0
-    if rule == "paired" and between is not None:
+    if found.rule == "paired" and between is not None:
         up = between[0] > 0
     good = up == (metric(name).better == "higher")
     return MetricVerdict(
         metric=name,
-        verdict=verdict,
+        verdict=found.verdict,
         counts=counts,
-        rule=rule,
+        rule=found.rule,
         base=left,
         head=right,
         change=change,
-        percent=_percent(change, left.level),
-        direction=None if verdict is not Verdict.CHANGED else "improvement" if good else "regression",
+        percent=percent(change, left.level),
+        direction=None if found.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
         bounds=between,
         threshold=threshold,
-        sentence=sentence,
+        sentence=found.sentence,
     )
 
 
-def _percent(change: Number | None, level: Number | None) -> float | None:
+def percent(change: Number | None, level: Number | None) -> float | None:
+    """Return a change in percent of the level that it starts from; None where that is zero, or far too small."""
     if change is None or not level:
         return None
-    percent = 100 * change / abs(level)
-    return percent if isfinite(percent) else None
+    found = 100 * change / abs(level)
+    return found if isfinite(found) else None
 
 
 def _side(values: Sequence[Number]) -> Side:

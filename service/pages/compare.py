@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -13,14 +13,17 @@ from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict, metric
+from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
 from service import gate
 from service.cause import knob_changes
-from service.compare import Matched, Measured, Pair, Readings, Sides, judge, match
+from service.compare import Compared
+from service.compare import compare as compare_all
 from service.current import database
+from service.match import Matched, Pair, match
 from service.pages import commands, evidence
+from service.pages.compare_rows import Sort, ordered, row, table
 from service.pages.order import rank
-from service.pages.twins import Page, Table, page
+from service.pages.twins import Page, page
 from service.store import compare, points, runs
 from service.views import KnobChange, View
 
@@ -32,25 +35,6 @@ _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
 _ROWS = 100
 _SUGGESTED = 8
 _COMMANDS = 5
-_NOTHING = Readings(())
-
-
-class Row(View):
-    """One metric of one case on both sides."""
-
-    subject: str
-    case: str
-    title: str
-    unit: str
-    host_base: str
-    host_head: str
-    revision_base: str
-    revision_head: str
-    run_base: UUID
-    run_head: UUID
-    series_base: int | None
-    series_head: int | None
-    verdict: MetricVerdict
 
 
 class KnobDifference(View):
@@ -73,7 +57,8 @@ class Asked:
     workload: str
     metric: str
     show: Literal["all", "changed"]
-    sort: Literal["size", "case", "metric"]
+    sort: Sort
+    offset: int
 
     @classmethod
     def from_query(cls) -> Asked:
@@ -85,6 +70,7 @@ class Asked:
             metric=request.args.get("metric") or "judged",
             show="changed" if request.args.get("show") == "changed" else "all",
             sort="case" if sort == "case" else "metric" if sort == "metric" else "size",
+            offset=min(max(request.args.get("offset", 0, int), 0), 2**31),
         )
 
     @property
@@ -112,14 +98,18 @@ def show() -> Page:
         rows, knobs, matched = _compared(session, asked, *(sides[0] for sides in found.values())) if chosen else _none()
         profiled = evidence.of_comparison(session, matched.pairs)
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
+    limit = _ROWS if "all" not in request.args else len(rows)
+    offset = asked.offset if limit == _ROWS else 0
+    shown = [row(one) for one in rows[offset : offset + limit]]
+    place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
         "compare.html",
         {
             "asked": asked,
             "found": found,
-            "rows": rows if "all" in request.args else rows[:_ROWS],
-            "total": len(rows),
-            "counts": {verdict: sum(row.verdict.verdict is verdict for row in rows) for verdict in Verdict},
+            "rows": shown,
+            "place": place,
+            "counts": Counter(one.verdict for one in rows),
             "knobs": knobs,
             "matched": matched,
             "suggested": suggested,
@@ -127,8 +117,11 @@ def show() -> Page:
             **profiled,
             "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
         },
-        document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": rows},
-        table=lambda: _table(rows),
+        document=lambda: {
+            **{"base": found["base"], "head": found["head"], "environments": knobs, "rows": shown},
+            **place,
+        },
+        table=lambda: table(rows),
     )
 
 
@@ -142,18 +135,25 @@ def _command(sides: Sequence[compare.Side], matched: Matched) -> str:
     return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
 
 
-def _none() -> tuple[list[Row], list[KnobDifference], Matched]:
+def _none() -> tuple[list[Compared], list[KnobDifference], Matched]:
     return [], [], Matched((), (), ())
 
 
 def _compared(
     session: Session, asked: Asked, base: compare.Side, head: compare.Side
-) -> tuple[list[Row], list[KnobDifference], Matched]:
+) -> tuple[list[Compared], list[KnobDifference], Matched]:
     sides = [compare.runs(session, side, asked.host, asked.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
-    turns = _in_turns(session, matched, base, head)
-    rows = [row for row in _rows(session, asked, matched, turns) if asked.show == "all" or _is_changed(row)]
-    return sorted(rows, key=_SORTS[asked.sort]), _knobs(session, matched.pairs), matched
+    numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
+    rows = compare_all(
+        matched.pairs,
+        compare.readings(session, numbers, asked.metrics),
+        compare.steps(session, matched.pairs),
+        _in_turns(session, matched, base, head),
+    )
+    if asked.show == "changed":
+        rows = [row for row in rows if row.verdict is Verdict.CHANGED]
+    return ordered(rows, asked.sort), _knobs(session, matched.pairs), matched
 
 
 def _in_turns(session: Session, matched: Matched, *sides: compare.Side) -> dict[str, MetricVerdict]:
@@ -164,55 +164,6 @@ def _in_turns(session: Session, matched: Matched, *sides: compare.Side) -> dict[
     if not base or not head or base.session is None or base.session != head.session or base.host != head.host:
         return {}
     return {one.metric: one for one in gate.decide(ComparisonRequest(base=base, head=head)).metrics}
-
-
-def _rows(session: Session, asked: Asked, matched: Matched, turns: dict[str, MetricVerdict]) -> list[Row]:
-    wanted = {run.run_id for pair in matched.pairs for run in (*pair.base, *pair.head)}
-    values = compare.values(session, wanted, asked.metrics)
-    by_run: dict[UUID, list[str]] = {}
-    for run_id, name in values:
-        by_run.setdefault(run_id, []).append(name)
-    drifts = compare.drifts(session, {value.series_id for value in values.values()})
-    noisy = sum(not metric(name).judged for _, name in values) or 1
-    rows = []
-    for pair in matched.pairs:
-        for name in dict.fromkeys(name for run in (*pair.base, *pair.head) for name in by_run.get(run.run_id, ())):
-            (left, base), (right, head) = (_pooled(values, side, name) for side in (pair.base, pair.head))
-            found = drifts.get(left, []) if left == right and left is not None else []
-            verdict = turns.get(name) or judge(pair, Sides(name, base, head), found, gate.ERROR / noisy)
-            if base.samples or head.samples:
-                rows.append(_row(pair, left, right, verdict))
-    return rows
-
-
-def _pooled(
-    values: dict[tuple[UUID, str], compare.Values], side: Sequence[Measured], name: str
-) -> tuple[int | None, Readings]:
-    found = [values[run.run_id, name] for run in side if (run.run_id, name) in values]
-    if not found:
-        return None, _NOTHING
-    samples = tuple(sample for value in found for sample in value.readings.samples)
-    return found[0].series_id, Readings(samples, frozenset().union(*(value.readings.statuses for value in found)))
-
-
-def _row(pair: Pair, left: int | None, right: int | None, verdict: MetricVerdict) -> Row:
-    base, head = pair.base[0], pair.head[0]
-    known = metric(verdict.metric)
-    return Row(
-        subject=head.subject,
-        case=head.case,
-        title=known.title,
-        unit=known.unit,
-        host_base=base.host,
-        host_head=head.host,
-        revision_base=base.revision,
-        revision_head=head.revision,
-        run_base=base.run_id,
-        run_head=head.run_id,
-        series_base=left,
-        series_head=right,
-        verdict=verdict,
-    )
 
 
 def _knobs(session: Session, pairs: Sequence[Pair]) -> list[KnobDifference]:
@@ -232,46 +183,5 @@ def _knobs(session: Session, pairs: Sequence[Pair]) -> list[KnobDifference]:
     ]
 
 
-def _is_changed(row: Row) -> bool:
-    return row.verdict.verdict is Verdict.CHANGED
-
-
-def _size(row: Row) -> tuple[Any, ...]:
-    """Order by verdict, then by the size of the change: from zero to anything is the largest."""
-    one = row.verdict
-    order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME).index(one.verdict)
-    size = 0.0 if not one.change else inf if one.percent is None else abs(one.percent)
-    return order, not one.counts, -size, rank(one.metric), row.case
-
-
-_SORTS = {
-    "size": _size,
-    "case": lambda row: (row.case, row.host_head, rank(row.verdict.metric)),
-    "metric": lambda row: (rank(row.verdict.metric), *_size(row)),
-}
-
-
 def _choice(name: str) -> tuple[int, tuple[int, str]]:
     return {"judged": 0, "all": 1}.get(name, 2), rank(name)
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    columns = (
-        *("subject", "case", "host_base", "host_head", "revision_base", "revision_head", "metric", "unit", "verdict"),
-        *("base", "base_low", "base_high", "base_samples", "head", "head_low", "head_high", "head_samples"),
-        *("change", "percent", "rule", "why"),
-    )
-    return Table(
-        columns,
-        (
-            (
-                *(row.subject, row.case, row.host_base, row.host_head, row.revision_base, row.revision_head),
-                *(one.metric, row.unit, one.verdict.value),
-                *(one.base.level, one.base.low, one.base.high, one.base.n),
-                *(one.head.level, one.head.low, one.head.high, one.head.n),
-                *(one.change, one.percent, one.rule, one.sentence),
-            )
-            for row in rows
-            for one in [row.verdict]
-        ),
-    )

@@ -19,10 +19,10 @@ from service.access import guard
 from service.access.scope import Scope
 from service.api.author import author
 from service.api.jobs import place
-from service.compare import Pair
 from service.current import database
 from service.jobs.kept import desk
 from service.jobs.profiling import question
+from service.match import Pair
 from service.pages import profile, triage
 from service.profiling import can_be_profiled
 from service.store import drifts, jobs, profiles

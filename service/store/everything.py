@@ -13,6 +13,7 @@ from runner.contract import Report, metric, to_suite
 from service.export import SampleRow, as_csv, as_json_lines
 from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.points import joined
 from service.store.points import unpack as unpack_samples
 
 _AT_ONCE = 1000
@@ -21,19 +22,15 @@ _AT_ONCE = 1000
 def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]:
     """Return every sample of every point, series by series, each as its runs arrived."""
     wanted = (
-        select(
+        joined(
             *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
             *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
             *(Run.quarantine, Run.started_at, Point.value, Point.n, Point.samples),
         )
-        .select_from(Point)
         .join(Series, Point.series_id == Series.id)
-        .join(Run, Point.run_number == Run.number)
-        .join(Subject, Series.subject_id == Subject.id)
-        .join(Revision, Run.revision_id == Revision.id)
-        .join(Host, Series.host_id == Host.id)
-        .join(Environment, Run.environment_id == Environment.id)
-        .join(Case, Series.case_id == Case.id)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
         .order_by(Point.series_id, Point.run_number)
         .execution_options(yield_per=_AT_ONCE)
     )

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
 from runner.contract.level import Number, majority
 from service.store import known, points
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
+from service.store.runs import joined
 
 
 def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
@@ -40,13 +40,7 @@ def _with(one: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
 def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
     """Return the runs of each case in the request's environment, in the order of the history."""
     rows = session.execute(
-        select(Case.key, Revision.position, Run.id)
-        .select_from(Run)
-        .join(Run.subject)
-        .join(Run.revision)
-        .join(Run.case)
-        .join(Run.host)
-        .join(Run.environment)
+        joined(Case.key, Revision.position, Run.id)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -82,27 +82,35 @@ class PointRow(NamedTuple):
         return point
 
 
-_ROWS = (
-    select(
-        Run.id,
-        Point.status,
-        Point.value,
-        Point.n,
-        Point.samples,
-        Revision.commit,
-        Revision.title,
-        Revision.author,
-        Revision.committed_at,
-        Revision.position,
-        Run.started_at,
-        Environment.hash,
-        Run.quarantine,
-    )
-    .join(Run, Point.run_number == Run.number)
-    .join(Revision, Run.revision_id == Revision.id)
-    .join(Environment, Run.environment_id == Environment.id)
-    .order_by(Revision.position, Run.started_at, Run.id)
+SERIES_OF_RUN = (
+    (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id) & (Series.case_id == Run.case_id)
 )
+"""The series that a run can have points in."""
+
+
+def joined(*columns: Any) -> Select[Any]:
+    """Return the query for columns of points and their runs, and of the revisions and environments of those."""
+    return (
+        select(*columns)
+        .select_from(Point)
+        .join(Run, Point.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Environment, Run.environment_id == Environment.id)
+    )
+
+
+def by_run(*columns: Any) -> Select[Any]:
+    """Return the query for columns of runs, their points and the series of those; to be narrowed down to some runs."""
+    # By the series that a run can have points in, because points are kept by series.
+    here = (Point.series_id == Series.id) & (Point.run_number == Run.number)
+    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, here)
+
+
+_ROWS = joined(
+    *(Run.id, Point.status, Point.value, Point.n, Point.samples),
+    *(Revision.commit, Revision.title, Revision.author, Revision.committed_at, Revision.position),
+    *(Run.started_at, Environment.hash, Run.quarantine),
+).order_by(Revision.position, Run.started_at, Run.id)
 
 
 def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
@@ -116,14 +124,10 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
 def trend_of(session: Session, series_id: int) -> trend.Trend:
     """Arrange the points of a series that have a level and may be judged, reading nothing else of them."""
     rows = session.execute(
-        select(
+        joined(
             *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
             *(Point.value, Point.n, Point.samples),
-        )
-        .join(Run, Point.run_number == Run.number)
-        .join(Revision, Run.revision_id == Revision.id)
-        .join(Environment, Run.environment_id == Environment.id)
-        .where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
+        ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
     )
     return trend.arrange(
         trend.Point(run_id, revision, position, environment, measured_at, value, unpack(value, n, samples))
@@ -162,16 +166,8 @@ class RunPoint(NamedTuple):
 
 def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
     """Return the points of some runs: of all metrics where none are named."""
-    # By the series that a run can have points in, because points are kept by series.
-    wanted = (
-        select(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
-        .join(
-            Series,
-            (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id) & (Series.case_id == Run.case_id),
-        )
-        .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
-        .order_by(Run.number, Series.id)
-    )
+    wanted = by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
+    wanted = wanted.order_by(Run.number, Series.id)
     if metrics is not None:
         wanted = wanted.where(Series.metric.in_(metrics))
     return [

@@ -7,6 +7,8 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from service.matrix import Recent, Unmeasured
+from service.store import points as stored
+from service.store import runs
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
 _NEWEST = 16
@@ -43,16 +45,13 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     if not names:
         return []
     rows = session.execute(
-        select(
+        stored.joined(
             *(Point.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
             *(Run.started_at, Run.quarantine, Point.status, Point.value),
         )
         .join(Series, Point.series_id == Series.id)
         .join(Series.subject)
         .join(Series.case)
-        .join(Run, Point.run_number == Run.number)
-        .join(Run.environment)
-        .join(Run.revision)
         .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
     )
     return [
@@ -75,7 +74,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
 def failures(session: Session) -> list[Unmeasured]:
     """Return the newest runs that measured nothing, the newest first."""
     rows = session.execute(
-        select(
+        runs.joined(
             Subject.name.label("subject"),
             Host.name.label("host"),
             Case.key.label("case_key"),
@@ -87,10 +86,6 @@ def failures(session: Session) -> list[Unmeasured]:
             Run.failure_message,
             Run.outcome,
         )
-        .join(Run.subject)
-        .join(Run.host)
-        .join(Run.case)
-        .join(Run.environment)
         .where(Run.outcome != Outcome.MEASURED)  # as the index of the rare ones says it
         .order_by(Run.started_at.desc())
         .limit(_FAILURES)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, TextClause, func, select
+from sqlalchemy import ColumnElement, Select, TextClause, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
@@ -78,21 +80,15 @@ class RunFilter:
         return session.scalar(select(func.sum(RunCount.runs)).where(*conditions)) or 0
 
 
-_JOINED = (
-    select(Run)
-    .join(Run.subject)
-    .join(Run.revision)
-    .join(Run.case)
-    .join(Run.host)
-    .join(Run.environment)
-    .options(
-        contains_eager(Run.subject),
-        contains_eager(Run.revision),
-        contains_eager(Run.case),
-        contains_eager(Run.host),
-        contains_eager(Run.environment),
-    )
-)
+_PARTS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
+
+
+def joined(*columns: Any) -> Select[Any]:
+    """Return the query for columns of runs and of what they are runs of."""
+    return reduce(Select.join, _PARTS, select(*columns).select_from(Run))
+
+
+_JOINED = joined(Run).options(*map(contains_eager, _PARTS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
@@ -106,12 +102,7 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
 def alike(session: Session, asked: BaseQuery) -> contract.Report | None:
     """Return the newest run of a case of a revision on a host in an environment, if one may be judged."""
     number = session.scalar(
-        select(Run.number)
-        .join(Run.subject)
-        .join(Run.revision)
-        .join(Run.case)
-        .join(Run.host)
-        .join(Run.environment)
+        joined(Run.number)
         .where(
             Subject.name == asked.subject,
             Revision.commit == asked.revision,
@@ -165,13 +156,9 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
     What is in quarantine is left to be measured again.
     """
     rows = session.execute(
-        select(Case.key, Revision.commit, Environment.hash, Run.outcome)
-        .join(Run.subject)
-        .join(Run.revision)
-        .join(Run.case)
-        .join(Run.host)
-        .join(Run.environment)
-        .where(Subject.name == subject, Host.name == host, Run.quarantine.is_(None))
+        joined(Case.key, Revision.commit, Environment.hash, Run.outcome).where(
+            Subject.name == subject, Host.name == host, Run.quarantine.is_(None)
+        )
     )
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome in rows:

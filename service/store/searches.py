@@ -18,6 +18,7 @@ from service.bisect.question import Observation, Question
 from service.store import known
 from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.runs import joined
 
 
 def question(session: Session, asked: SearchRequest) -> Question | None:
@@ -48,12 +49,7 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     to be measured again.
     """
     runs = session.execute(
-        select(Run.number, Run.id, Run.session, Revision.commit, Run.outcome)
-        .join(Run.subject)
-        .join(Run.revision)
-        .join(Run.case)
-        .join(Run.host)
-        .join(Run.environment)
+        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome)
         .where(
             Subject.name == asked.subject,
             Host.name == asked.host.name,

@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract import Verdict
 from service.creep import Baseline, crept
-from service.gate import verdict_of
+from service.gate import Found, verdict_of
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from service.gate import verdict_of
 )
 def test_small_steps_count_together(base: int, head: int, baseline: int, budget: int | str, whole: int | None) -> None:
     verdict = Verdict.SAME if base == head else Verdict.CHANGED
-    one = verdict_of("minor-faults", verdict, "exact", [base] * 5, [head] * 5, counts=True, sentence="")
+    one = verdict_of("minor-faults", Found(verdict, "exact", ""), [base] * 5, [head] * 5, counts=True)
     assert crept(one.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole
     assert crept(one.model_copy(update={"budget": budget}), None) is None
     assert crept(one.model_copy(update={"budget": 0, "over": True}), Baseline(baseline, "a" * 40)) is None

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from runner.contract import Status, Verdict
-from service.compare import Measured, Pair, Placed, Readings, Sides, judge, match
-from service.views import Cause, Direction
+from runner.contract import MetricVerdict, Verdict
+from runner.contract.level import median
+from service.compare import Readings, Step, compare, step
+from service.match import Measured, Pair, match
+from service.views import Cause
 from tests.service.pages import made
 
 AT = datetime(2025, 1, 1, tzinfo=UTC)
-COUNTED = frozenset([Status.COUNTED])
 
 
 def run(position: int, **changes: Any) -> Measured:
-    told = {
+    told: dict[str, Any] = {
         "run_id": uuid.uuid4(),
+        "number": position,
         "subject": "demo",
         "case": "copy[mib=4]",
         "case_key": "k1",
@@ -31,23 +33,33 @@ def run(position: int, **changes: Any) -> Measured:
     return Measured(**(told | changes))
 
 
-def drift(position: int, change: int = 10, **changes: Any) -> Placed:
+def drift(position: int, change: int = 10, **changes: Any) -> Step:
     before, after = made.point(0, 100), made.point(1, 100 + change)
     told = {"environment_before": "old", "environment_after": "old", **changes}
-    return Placed(position, made.drift(1, before, after, **told))
+    return step(position, made.drift(1, before, after, **told).model_dump(mode="json"))
+
+
+def readings(samples: tuple[float, ...], *, counted: bool = True) -> Readings:
+    return Readings(samples, median(samples), counted, series=1)
 
 
 def judged(
     base: tuple[float, ...],
     head: tuple[float, ...],
-    *drifts: Placed,
+    *drifts: Step,
     name: str = "minor-faults",
     pair: Pair | None = None,
-    status: Status = Status.COUNTED,
-) -> Any:
+    counted: bool = True,
+) -> MetricVerdict:
     pair = pair or Pair((run(1),), (run(5),))
-    sides = Sides(name, Readings(base, frozenset([status])), Readings(head, frozenset([status])))
-    return judge(pair, sides, drifts, 0.001)
+    sides = {
+        pair.base[0].number: {name: readings(base, counted=counted)},
+        pair.head[0].number: {name: readings(head, counted=counted)},
+    }
+    (row,) = compare([pair], sides, {1: drifts}, {})
+    told = row.tell()
+    assert (row.verdict, row.counts, row.change, row.percent) == (told.verdict, told.counts, told.change, told.percent)
+    return told
 
 
 def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_have() -> None:
@@ -99,7 +111,7 @@ def test_drifts_that_cancel_out_are_no_change() -> None:
 
 def test_a_configuration_change_counts_between_its_two_environments_only() -> None:
     config = drift(3, cause=Cause.CONFIG, environment_after="new")
-    across = Pair((run(3),), (run(3, environment="new"),))
+    across = Pair((run(3),), (run(3, environment="new", number=4),))
     assert judged((100,), (110,), config, pair=across).verdict is Verdict.CHANGED
     assert judged((100,), (110,), config).verdict is Verdict.NEEDS_MORE_RUNS
 
@@ -113,7 +125,7 @@ def test_a_count_without_a_trend_is_judged_by_its_repeats() -> None:
 def test_from_zero_to_anything_has_no_percent() -> None:
     found = judged((0,) * 5, (12,) * 5, name="major-faults")
     assert (found.verdict, found.percent, found.change) == (Verdict.CHANGED, None, 12)
-    assert found.direction == Direction.REGRESSION
+    assert found.direction == "regression"
 
 
 def test_noise_is_told_apart_only_by_many_samples() -> None:
@@ -127,8 +139,36 @@ def test_noise_is_told_apart_only_by_many_samples() -> None:
 
 
 def test_an_estimate_is_no_exact_count() -> None:
-    assert judged((100,) * 5, (101,) * 5, status=Status.MULTIPLEXED).rule == "apart"
+    assert judged((100,) * 5, (101,) * 5, counted=False).rule == "apart"
 
 
 def test_an_absent_value_is_undecided() -> None:
     assert judged((), (101,)).rule == "absent"
+
+
+def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
+    pair = Pair((run(2), run(1)), (run(5), run(4)))
+    values = {number: {"minor-faults": readings((100 + number // 4,) * 3)} for number in (1, 2, 4, 5)}
+    (row,) = compare([pair], values, {}, {})
+    told = row.tell()
+    assert (told.rule, told.verdict, told.base.n, told.head.level) == ("exact", Verdict.CHANGED, 6, 101)
+
+
+def test_points_of_different_series_share_no_trend() -> None:
+    pair = Pair((run(1),), (run(5, host="other"),))
+    sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
+    (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
+    assert row.tell().rule == "exact"
+
+
+def test_a_metric_without_any_value_has_no_row() -> None:
+    pair = Pair((run(1),), (run(5),))
+    assert compare([pair], {1: {"minor-faults": readings(())}, 5: {}}, {}, {}) == []
+
+
+def test_what_was_measured_in_turns_is_judged_by_that() -> None:
+    told = judged((100,) * 5, (101,) * 5)
+    pair = Pair((run(1),), (run(5),))
+    sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
+    (row,) = compare([pair], sides, {}, {"minor-faults": told})
+    assert (row.verdict, row.change, row.tell()) == (Verdict.CHANGED, 1, told)
