@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --gene
 
 .PHONY: help
 help: ## List the targets
-	@sed -n 's/^\([a-z%-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z%-]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 .PHONY: run
 run: system .venv/.run node_modules/.installed ## Measure the demo history and show it; FAULTWATCH_PORT, FAULTWATCH_HOME
@@ -135,7 +135,7 @@ system-hosts:
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json | system
-	npm ci --ignore-scripts
+	npm ci --ignore-scripts --no-update-notifier --no-fund --no-audit
 	@touch $@
 
 tests/github/node_modules/.installed: tests/github/package.json tests/github/package-lock.json | system

@@ -1,5 +1,6 @@
 """The ``faultwatch`` command: one module a subcommand, each imported only when it is called."""
 
+import difflib
 import errno
 import importlib
 import keyword
@@ -52,6 +53,14 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand that is meant; where there is none, name the one that is spelt like it."""
+        if args and args[0] not in COMMANDS and (near := difflib.get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the subcommands without importing them."""
         with formatter.section("Commands"):
@@ -68,8 +77,14 @@ _NO_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT,
 """What the kernel says where files cannot be written; any other error is a mistake of ours, to be seen in full."""
 
 
+_LOG_COLUMNS = "160"
+
+
 def main() -> None:
     """Run the command; a mistake that the caller can mend is one line on standard error and exit code 2."""
+    if not (sys.stdout.isatty() or sys.stderr.isatty()):
+        # A log has no width of its own, and tables that are broken at 80 columns cannot be read there.
+        os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
     try:
         # Not standalone, click returns the code of an Exit instead of leaving with it.
         status = cli(standalone_mode=False)

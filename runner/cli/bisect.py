@@ -8,6 +8,7 @@ import click
 
 from runner.cli.common import (
     activity,
+    check_metric,
     env_option,
     find_workload,
     json_option,
@@ -97,6 +98,7 @@ def command(
     settings = load_settings()
     repository = open_repository(repo or ".", settings.clones)
     workload = find_workload(workload_name or str(repository.path))
+    check_metric(workload, name)
     remember(settings, repository, workload)
     searched = _Searched(
         settings=settings,

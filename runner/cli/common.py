@@ -1,5 +1,6 @@
 """What several subcommands share: options, the workload, and the place where measurements are made."""
 
+import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from runner.beside import beside
+from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case, Environment, Host
 from runner.environment import capture, compilers
 from runner.errors import FaultwatchError
@@ -20,7 +22,7 @@ from runner.settings import Settings
 from runner.standing import Standing, standing
 from runner.state.process import ProcessState
 from runner.subject.build import Builder
-from runner.subject.repository import Repository
+from runner.subject.repository import Repository, open_repository
 from runner.trial import Bench
 from runner.workload import Workload, cases, load_workload
 
@@ -32,7 +34,10 @@ USER_ONLY = (
 )
 
 workload_option = click.option(
-    "--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the current folder."
+    "--workload",
+    "workload_name",
+    metavar="PATH|NAME",
+    help="Default: workload.toml in --repo, or in the current folder.",
 )
 repo_option = click.option(
     "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that holds the workload."
@@ -94,6 +99,35 @@ def find_workload(name: str) -> Workload:
             f"there are: {', '.join(shipped_names())}",
         )
     return load_workload(Path(name))
+
+
+def workload_and_repository(
+    settings: Settings, workload_name: str | None, repo: str | None
+) -> tuple[Workload, Repository]:
+    """Find both of what is compared: where only one of the two is named, the other one is looked for there."""
+    if repo:
+        repository = open_repository(repo, settings.clones)
+        return find_workload(workload_name or str(repository.path)), repository
+    workload = find_workload(workload_name or ".")
+    return workload, open_repository(str(workload.path.parent), settings.clones)
+
+
+def check_metric(workload: Workload, name: str) -> None:
+    """Refuse a metric that no run of a workload can report.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is none of that name, with the one that is spelt like it.
+    """
+    known = {*CATALOGUE, *workload.metrics.events}
+    if name.removeprefix("region:") in known:
+        return
+    near = difflib.get_close_matches(name, known, n=1)
+    raise FaultwatchError(
+        f"{workload.name} has no metric {name!r}",
+        f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}",
+    )
 
 
 def shipped_names() -> list[str]:

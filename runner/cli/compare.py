@@ -13,7 +13,6 @@ from runner.cli.common import (
     Workbench,
     activity,
     env_option,
-    find_workload,
     json_option,
     options,
     repo_option,
@@ -22,6 +21,7 @@ from runner.cli.common import (
     set_option,
     wants_sandbox,
     workbench,
+    workload_and_repository,
     workload_option,
 )
 from runner.client import Service
@@ -29,7 +29,7 @@ from runner.compare import Compared, Pairs, beside_stored, compare, undecided
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.settings import load_settings
-from runner.subject.repository import Repository, open_repository
+from runner.subject.repository import Repository
 from runner.trial import Subject, Trial
 from runner.workload import Workload, cases
 
@@ -65,8 +65,7 @@ def command(
     from runner.embedded import connect
 
     settings = load_settings()
-    workload = find_workload(workload_name or ".")
-    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    workload, repository = workload_and_repository(settings, workload_name, repo)
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     with connect(settings) as service:
         results = compared(service, repository, workload, place, (base, head), choices, samples)

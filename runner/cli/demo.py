@@ -101,7 +101,7 @@ def _serve(settings: Settings, port: int) -> None:
         env=os.environ | {"FAULTWATCH_HOME": str(settings.home)},
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    terminal().print(f"\nThe dashboard is at [bold]http://127.0.0.1:{port}/[/]  (Ctrl-C ends it)\n")
+    terminal().print("\nStarting the dashboard; Ctrl-C ends it.\n")
     while True:
         try:
             status = process.wait()

@@ -6,17 +6,16 @@ import click
 
 from runner.cli.common import (
     env_option,
-    find_workload,
     options,
     repo_option,
     report_option,
     samples_option,
     set_option,
     workbench,
+    workload_and_repository,
     workload_option,
 )
 from runner.settings import load_settings
-from runner.subject.repository import open_repository
 
 
 @click.command(name="gate")
@@ -59,8 +58,7 @@ def command(
     from runner.embedded import connect
 
     settings = load_settings()
-    workload = find_workload(workload_name or ".")
-    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
     place = workbench(settings, variables, confined=confined)
     stored = not fresh and samples is None

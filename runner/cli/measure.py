@@ -74,6 +74,8 @@ def command(
     repository = open_repository(repo or str(workload.path.parent), settings.clones)
     if revision == "HEAD":
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
+    if output:
+        _one_case_only(len(cases(workload, choices)))
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     reports = _measure(workload, choices, repository, revision, place, samples)
     if output:
@@ -162,12 +164,16 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         raise FaultwatchError(f"{outbox.trouble.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
+def _one_case_only(number: int) -> None:
+    """Refuse several cases before any is measured: a suite file holds one."""
+    if number != 1:
+        raise FaultwatchError(f"--output takes one case, and these are {number}", "choose one with --set NAME=VALUE")
+
+
 def _write_suite(reports: list[Report], output: Path) -> None:
     measured = [report for report in reports if report.samples]
-    if len(measured) != 1:
-        raise FaultwatchError(
-            f"--output takes one case, and {len(measured)} were measured", "choose one with --set NAME=VALUE"
-        )
+    if not measured:
+        return  # What failed is told with the case.
     suite = to_suite(measured[0])
     if suite is None:
         raise FaultwatchError("no metric of this run can stand in a pyperf file: all have zeros or no value")

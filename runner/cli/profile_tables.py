@@ -24,7 +24,8 @@ def show_profile(profile: Profile) -> None:
     console.print(f"[bold]{plain(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = "the region of interest" if profile.scope == "region" else "the whole process"
     beside = f", one of {profile.processes} at once" if profile.processes > 1 else ""
-    overhead = f"; recording cost {profile.overhead_percent:+.0f} % CPU time" if profile.overhead_percent else ""
+    cost = profile.overhead_percent
+    overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
     console.print(f"Of {scope}{beside}{overhead}. Nothing of this is a sample.", style="dim")
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)

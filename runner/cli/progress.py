@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,6 +16,8 @@ _WHY = {
     Reason.CROSSWISE: "measured crosswise to tell what the commit did from what the environment did",
     Reason.RERUN: "measured again because the newest run lies off the level before",
 }
+_ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+_WHOLE: dict[str, Any] = {"soft_wrap": True}
 
 
 class ProgressBar:
@@ -53,7 +55,7 @@ class ProgressBar:
             number = sum(one.reason is reason for one in planned)
             if number:
                 parts.append(f"{number} {why}")
-        self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}")
+        self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
@@ -70,7 +72,9 @@ class ProgressBar:
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
             found = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
-            self._console.print(f"  {label} {found}  [dim]{plain(report.revision.title[:60])}[/]", highlight=False)
+            text = f"  {label} {found}  [dim]{plain(report.revision.title)}[/]"
+            # On a terminal each run has one line, however narrow it is; a log has room for all of the title.
+            self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
             message = plain(f"{report.failure.stage} failed: {report.failure.message}")
-            self._console.print(f"  {label} [yellow]{message}[/]", highlight=False)
+            self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.tables import number
-from runner.cli.text import plain
+from runner.cli.text import counted, plain
 from runner.compare import Compared
 from runner.contract.metrics import metric
 
@@ -47,4 +47,6 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
         table.add_row(metric(name).title, number(name, low), number(name, high), change, verdict)
     console.print(table)
-    console.print(f"{len(result.base.samples)} pairs, measured in turns. Nothing of it is stored.", style="dim")
+    console.print(
+        f"{counted(len(result.base.samples), 'pair')}, measured in turns. Nothing of it is stored.", style="dim"
+    )

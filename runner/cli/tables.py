@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from runner.cli.text import plain
+from runner.cli.text import counted, plain
 from runner.contract.metrics import Kind, metric
 from runner.history import Summary
 
@@ -16,11 +16,13 @@ def show_history(summary: Summary, drifts: Sequence[dict[str, Any]]) -> None:
     """Print what came of a history, and the drifts that the service sees."""
     console = Console()
     console.print(
-        f"{summary.revisions} revisions: {summary.measured} measured, {summary.stored} stored before, "
+        f"{counted(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
         f"{len(summary.failed)} failed."
     )
     if summary.refused:
-        console.print(f"[yellow]The service refused {summary.refused} reports: `faultwatch spool` says why.[/]")
+        console.print(
+            f"[yellow]The service refused {counted(summary.refused, 'report')}: `faultwatch spool` says why.[/]"
+        )
     if summary.waiting:
         why = f": {plain(summary.trouble.what)}" if summary.trouble else ""
         console.print(
@@ -44,11 +46,13 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
             f"[bold]{_SIGNS[drift['direction']]} {plain(name)}[/] {number(name, before)} → {number(name, after)} "
             f"({number(name, after - before, sign=True)}{percent})  {plain(drift['case'])}",
             highlight=False,
+            soft_wrap=True,
         )
-        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {plain(drift['title'])}", highlight=False)
+        title = plain(drift["title"])
+        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {title}", highlight=False, soft_wrap=True)
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
-            console.print(f"    {plain(knob['name'])}: {plain(change)}", highlight=False)
+            console.print(f"    {plain(knob['name'])}: {plain(change)}", highlight=False, soft_wrap=True)
 
 
 def number(name: str, value: float, *, sign: bool = False) -> str:

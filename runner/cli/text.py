@@ -3,6 +3,11 @@
 from rich.markup import escape
 
 
+def counted(number: int, noun: str) -> str:
+    """Return how many there are: one run, two runs."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def plain(text: str) -> str:
     """Return text that shows as it is: no markup, and no control character that a terminal would obey.
 

@@ -5,9 +5,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from runner.cli.tables import number
+from runner.cli.text import counted
 from runner.compare import Compared
 from runner.contract.comparison import Comparison, MetricVerdict, Side, Verdict
 from runner.contract.level import Number
+from runner.contract.metrics import metric
 
 _WORDS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
 
@@ -23,13 +25,13 @@ def show_comparison(result: Compared) -> None:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
         return
     comparison = result.comparison
-    console.print(f"{_WORDS[comparison.verdict]}, by {len(result.base.samples)} pairs", highlight=False)
+    console.print(f"{_WORDS[comparison.verdict]}, by {counted(len(result.base.samples), 'pair')}", highlight=False)
     if comparison.knobs:
         console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
     console.print(_table(comparison))
     for one in comparison.metrics:
         if one.counts:
-            console.print(f"  {escape(one.metric)}: {escape(one.sentence)}", highlight=False)
+            console.print(f"  {escape(one.metric)}: {escape(one.sentence)}", highlight=False, soft_wrap=True)
 
 
 def _table(comparison: Comparison) -> Table:
@@ -41,8 +43,14 @@ def _table(comparison: Comparison) -> Table:
         base, head = _side(one.metric, one.base), _side(one.metric, one.head)
         # Nobody asked for more runs on account of a metric that does not count.
         open_ = not one.counts and one.verdict is Verdict.NEEDS_MORE_RUNS
-        table.add_row(escape(one.metric), base, head, _change(one), "–" if open_ else _WORDS[one.verdict], style=style)
+        table.add_row(_named(one.metric), base, head, _change(one), "–" if open_ else _WORDS[one.verdict], style=style)
     return table
+
+
+def _named(name: str) -> str:
+    """Return a metric with its unit, where the name does not say it."""
+    unit = metric(name).unit
+    return escape(name) if unit in name else f"{escape(name)} [dim]{escape(unit)}[/]"
 
 
 def _side(name: str, side: Side) -> str:

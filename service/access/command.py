@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from service.store.database import Database
 
 
-@click.group()
+@click.group(short_help="Make, list and revoke tokens.")
 def token() -> None:
     """Make, list and revoke the tokens by which programs and people reach the service."""
 

@@ -64,10 +64,14 @@ def search(
 def unfit(question: Question, failed: Collection[str]) -> Refused | None:
     """Return why the ends allow no search, if they do not."""
     if question.graph.line is None:
-        return Refused(sentence=f"The bad end, {question.bad}, does not descend from the good one, {question.good}.")
+        return Refused(
+            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."
+        )
     for name, end in (("good", question.good), ("bad", question.bad)):
         if end in failed:
-            return Refused(sentence=f"The {name} end, {end}, could not be built or measured.")
+            return Refused(
+                sentence=f"The {name} end, {end[:10]}, could not be built or measured, or has no such metric."
+            )
     return None
 
 

@@ -11,7 +11,7 @@ import click
 from service.config import Config
 
 
-@click.command()
+@click.command(short_help="Tell what is new, once: e-mail and webhooks.")
 def notify() -> None:
     """Tell what is new, once: e-mail and webhooks, see docs/notifications.md. A service that runs does so by itself."""
     from service.notify import rounds, settings  # noqa: PLC0415

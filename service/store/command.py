@@ -77,7 +77,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     database.close()
 
 
-@click.command()
+@click.command(short_help="Thin old reports and profiles; their numbers stay.")
 @click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than that.")
 def retain(days: int) -> None:
     """Thin old reports and profiles: perf's own output, single processes, logs and light stacks go; numbers stay."""

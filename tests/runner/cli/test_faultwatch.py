@@ -84,6 +84,12 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no workload of that name comes along"),
+        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, and these are 8"),
+        (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
+        (
+            ["bisect", "HEAD..HEAD", "--repo", "{subject}", "--workload", "copy_service", "--metric", "minor-fault"],
+            "copy_service has no metric 'minor-fault'\n  → did you mean 'minor-faults'?",
+        ),
         (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "not of the form NAME=VALUE"),
         (["measure", "{workload}", "--repo", "{subject}", "--set", "x=1"], "no parameter 'x'"),
     ],
@@ -93,6 +99,12 @@ def test_a_mistake_is_one_clear_line(arguments: list[str], said: str, subject: s
     done = faultwatch(*(places.get(argument, argument) for argument in arguments), home=tmp_path)
     assert_one_clear_line(done, said)
     assert not (tmp_path / "data" / "faultwatch.db").exists(), "nothing was started"
+
+
+def test_a_misspelt_command_is_told_with_the_one_that_is_meant(tmp_path: Path) -> None:
+    done = faultwatch("measre", home=tmp_path)
+    assert done.returncode == 2
+    assert "Did you mean 'measure'?" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -> None:
