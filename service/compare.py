@@ -11,9 +11,10 @@ order by that, but only what is shown is told in full.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain
+from math import inf
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
@@ -36,7 +37,7 @@ class Readings(NamedTuple):
     """The series that the newest run has its point in."""
 
 
-ByRun = Mapping[int, Mapping[str, Readings]]
+ByRun = Mapping[int, dict[str, Readings]]
 """What was measured, by the run's number and the metric."""
 _NOTHING = Readings()
 
@@ -51,18 +52,39 @@ class Step(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """One metric of one pair: what it is counted and put in order by."""
+    """One metric of one pair, judged."""
 
     pair: Pair
-    metric: str
-    series_base: int | None
-    series_head: int | None
-    verdict: Verdict
-    counts: bool
-    change: Number | None
-    percent: float | None
-    tell: Callable[[], MetricVerdict]
-    """Puts the verdict together, with its work."""
+    metric: Metric
+    base: Readings
+    head: Readings
+    found: Found
+    in_turns: MetricVerdict | None = None
+    """The verdict about both sides measured in turns, which holds."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it decides about the whole comparison."""
+        return self.metric.exact if self.in_turns is None else self.in_turns.counts
+
+    @property
+    def size(self) -> float:
+        """The size of the change in percent of the base; infinite from zero to anything."""
+        if self.in_turns is not None:
+            change, percent = self.in_turns.change, self.in_turns.percent
+        else:
+            level = self.base.level
+            change = None if level is None or self.head.level is None else self.head.level - level
+            percent = gate.percent(change, level)
+        return 0.0 if not change else inf if percent is None else abs(percent)
+
+    def tell(self) -> MetricVerdict:
+        """Put the verdict together, with its work."""
+        if self.in_turns is not None:
+            return self.in_turns
+        threshold = 1 if self.metric.exact else gate.PRECISION
+        sides = self.base.samples, self.head.samples
+        return gate.verdict_of(self.metric.name, self.found, *sides, counts=self.counts, threshold=threshold)
 
 
 def step(position: int, drift: Mapping[str, Any]) -> Step:
@@ -96,17 +118,15 @@ def compare(
     found = []
     for pair in pairs:
         left, right = _together(pair.base, readings), _together(pair.head, readings)
-        for name in {**left, **right}:
-            base, head = left.get(name, _NOTHING), right.get(name, _NOTHING)
-            if not base.samples and not head.samples:
-                continue
-            if name in in_turns:
-                found.append(_told(pair, base, head, in_turns[name]))
-                continue
-            own = steps.get(base.series, ()) if base.series is not None and base.series == head.series else ()
-            between = [one.told for one in own if _lies_between(one, pair)] if own else []
-            judged = judge(known(name), base, head, between, error)
-            found.append(_compared(pair, known(name), base, head, judged))
+        for name in left | right:
+            entry, base, head = known(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
+            told = in_turns.get(name)
+            if told is not None:
+                found.append(Compared(pair, entry, base, head, Found(told.verdict, told.rule, told.sentence), told))
+            elif base.samples or head.samples:
+                own = steps.get(base.series) if base.series is not None and base.series == head.series else None
+                between = [one.told for one in own if _lies_between(one, pair)] if own else ()
+                found.append(Compared(pair, entry, base, head, judge(entry, base, head, between, error)))
     return found
 
 
@@ -131,13 +151,7 @@ def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str],
     return found
 
 
-def tell(known: Metric, base: Readings, head: Readings, found: Found) -> MetricVerdict:
-    """Put a verdict together."""
-    threshold = 1 if known.exact else gate.PRECISION
-    return gate.verdict_of(known.name, found, base.samples, head.samples, counts=known.exact, threshold=threshold)
-
-
-def pooled(parts: Sequence[Readings]) -> Readings:
+def _pooled(parts: Sequence[Readings]) -> Readings:
     """Take runs together that repeat each other, the newest first."""
     if len(parts) == 1:
         return parts[0]
@@ -145,23 +159,11 @@ def pooled(parts: Sequence[Readings]) -> Readings:
     return Readings(samples, median(samples), all(part.counted for part in parts), parts[0].series)
 
 
-def _together(runs: Runs, readings: ByRun) -> Mapping[str, Readings]:
+def _together(runs: Runs, readings: ByRun) -> dict[str, Readings]:
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
     there = [readings.get(run.number, {}) for run in runs]
-    return {name: pooled([one[name] for one in there if name in one]) for name in dict.fromkeys(chain(*there))}
-
-
-def _compared(pair: Pair, known: Metric, base: Readings, head: Readings, found: Found) -> Compared:
-    change = None if base.level is None or head.level is None else head.level - base.level
-    percent = gate.percent(change, base.level)
-    told = partial(tell, known, base, head, found)
-    return Compared(pair, known.name, base.series, head.series, found.verdict, known.exact, change, percent, told)
-
-
-def _told(pair: Pair, base: Readings, head: Readings, one: MetricVerdict) -> Compared:
-    judged = one.verdict, one.counts, one.change, one.percent
-    return Compared(pair, one.metric, base.series, head.series, *judged, lambda: one)
+    return {name: _pooled([one[name] for one in there if name in one]) for name in dict.fromkeys(chain(*there))}
 
 
 def _lies_between(one: Step, pair: Pair) -> bool:

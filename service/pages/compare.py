@@ -109,7 +109,7 @@ def show() -> Page:
             "found": found,
             "rows": shown,
             "place": place,
-            "counts": Counter(one.verdict for one in rows),
+            "counts": Counter(one.found.verdict for one in rows),
             "knobs": knobs,
             "matched": matched,
             "suggested": suggested,
@@ -152,7 +152,7 @@ def _compared(
         _in_turns(session, matched, base, head),
     )
     if asked.show == "changed":
-        rows = [row for row in rows if row.verdict is Verdict.CHANGED]
+        rows = [row for row in rows if row.found.verdict is Verdict.CHANGED]
     return ordered(rows, asked.sort), _knobs(session, matched.pairs), matched
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 from typing import Any, Literal
 from uuid import UUID
 
-from runner.contract import MetricVerdict, Verdict, metric
+from runner.contract import MetricVerdict, Verdict
 from service.compare import Compared
 from service.pages.order import rank
 from service.pages.twins import Table
@@ -43,20 +42,19 @@ def ordered(rows: Iterable[Compared], sort: Sort) -> list[Compared]:
 def row(one: Compared) -> Row:
     """Tell a row in full."""
     base, head = one.pair.base[0], one.pair.head[0]
-    known = metric(one.metric)
     return Row(
         subject=head.subject,
         case=head.case,
-        title=known.title,
-        unit=known.unit,
+        title=one.metric.title,
+        unit=one.metric.unit,
         host_base=base.host,
         host_head=head.host,
         revision_base=base.revision,
         revision_head=head.revision,
         run_base=base.run_id,
         run_head=head.run_id,
-        series_base=one.series_base,
-        series_head=one.series_head,
+        series_base=one.base.series,
+        series_head=one.head.series,
         verdict=one.tell(),
     )
 
@@ -75,7 +73,7 @@ def _cells(one: Compared) -> tuple[object, ...]:
     base, head, told = one.pair.base[0], one.pair.head[0], one.tell()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
-        *(one.metric, metric(one.metric).unit, told.verdict.value),
+        *(told.metric, one.metric.unit, told.verdict.value),
         *(told.base.level, told.base.low, told.base.high, told.base.n),
         *(told.head.level, told.head.low, told.head.high, told.head.n),
         *(told.change, told.percent, told.rule, told.sentence),
@@ -84,12 +82,11 @@ def _cells(one: Compared) -> tuple[object, ...]:
 
 def _size(one: Compared) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
-    size = 0.0 if not one.change else inf if one.percent is None else abs(one.percent)
-    return _VERDICTS[one.verdict], not one.counts, -size, rank(one.metric), one.pair.head[0].case
+    return _VERDICTS[one.found.verdict], not one.counts, -one.size, rank(one.metric.name), one.pair.head[0].case
 
 
 _SORTS = {
     "size": _size,
-    "case": lambda one: (one.pair.head[0].case, one.pair.head[0].host, rank(one.metric)),
-    "metric": lambda one: (rank(one.metric), *_size(one)),
+    "case": lambda one: (one.pair.head[0].case, one.pair.head[0].host, rank(one.metric.name)),
+    "metric": lambda one: (rank(one.metric.name), *_size(one)),
 }

@@ -66,7 +66,8 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
         *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )
-    return list(map(Measured._make, session.execute(wanted.where(*conditions).order_by(*newest).limit(RUNS))))
+    rows = session.connection().execute(wanted.where(*conditions).order_by(*newest).limit(RUNS))
+    return [Measured._make(row) for row in rows.all()]
 
 
 def readings(session: Session, runs: Iterable[int], metrics: Collection[str] | None) -> dict[int, dict[str, Readings]]:
@@ -99,7 +100,7 @@ def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[Step]]:
     )
     found: dict[int, list[Step]] = {}
     for chunk in bulk.chunks((pair.base[0].number for pair in pairs), _MOST):
-        for series, position, document in session.execute(wanted.where(Run.number.in_(chunk))):
+        for series, position, document in session.connection().execute(wanted.where(Run.number.in_(chunk))):
             found.setdefault(series, []).append(step(position, document))
     return found
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import Any
 
 import pytest
@@ -58,7 +59,8 @@ def judged(
     }
     (row,) = compare([pair], sides, {1: drifts}, {})
     told = row.tell()
-    assert (row.verdict, row.counts, row.change, row.percent) == (told.verdict, told.counts, told.change, told.percent)
+    assert (row.found.verdict, row.counts) == (told.verdict, told.counts)
+    assert row.size == (0 if not told.change else inf if told.percent is None else abs(told.percent))
     return told
 
 
@@ -171,4 +173,4 @@ def test_what_was_measured_in_turns_is_judged_by_that() -> None:
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
     (row,) = compare([pair], sides, {}, {"minor-faults": told})
-    assert (row.verdict, row.change, row.tell()) == (Verdict.CHANGED, 1, told)
+    assert (row.found.verdict, row.size, row.tell()) == (Verdict.CHANGED, 1, told)
