@@ -51,7 +51,7 @@ class Counted:
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(REGION_EVENTS, self._record_region))
+            self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
 
     def program(self) -> Program:
         """Return what is to be started."""
@@ -117,16 +117,12 @@ class Counted:
         admitted = beside(partial(self._group.admit, pid))
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
-        if self._region:
-            self._region.attach(pid)
         if self._order.sandbox:
             self._order.sandbox.seal(pid, launcher())
         try:
             admitted()
         except OSError as error:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
-        if self._region:
-            self._region.attached()
         try:
             for perf in (self._perf, *([] if self._region else self._record([pid]))):
                 perf.tell("enable")
@@ -145,9 +141,9 @@ class Counted:
             self._stack.callback(self._recorders[-1].close)
         return self._recorders
 
-    def _record_region(self) -> list[Recorder]:
+    def _processes(self, _started: int) -> list[int]:
         program = self.launch.program
-        return [] if program is None else self._record([program, *descendants(program)])
+        return [] if program is None else [program, *descendants(program)]
 
 
 def unsupported(events: Sequence[str]) -> dict[str, Reading]:

@@ -1,9 +1,9 @@
 """Count a program's region of interest beside the whole process, in the same execution.
 
 The program opens and closes its region through the protocol of ``perf stat --control`` (see ``workloads/region/``).
-On the other side of that pipe sits the runner: beside the perf that counts the whole program, and before the program
-begins, it attaches a second one with its counters closed; it passes every command on and every acknowledgement back.
-The program waits meanwhile, so not a fault is missed; each perf follows only that program, so not a fault is added.
+On the other side of that pipe sits the runner: at the first command it attaches a second perf to the process, with its
+counters closed, and from then on passes every command on and every acknowledgement back. The program waits meanwhile,
+so not a fault is missed; the perf around the whole process follows only that process, so not a fault is added.
 """
 
 import os
@@ -36,18 +36,21 @@ _LONGEST = 100
 
 
 class Region:
-    """The pipes to one program, and the perf that counts its region.
+    """The pipes to one program, and the perf that counts its region once it asks.
 
-    ``record`` attaches what is to record the region as well; it is called when the region opens for the first time.
+    ``find`` returns the program and whatever it has started, given the process that was started for it. ``record``
+    attaches what is to record the region as well.
     """
 
     def __init__(
         self,
         events: Sequence[str],
-        record: Callable[[], Sequence[ControlledPerf]] = lambda: (),
+        find: Callable[[int], Sequence[int]],
+        record: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
     ) -> None:
+        self._find = find
         self._record = record
-        self._recorders: Sequence[ControlledPerf] | None = None
+        self._recorders: Sequence[ControlledPerf] = ()
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
         self._trouble = ""
@@ -73,19 +76,7 @@ class Region:
         """Return the descriptor that is readable when the program has a command."""
         return self._commands
 
-    def attach(self, pid: int) -> None:
-        """Begin to attach perf to a process that waits to become the program."""
-        self._perf = AttachedPerf([pid], self._events)
-
-    def attached(self) -> None:
-        """Wait until perf is attached, its counters closed."""
-        assert self._perf is not None
-        try:
-            self._perf.tell("disable")
-        except AttachError as error:
-            self._trouble = str(error)
-
-    def serve(self, _pid: int) -> bool:
+    def serve(self, pid: int) -> bool:
         """Carry out the commands that have arrived, and acknowledge each."""
         self._pending += os.read(self._commands, 4096)
         while b"\n" in self._pending:
@@ -94,7 +85,8 @@ class Region:
                 pass  # The program goes on, uncounted: its other numbers are still good.
             elif line in {b"enable", b"disable"}:
                 try:
-                    self._tell(line.decode())
+                    for perf in (self._attach(pid), *self._recorders):
+                        perf.tell(line.decode())
                 except (AttachError, OSError) as error:
                     self._trouble = str(error)
             else:
@@ -107,7 +99,7 @@ class Region:
 
     def readings(self) -> dict[str, Reading]:
         """End the counting and return what the region counted, under names with :data:`PREFIX`."""
-        if self._recorders is None and not self._trouble:
+        if self._perf is None and not self._trouble:
             self._trouble = "the program never opened its region"
         if self._perf is not None:
             self._perf.end()
@@ -135,13 +127,14 @@ class Region:
                 if descriptor >= 0:
                     os.close(descriptor)
 
-    def _tell(self, command: str) -> None:
+    def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
-            raise AttachError("the program was not there yet")
-        if self._recorders is None:
-            self._recorders = self._record()
-        for perf in (self._perf, *self._recorders):
-            perf.tell(command)
+            program = self._find(pid)
+            if not program:
+                raise AttachError("the program could not be found")
+            self._perf = AttachedPerf(program, self._events)
+            self._recorders = self._record(program)
+        return self._perf
 
 
 def descendants(pid: int) -> list[int]:
