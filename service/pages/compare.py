@@ -98,8 +98,7 @@ def show() -> Page:
         rows, knobs, matched = _compared(session, asked, *(sides[0] for sides in found.values())) if chosen else _none()
         profiled = evidence.of_comparison(session, matched.pairs)
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
-    limit = _ROWS if "all" not in request.args else len(rows)
-    offset = asked.offset if limit == _ROWS else 0
+    offset, limit = (0, len(rows)) if "all" in request.args else (asked.offset, _ROWS)
     shown = [row(one) for one in rows[offset : offset + limit]]
     place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
@@ -117,10 +116,7 @@ def show() -> Page:
             **profiled,
             "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
         },
-        document=lambda: {
-            **{"base": found["base"], "head": found["head"], "environments": knobs, "rows": shown},
-            **place,
-        },
+        document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": shown, **place},
         table=lambda: table(rows),
     )
 

@@ -1,5 +1,7 @@
+import pytest
 from flask.testing import FlaskClient
 
+from service.pages import compare
 from tests.service.pages import history
 from tests.service.pages.text import page, read
 
@@ -26,6 +28,25 @@ def test_all_metrics_and_only_what_changed(client: FlaskClient) -> None:
     assert "page-faults" in rows(client, BEFORE, AFTER, "metric=all")
     assert list(rows(client, BEFORE, AFTER, "show=changed")) == ["minor-faults"]
     assert list(rows(client, BEFORE, AFTER, "metric=throughput")) == ["throughput"]
+
+
+def test_a_long_table_comes_in_pages(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "_ROWS", 2)
+    address = f"/compare{{}}?base={BEFORE}&head={AFTER}&metric=all"
+    whole = list(rows(client, BEFORE, AFTER, "metric=all&all="))
+    assert len(whole) == 5
+    found = []
+    for offset in (0, 2, 4):
+        told = client.get(f"{address.format('.json')}&offset={offset}").json
+        assert told is not None
+        assert (told["total"], told["limit"], told["offset"]) == (5, 2, offset)
+        found += [row["verdict"]["metric"] for row in told["rows"]]
+    assert found == whole
+    assert client.get(address.format(".csv")).text.count("\n") == 1 + 5
+    text = read(client, f"{address.format('')}&offset=2")
+    assert "1 changed, 1 the same, 3 undecided; 3 to 4 of 5 shown. Show all" in text
+    assert "Previous Next" in text
+    assert "There are no more rows. Show the first ones" in read(client, f"{address.format('')}&offset=6")
 
 
 def test_two_environments_are_compared_at_the_commit_that_both_measured(client: FlaskClient) -> None:
