@@ -67,7 +67,9 @@ FACTS = {
     "distribution_major_version": "12",
     "distribution_release": "bookworm",
     "fqdn": "faults.example.org",
-    "processor_nproc": 4,
+    # As seen where the last two of four are isolated already.
+    "processor": [word for number in "0123" for word in (number, "GenuineIntel", "Intel(R) Xeon(R) CPU E5-2630 v4")],
+    "processor_nproc": 2,
     "architecture": "x86_64",
     "virtualization_role": "host",
     "virtualization_type": "kvm",
@@ -81,7 +83,7 @@ RIGHT: dict[str, Any] = {
 WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "types": ("runners", {"tuning_huge_pages": "some", "base_patience": "x"}, ["tuning_huge_pages", "base_patience"]),
     "misspelt": ("runners", {"tuning_hugepages": "never"}, ["no role has a variable tuning_hugepages"]),
-    "processors": ("runners", {"tuning_isolated_cpus": "2-9"}, ["tuning_isolated_cpus is 2-9", "the 4 that"]),
+    "processors": ("runners", {"tuning_isolated_cpus": "2-9"}, ["tuning_isolated_cpus is 2-9", "up to 3"]),
     "configuration": ("runners", {"matrix_configuration": "huge"}, ["matrix_configuration is huge", "offers plain"]),
     "knob": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["does not know: tuning_swapp"]),
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
