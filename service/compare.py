@@ -22,6 +22,7 @@ from runner.contract.level import bounds, median
 from service import gate
 from service.gate import Found
 from service.match import Pair, Runs
+from service.numbers import unit_of
 from service.views import Number
 
 
@@ -91,7 +92,7 @@ def step(position: int, drift: Mapping[str, Any]) -> Step:
     """Return a drift as a comparison tells it; `drift` is a :class:`service.views.Drift` as JSON has it."""
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
     what = knobs if drift["cause"] == "config" else drift["revision"][:10]
-    told = f"{drift['change']:+,} {drift['unit']} at {what}"
+    told = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {what}"
     return Step(position, drift["environment_before"], drift["environment_after"], told)
 
 

@@ -16,7 +16,7 @@ from service.github import insight
 from service.github.escape import block, code
 from service.github.finding import Finding, Judged, Row
 from service.github.words import change, metric_name, since, verdict
-from service.pages.numbers import percent, quantity
+from service.numbers import percent, quantity
 
 LIMIT = 65_536
 """GitHub's limit of a comment. It counts characters; here bytes are counted, which is never less."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from runner.contract import MetricVerdict, metric
 from service.github.finding import Finding, Row, State
-from service.pages.numbers import difference, percent
+from service.numbers import difference, percent
 
 Show = Callable[[str], str]
 """How the text of a repository is written."""

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException, NotFound
 
 from runner.contract import metric
-from service import vendor
+from service import numbers, vendor
 from service.access import guard
 from service.access.scope import Scope
 from service.api.problems import ProblemError, http_problem
@@ -29,7 +29,6 @@ from service.pages import (
     jobs,
     live,
     matrix,
-    numbers,
     overview,
     profile,
     run,

@@ -15,13 +15,14 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, Prove
+from service import numbers
 from service.access import guard
 from service.access.scope import Scope
 from service.api.author import author
 from service.api.jobs import place
 from service.bisect.question import Observation
 from service.current import database
-from service.pages import commands, evidence, numbers, profile, triage
+from service.pages import commands, evidence, profile, triage
 from service.pages.bisect_picture import Mark, Named, Picture, Side, picture
 from service.pages.source import source
 from service.pages.twins import Page, Table, page

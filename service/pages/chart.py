@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TypedDict
 from uuid import UUID
 
-from service.pages.numbers import Number, difference, percent, quantity
+from service.numbers import Number, difference, percent, quantity
 from service.pages.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
 from service.pages.slots import Slots
 from service.views import Drift, SeriesDetail, SeriesFailure, SeriesPoint

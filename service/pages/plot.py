@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from uuid import UUID
 
-from service.pages.numbers import Number
+from service.numbers import Number
 from service.pages.slots import Slots
 from service.thin import extremes
 from service.views import SeriesDetail, SeriesFailure, SeriesPoint

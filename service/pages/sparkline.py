@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from service.numbers import Number
 from service.outline import Outline
-from service.pages.numbers import Number
 
 WIDTH, HEIGHT = 160, 36
 _PAD_X, _PAD_Y = 6.0, 7.0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import metric
+from service.numbers import unit_of
 from service.suite import NO_SERIES
 from service.views import Direction, Drift
 
@@ -30,7 +31,7 @@ def speaker(drifts: Sequence[Drift]) -> Drift:
 def headline(drifts: Sequence[Drift]) -> str:
     """Say in one line what moved, how far, and where."""
     first = speaker(drifts)
-    change = f"{metric(first.metric).title} {_signed(first.change)}"
+    change = _moved(first)
     if first.percent is not None:
         change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
     cases = {(drift.host, drift.case) for drift in drifts}
@@ -64,5 +65,9 @@ def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str
     }
 
 
-def _signed(change: float) -> str:
-    return f"{change:+,}" if isinstance(change, int) else f"{change:+,.4g}"
+def _moved(drift: Drift) -> str:
+    """Say what moved, and how far: +4,096 minor faults, or Throughput -12 operations/s."""
+    change = f"{drift.change:+,}" if isinstance(drift.change, int) else f"{drift.change:+,.4g}"
+    unit, title = unit_of(drift.change, drift.unit), metric(drift.metric).title
+    kind = title.removesuffix(drift.unit)
+    return f"{title} {change} {unit}" if kind == title else f"{change} {kind.lower()}{unit}"

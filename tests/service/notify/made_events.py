@@ -24,7 +24,7 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "confirmed": True,
         "silenced": False,
         "direction": Direction.REGRESSION,
-        "headline": "Minor faults +50 (+50 %) in copy[mib=4]",
+        "headline": "+50 minor faults (+50 %) in copy[mib=4]",
         "revision": "c" * 40,
         "previous_revision": "b" * 40,
         "title": "Grow the buffers",

@@ -24,9 +24,9 @@ strange = st.text(max_size=300)
 
 def test_a_letter_about_one_event() -> None:
     letter = write("k", [event()], BASE)
-    assert letter.subject == "[demo] Minor faults +50 (+50 %) in copy[mib=4]"
+    assert letter.subject == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
     assert letter.lines == (
-        "Minor faults +50 (+50 %) in copy[mib=4]",
+        "+50 minor faults (+50 %) in copy[mib=4]",
         "Cause: commit cccccccccccc “Grow the buffers” by Ada",
         "Where: 1 series of demo",
         "https://faultwatch.example.org/events/0123456789abcdef",

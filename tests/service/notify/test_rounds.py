@@ -152,7 +152,7 @@ def test_each_event_is_mailed_once(api: Api, database: Database, mailbox: tuple[
     regress(api)
     assert (go(database, settings).sent, go(database, settings).sent) == (1, 0)
     (mail,) = box.mails
-    assert mail["Subject"] == "[demo] Minor faults +50 (+50 %) in copy[mib=4]"
+    assert mail["Subject"] == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
     assert mail["To"] == "perf@example.org"
     assert "/events/" + event(api) in str(mail.get_payload())
 

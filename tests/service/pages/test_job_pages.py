@@ -10,7 +10,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from jobs_api import Jobs
 
-from service.pages.numbers import duration
+from service.numbers import duration
 from tests.service.pages.conftest import application
 from tests.service.pages.text import page, read
 

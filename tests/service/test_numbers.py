@@ -1,6 +1,6 @@
 import pytest
 
-from service.pages.numbers import amount, difference, number, percent, quantity, signed, span
+from service.numbers import amount, difference, number, percent, quantity, signed, span
 
 
 def plain(text: str) -> str:
