@@ -16,13 +16,12 @@ def measure(report: Report) -> str:
 
     The service does not know where the reader's clone is: the command names a folder called like the subject.
     """
-    words = ["faultwatch", "measure", report.case.workload, "--repo", f"./{report.subject}"]
-    words += ["--revision", report.revision.commit[:12]]
-    words += _settings(report.case)
-    for name, value in sorted(report.environment.knobs.items()):
-        if name.startswith(_VARIABLE):
-            words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
-    return shlex.join(words)
+    return _at_its_revision("measure", report)
+
+
+def profile_each(before: Report, after: Report) -> str:
+    """Return the commands that profile one commit in the environments of two runs, as far as variables make them."""
+    return "\n".join(_at_its_revision("profile", report) for report in (before, after))
 
 
 def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str:
@@ -59,6 +58,16 @@ def profile(asked: SearchRequest, parent: str, commit: str) -> str:
     """Return the command that profiles a commit beside its parent."""
     words = ["faultwatch", "profile", asked.case.workload, "--repo", f"./{asked.subject}"]
     return shlex.join([*words, "--revision", f"{parent[:12]}..{commit[:12]}", *_settings(asked.case)])
+
+
+def _at_its_revision(command: str, report: Report) -> str:
+    words = ["faultwatch", command, report.case.workload, "--repo", f"./{report.subject}"]
+    words += ["--revision", report.revision.commit[:12]]
+    words += _settings(report.case)
+    for name, value in sorted(report.environment.knobs.items()):
+        if name.startswith(_VARIABLE):
+            words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
+    return shlex.join(words)
 
 
 def _settings(case: Case) -> list[str]:

@@ -45,7 +45,7 @@ def show(drift_id: str) -> Page:
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
             "commands": [commands.measure(report) for report in sides if report],
             "knob_command": commands.knobs(sides[0], sides[1]) if drift.knobs and sides[0] and sides[1] else "",
-            **evidence.of_drift(drift, sides[1] or sides[0]),
+            **evidence.of_drift(drift, sides[0], sides[1]),
             "bisects": bisects_about(drift),
         },
         document=lambda: drift,

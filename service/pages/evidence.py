@@ -23,7 +23,7 @@ from service.current import database
 from service.jobs.kept import desk
 from service.jobs.profiling import question
 from service.match import Pair
-from service.pages import profile, triage
+from service.pages import commands, profile, triage
 from service.profiling import can_be_profiled
 from service.store import drifts, jobs, profiles
 from service.store.jobs import Asked, JobFilter
@@ -36,8 +36,8 @@ _JOBS = 100
 _PAIRS = 20
 
 
-def of_drift(drift: Drift, before: Report | None) -> dict[str, Any]:
-    """Return what the page of a drift shows of its profiles."""
+def of_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
+    """Return what the page of a drift shows of its profiles; the runs of its sides, where they are stored."""
     sides = [
         ProfileFilter(subject=drift.subject, case=drift.case, revision=revision, host=drift.host)
         for revision in (drift.previous_revision, drift.revision)
@@ -50,7 +50,7 @@ def of_drift(drift: Drift, before: Report | None) -> dict[str, Any]:
         "evidence": view,
         "evidence_job": ordered,
         "evidence_order": {"drift": drift.id} if wanted and view is None and may_order(wanted) else None,
-        "evidence_command": _command(drift, before),
+        "evidence_command": _command(drift, before, after),
         "evidence_scripts": profile.scripts() if view else [],
     }
 
@@ -141,13 +141,16 @@ def _open(session: Session, wanted: ProfileQuestion | None) -> Job | None:
     return next((job for job in found if job.question == wanted), None)
 
 
-def _command(drift: Drift, before: Report | None) -> str:
-    """Return the command that profiles both sides, where one environment shows both."""
-    if before is None or drift.revision == drift.previous_revision:
+def _command(drift: Drift, before: Report | None, after: Report | None) -> str:
+    """Return the command that profiles both sides: two commits side by side, or one commit in both environments."""
+    if drift.revision == drift.previous_revision:
+        return commands.profile_each(before, after) if before and after and drift.knobs else ""
+    known = after or before
+    if known is None:
         return ""
-    words = ["faultwatch", "profile", before.case.workload, "--repo", f"./{drift.subject}"]
+    words = ["faultwatch", "profile", known.case.workload, "--repo", f"./{drift.subject}"]
     words += ["--revision", f"{drift.previous_revision[:12]}..{drift.revision[:12]}"]
-    return shlex.join([*words, *_settings(before.case.parameters)])
+    return shlex.join([*words, *_settings(known.case.parameters)])
 
 
 def _settings(parameters: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,16 @@ def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variabl
     ]
 
 
+def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
+    before, after = (
+        made.report().model_copy(update={"environment": Environment(knobs=knobs)})
+        for knobs in ({}, {"variable.LD_PRELOAD": "x.so"})
+    )
+    told = commands.profile_each(before, after).splitlines()
+    assert told[0].startswith(f"faultwatch profile copy_service --repo ./copyd --revision {made.commit(4)[:12]} --set")
+    assert told[1] == f"{told[0]} --env LD_PRELOAD=x.so"
+
+
 def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
     case = made.CASE.model_copy(update={"parameters": {"prefault": True}})
     assert "--set prefault=true" in commands.measure(made.report().model_copy(update={"case": case}))

@@ -38,6 +38,7 @@ def test_a_configurations_drift(client: FlaskClient) -> None:
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
     assert "Commit in between" not in text
     assert "--env MALLOC_CONF=dirty_decay_ms:0" in text
+    assert text.count("faultwatch profile") == 2, "the commit in each of the two environments"
     assert f"/runs/{history.run_id(history.ANCHOR)}" in source
     assert f"/runs/{history.run_id(history.ANCHOR, again=True)}" in source
 
