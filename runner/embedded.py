@@ -68,4 +68,10 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
             break
         time.sleep(0.02)
     said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    raise FaultwatchError(f"the local service did not start: {said[-1] if said else 'it said nothing'}")
+    why = said[-1] if said else "it said nothing"
+    # As after an update of a checkout: the newer service needs a package more.
+    missing = why.startswith("ModuleNotFoundError")
+    raise FaultwatchError(
+        f"the local service did not start: {why}",
+        "install what requirements.txt names, as `make run` does" if missing else "",
+    )

@@ -23,6 +23,8 @@ _SUMMARY = {
     "t(1) /\nt(N)": ("scaling-efficiency",),
 }
 """Columns of the short table; each shows the first of its metrics that a case has."""
+_WIDEST = 18
+"""Up to so many letters of a parameter and its value stay on one line."""
 
 
 def show_reports(reports: Sequence[Report]) -> None:
@@ -47,12 +49,13 @@ def show_reports(reports: Sequence[Report]) -> None:
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     differing = _differing(reports)
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("metric", no_wrap=True)
     table.add_column("unit", no_wrap=True)
     for report in reports:
-        parameters = "\n".join(f"{name}={report.case.parameters.get(name, '')}" for name in differing)
-        table.add_column(plain(parameters) or "value", justify="right", overflow="fold")
+        lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
+        widest = min(max(map(len, lines)), _WIDEST)
+        table.add_column(plain("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
     for name in _rows(reports):
         table.add_row(plain(name), metric(name).unit, *(_cell(report, name) for report in reports))
     _print_title(console, reports, differing)

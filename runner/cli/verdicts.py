@@ -1,5 +1,6 @@
 """Comparisons as tables on a terminal."""
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -35,7 +36,7 @@ def show_comparison(result: Compared) -> None:
 
 
 def _table(comparison: Comparison) -> Table:
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
     for one in sorted(comparison.metrics, key=lambda one: not one.counts):

@@ -37,6 +37,8 @@ bp = Blueprint("bisect", __name__)
 _LISTED = 100
 _ABOUT = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
+_NAME = 70
+"""Letters of a culprit's name that have room in the picture."""
 _NEXT = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
@@ -245,9 +247,14 @@ def _picture(course: Course, rows: Iterable[Measurement], culprits: Iterable[Cul
         for one in rows
     ]
     named = [
-        Named(one.commit, one.parent, f"{one.commit[:10]} {course.titles.get(one.commit, '')}"[:70]) for one in culprits
+        Named(one.commit, one.parent, _short(f"{one.commit[:10]} {course.titles.get(one.commit, '')}"))
+        for one in culprits
     ]
     return picture(course.question.graph, marks, named)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _NAME else f"{text[: _NAME - 1]}…"
 
 
 def _row_table(rows: Iterable[Measurement], unit: str) -> Table:

@@ -34,9 +34,18 @@ def shown(reports: list[Report], capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_case_shows_theory_right_below_the_count(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown([made("glibc", 5001, 5001)], capsys)
     assert text.splitlines()[0].strip().startswith("copy[allocator=glibc,mib=4], subject at aaaaaaaaaa")
-    rows = [line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")]
+    rows = [line.split()[0] for line in text.rpartition("─")[2].splitlines() if line.strip()]
     assert rows == ["minor-faults", "page-faults", "expected-faults", "unexplained-faults", "throughput"]
     assert "5,001" in text
+
+
+def test_two_cases_fit_on_a_narrow_terminal_with_their_parameters_unbroken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = shown([made("jemalloc", 5), made("mimalloc", 6)], capsys)
+    assert "allocator=jemalloc   allocator=mimalloc" in text
+    assert "unexplained-faults" in text
 
 
 def test_many_cases_are_one_table_with_a_row_each_and_no_digit_left_out(capsys: pytest.CaptureFixture[str]) -> None:
