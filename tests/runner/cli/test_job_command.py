@@ -4,12 +4,21 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
 HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Let what is started be interrupted, also where these tests run in the background of a shell that forbids it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def faultwatch(home: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -34,8 +43,6 @@ def said(home: Path, *arguments: str, status: int = 0) -> str:
 def test_an_interrupted_search_is_paused_and_goes_on_as_a_job(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
     search = ("bisect", "HEAD~13..HEAD~11", "--repo", "repo", "--workload", "copy_service", "--no-proof")
-    # Long enough that an interruption comes before the end also where this test gets little of the processor.
-    search += ("--samples", "20")
     with faultwatch(tmp_path, *search) as process:
         assert process.stderr
         assert "to go" in process.stderr.readline(), "the first end is measured"
