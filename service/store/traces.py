@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import Table, select, update
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
 from runner.contract.report import hash_of
 from service import views
-from service.store import points
+from service.store import bulk, points
 from service.store.models import Drift, EventDrift, Revision, Run, Series, SuiteLook
 from service.triage.place import Trace
 from service.views import Cause, Direction
@@ -59,6 +59,13 @@ def update_all(session: Session, subject_id: int) -> Updated:
     moved = gone or bool(new) or any(map(session.is_modified, rows))
     session.flush()
     return Updated(new, {row.drift_id for row in rows}, moved)
+
+
+def insert(session: Session, rows: Sequence[EventDrift]) -> None:
+    """Store new traces: a change of the configuration can bring thousands at once, and writers wait meanwhile."""
+    table = cast(Table, EventDrift.__table__)
+    columns = table.columns.keys()
+    bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
 def stored(session: Session, subject_id: int) -> list[Stored]:

@@ -62,14 +62,15 @@ def _refresh(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = traces.update_all(session, subject_id)
-    again = updated.moved and _make_events(session, subject_id, updated)
-    _mark_drifts(session, updated.refreshed)
+    again, filed = _make_events(session, subject_id, updated) if updated.moved else (False, set[str]())
+    _mark_drifts(session, updated.refreshed | filed)
     crossings.order(session, subject_id, updated.refreshed)
     subject.events_version = subject.drifts_version
     return again
 
 
-def _make_events(session: Session, subject_id: int, updated: traces.Updated) -> bool:
+def _make_events(session: Session, subject_id: int, updated: traces.Updated) -> tuple[bool, set[str]]:
+    """Make the events anew; return whether there are series to judge again, and the drifts that are filed elsewhere."""
     now = datetime.now(UTC)
     new = {row.drift_id: row for row in updated.new}
     places = traces.positions(session, updated.new)
@@ -83,11 +84,11 @@ def _make_events(session: Session, subject_id: int, updated: traces.Updated) -> 
         taken=events,
     )
     _add_new(session, subject_id, resolved, events, now)
-    _file(session, resolved, new, stored, events)
+    filed = _file(session, resolved, new, stored, events)
     again = _carry_decisions(session, resolved, events)
     _tell(session, resolved, events, now, stored=stored, refreshed=updated.refreshed)
     _follow_up(session, subject_id, resolved, events, now)
-    return again
+    return again, filed
 
 
 def _known(stored: Iterable[traces.Stored], events: Mapping[str, Event]) -> dict[str, Known]:
@@ -124,8 +125,11 @@ def _file(
     new: Mapping[str, EventDrift],
     stored: Iterable[traces.Stored],
     events: Mapping[str, Event],
-) -> None:
-    """File each drift with its event, and leave with a merged event nothing that could be found again."""
+) -> set[str]:
+    """File each drift with its event, and leave with a merged event nothing that could be found again.
+
+    Returns the drifts that are with another event than before, or with one for the first time.
+    """
     filed = {entry.trace.drift: (entry.event, entry.trace.returned) for entry in stored}
     filed_anew: set[str] = set()
     for name, members in resolved.members.items():
@@ -135,15 +139,15 @@ def _file(
                 continue
             row = new.get(member.drift) or session.get_one(EventDrift, member.drift)
             row.event_id, row.returned = place
-            session.add(row)
             filed_anew.add(member.drift)
     session.flush()
-    _mark_drifts(session, filed_anew)
+    traces.insert(session, [row for drift, row in new.items() if drift in filed_anew])
     for name, into in resolved.merged.items():
         events[name].merged_into = into
         for table in (EventDrift, Drift):
             moved = update(table).where(table.event_id == name).values(event_id=into)
             session.execute(moved.execution_options(synchronize_session=False))
+    return filed_anew
 
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
