@@ -1,5 +1,8 @@
 """Comparisons as tables on a terminal."""
 
+import re
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -8,7 +11,7 @@ from rich.table import Table
 from runner.cli.tables import number
 from runner.cli.text import counted
 from runner.compare import Compared
-from runner.contract.comparison import Comparison, MetricVerdict, Side, Verdict
+from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
 
@@ -29,17 +32,25 @@ def show_comparison(result: Compared) -> None:
     console.print(f"{_WORDS[comparison.verdict]}, by {counted(len(result.base.samples), 'pair')}", highlight=False)
     if comparison.knobs:
         console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
-    console.print(_table(comparison))
+    told = [one for one in comparison.metrics if one.counts or not _is_nothing(one)]
+    console.print(_table(told))
+    nothing = [escape(one.metric) for one in comparison.metrics if one not in told]
+    if nothing:
+        console.print(f"0 on both sides: {', '.join(nothing)}", style="dim", highlight=False, soft_wrap=True)
     for one in comparison.metrics:
         if one.counts:
             console.print(f"  {escape(one.metric)}: {escape(one.sentence)}", highlight=False, soft_wrap=True)
 
 
-def _table(comparison: Comparison) -> Table:
+def _is_nothing(one: MetricVerdict) -> bool:
+    return all(side.level == side.low == side.high == 0 for side in (one.base, one.head))
+
+
+def _table(metrics: Sequence[MetricVerdict]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
-    for one in sorted(comparison.metrics, key=lambda one: not one.counts):
+    for one in sorted(metrics, key=lambda one: not one.counts):
         style = None if one.counts else "dim"
         base, head = _side(one.metric, one.base), _side(one.metric, one.head)
         # Nobody asked for more runs on account of a metric that does not count.
@@ -51,7 +62,7 @@ def _table(comparison: Comparison) -> Table:
 def _named(name: str) -> str:
     """Return a metric with its unit, where the name does not say it."""
     unit = metric(name).unit
-    return escape(name) if unit in name else f"{escape(name)} [dim]{escape(unit)}[/]"
+    return escape(name) if unit in re.split("[-:]", name) else f"{escape(name)} [dim]{escape(unit)}[/]"
 
 
 def _side(name: str, side: Side) -> str:
