@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.job import State
-from service.store.models import Delivery, Drift, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount, Series
+from service.store.judging import STALE
+from service.store.models import Delivery, Drift, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
 from service.triage.life import CLOSED
 
 _SIZES = {
@@ -63,7 +64,7 @@ def read(session: Session) -> Figures:
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
         drifts=count(Drift.event_id.is_(None) | Drift.event_id.not_in(closed)),
-        unjudged=count(Series.version != Series.judged_version),
+        unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
         messages={
             "channels": count(Delivery.sent_at.is_(None)),
             "github": count(GithubGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),

@@ -19,6 +19,8 @@ from service.store.models import Drift, Revision, Series, Subject
 log = logging.getLogger(__name__)
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+STALE = select(Series.id).where(Series.version != Series.judged_version, Series.metric.in_(_JUDGED))
+"""Series that changed since they were judged."""
 AT_ONCE = 64
 """Series that are judged while the one who sent a run waits."""
 _NEAREST = 5
@@ -55,8 +57,7 @@ def refresh_all(database: Database) -> None:
 
 def _stale(database: Database) -> set[int]:
     with database.reading() as session:
-        changed = select(Series.id).where(Series.version != Series.judged_version, Series.metric.in_(_JUDGED))
-        return set(session.scalars(changed))
+        return set(session.scalars(STALE))
 
 
 def _refresh(database: Database, series_id: int) -> None:
