@@ -10,6 +10,7 @@ order by that, but only what is shown is told in full.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,7 +19,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
-from runner.contract.level import bounds, median
+from runner.contract.level import bounds, enough, median
 from service import gate
 from service.gate import Found
 from service.match import Pair, Runs
@@ -29,13 +30,20 @@ from service.views import Number
 class Readings(NamedTuple):
     """One metric over the runs of one side."""
 
-    samples: Sequence[Number] = ()
+    held: Sequence[Number] | str = ()
+    """The samples, or the JSON of them: of most rows they are never looked at."""
+    n: int = 0
     level: Number | None = None
     """Their median."""
     counted: bool = False
     """Whether each is a count, and none an estimate."""
     series: int | None = None
     """The series that the newest run has its point in."""
+
+    @property
+    def samples(self) -> Sequence[Number]:
+        """All samples that have a value."""
+        return json.loads(self.held) if isinstance(self.held, str) else self.held
 
 
 ByRun = Mapping[int, dict[str, Readings]]
@@ -124,7 +132,7 @@ def compare(
             told = in_turns.get(name)
             if told is not None:
                 found.append(Compared(pair, entry, base, head, Found(told.verdict, told.rule, told.sentence), told))
-            elif base.samples or head.samples:
+            elif base.n or head.n:
                 own = steps.get(base.series) if base.series is not None and base.series == head.series else None
                 between = [one.told for one in own if _lies_between(one, pair)] if own else ()
                 found.append(Compared(pair, entry, base, head, judge(entry, base, head, between, error)))
@@ -143,7 +151,7 @@ def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str],
     """
     if between:
         return _by_trend(base, head, between)
-    exact = known.exact and base.counted and head.counted and base.samples and head.samples
+    exact = known.exact and base.counted and head.counted and base.n and head.n
     found = gate.judge_exact(base.samples, head.samples) if exact else None
     if found is None:
         return _apart(base, head, error)
@@ -157,7 +165,7 @@ def _pooled(parts: Sequence[Readings]) -> Readings:
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
-    return Readings(samples, median(samples), all(part.counted for part in parts), parts[0].series)
+    return Readings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
 
 
 def _together(runs: Runs, readings: ByRun) -> dict[str, Readings]:
@@ -189,12 +197,13 @@ def _apart(base: Readings, head: Readings, error: float) -> Found:
     """Judge noise: each side's median lies within bounds that hold however it is distributed."""
     if base.level is None or head.level is None:
         return Found(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
-    left = bounds(base.samples, error / 2)
-    right = bounds(head.samples, error / 2) if left is not None else None
-    if left is None or right is None:
-        few = min(len(base.samples), len(head.samples))
+    few = min(base.n, head.n)
+    if not enough(few, error / 2):
         sentence = f"The metric is noisy, and {few} sample{'s' if few > 1 else ''} of a side are too few to judge by."
         return Found(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+    left, right = bounds(base.samples, error / 2), bounds(head.samples, error / 2)
+    assert left is not None
+    assert right is not None
     size = max(abs(base.level), abs(head.level)) or 1
     widest = 100 * max(abs(right[1] - left[0]), abs(right[0] - left[1])) / size
     far = left[1] < right[0] or right[1] < left[0]

@@ -58,6 +58,11 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
     return ordered[len(values) - 1 - most], ordered[most]
 
 
+def enough(n: int, error: float) -> bool:
+    """Tell whether so many values have bounds."""
+    return n > 0 and _most_on_one_side(n, error) is not None
+
+
 @lru_cache(maxsize=4096)
 def _most_on_one_side(n: int, error: float) -> int | None:
     """Return the largest number of n samples that can lie on one side of the median; None where all of them can."""

@@ -13,7 +13,7 @@ from service.pages.twins import Table
 from service.views import View
 
 Sort = Literal["size", "case", "metric"]
-_VERDICTS = {Verdict.CHANGED: 0, Verdict.NEEDS_MORE_RUNS: 1, Verdict.SAME: 2}
+_VERDICTS = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
 
 
 class Row(View):
@@ -82,7 +82,7 @@ def _cells(one: Compared) -> tuple[object, ...]:
 
 def _size(one: Compared) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
-    return _VERDICTS[one.found.verdict], not one.counts, -one.size, rank(one.metric.name), one.pair.head[0].case
+    return _VERDICTS.index(one.found.verdict), not one.counts, -one.size, rank(one.metric.name), one.pair.head[0].case
 
 
 _SORTS = {

@@ -72,18 +72,19 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
 
 def readings(session: Session, runs: Iterable[int], metrics: Collection[str] | None) -> dict[int, dict[str, Readings]]:
     """Return what some runs measured, by their numbers and the metric; all metrics where none are named."""
-    # As text, to be read in one go: there are thousands.
-    texts = type_coerce(Point.value, Text), Point.samples
-    wanted = points.by_run(Run.number, Series.id, Series.metric, Point.status == Status.COUNTED, Point.n, *texts)
+    level = type_coerce(Point.value, Text)  # all of them are read in one go: there are thousands
+    wanted = points.by_run(
+        *(Run.number, Series.id, Series.metric, Point.status == Status.COUNTED, Point.n, level, Point.samples)
+    )
     if metrics is not None:
         wanted = wanted.where(Series.metric.in_(metrics))
     rows: list[Any] = []
     for chunk in bulk.chunks(runs, _MOST):
         rows += session.connection().execute(wanted.where(Run.number.in_(chunk))).all()  # in half the session's time
-    levels, samples = (json.loads(f"[{','.join([row[place] or 'null' for row in rows])}]") for place in (5, 6))
+    levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     found: dict[int, dict[str, Readings]] = defaultdict(dict)
-    for (run, series, metric, counted, n, _, _), level, values in zip(rows, levels, samples, strict=True):
-        found[run][metric] = Readings(values or (level,) * n, level, counted, series)
+    for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
+        found[run][metric] = Readings(samples or (level,) * n, n, level, counted, series)
     return found
 
 

@@ -41,7 +41,7 @@ def drift(position: int, change: int = 10, **changes: Any) -> Step:
 
 
 def readings(samples: tuple[float, ...], *, counted: bool = True) -> Readings:
-    return Readings(samples, median(samples), counted, series=1)
+    return Readings(samples, len(samples), median(samples), counted, series=1)
 
 
 def judged(
