@@ -109,7 +109,22 @@ def workload_and_repository(
         repository = open_repository(repo, settings.clones)
         return find_workload(workload_name or str(repository.path)), repository
     workload = find_workload(workload_name or ".")
-    return workload, open_repository(str(workload.path.parent), settings.clones)
+    return workload, repository_of(workload, None, settings)
+
+
+def repository_of(workload: Workload, repo: str | None, settings: Settings) -> Repository:
+    """Open the repository that is measured: the one that is named, or else the one that the workload lies in.
+
+    Raises
+    ------
+    FaultwatchError
+        Where there is none; also where none is named and the workload comes along, but not what it builds.
+    """
+    if not repo and workload.build.directory == "subject" and workload.path.is_relative_to(SHIPPED_WORKLOADS):
+        raise FaultwatchError(
+            f"{workload.name} builds another repository than the one it lies in", "name that one with --repo"
+        )
+    return open_repository(repo or str(workload.path.parent), settings.clones)
 
 
 def check_metric(workload: Workload, name: str) -> None:

@@ -15,6 +15,7 @@ from runner.cli.common import (
     refuse_dirty,
     repo_option,
     report_option,
+    repository_of,
     samples_option,
     sandbox_option,
     set_option,
@@ -26,7 +27,7 @@ from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.known import remember
 from runner.settings import Settings, load_settings
-from runner.subject.repository import Repository, open_repository
+from runner.subject.repository import Repository
 from runner.workload import Workload, cases
 
 _MOST_COMMITS = 1_000
@@ -71,7 +72,7 @@ def command(
     """
     workload = find_workload(workload_name)
     settings = load_settings()
-    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    repository = repository_of(workload, repo, settings)
     if revision == "HEAD":
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
     if output:

@@ -12,6 +12,7 @@ from runner.cli.common import (
     json_option,
     options,
     repo_option,
+    repository_of,
     sandbox_option,
     set_option,
     wants_sandbox,
@@ -20,7 +21,6 @@ from runner.cli.common import (
 from runner.errors import FaultwatchError
 from runner.known import remember
 from runner.settings import load_settings
-from runner.subject.repository import open_repository
 from runner.workload import cases
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(
 
     workload = find_workload(workload_name)
     settings = load_settings()
-    repository = open_repository(repo or str(workload.path.parent), settings.clones)
+    repository = repository_of(workload, repo, settings)
     place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
     if len(chosen) != 1:

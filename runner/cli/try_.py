@@ -11,13 +11,13 @@ from runner.cli.common import (
     json_option,
     options,
     repo_option,
+    repository_of,
     sandbox_option,
     wants_sandbox,
     workbench,
 )
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
-from runner.subject.repository import open_repository
 from runner.trial import Subject, Trial
 from runner.workload import cases
 
@@ -74,7 +74,7 @@ def command(
             f"choose one with --case NAME=VALUE; the first is {chosen[0].name}",
         )
     config = load_settings()
-    repository = open_repository(repo or str(workload.path.parent), config.clones)
+    repository = repository_of(workload, repo, config)
     place = workbench(config, variables, confined=wants_sandbox(confined, repository, config))
     commit = repository.revision(revision)
     with activity(f"building {commit.commit[:10]}"):

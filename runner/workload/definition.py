@@ -180,7 +180,9 @@ def load_workload(path: Path) -> Workload:
         Where the file is missing, is not TOML, or does not say what it must; names the file, the key and the mistake.
     """
     file = path / "workload.toml" if path.is_dir() else path
-    document = read_toml(file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists")
+    document = read_toml(
+        file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
+    )
     try:
         workload = Workload.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
