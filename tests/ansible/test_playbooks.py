@@ -74,7 +74,14 @@ FACTS = {
     "virtualization_role": "host",
     "virtualization_type": "kvm",
 }
-FEDORA = {"distribution": "Fedora", "distribution_version": "41", "distribution_major_version": "41"}
+
+
+def system(distribution: str, version: str, release: str) -> dict[str, Any]:
+    """The facts of a host with another system."""
+    told = {"distribution": distribution, "distribution_version": version, "distribution_release": release}
+    return {"facts": FACTS | told | {"distribution_major_version": version.partition(".")[0]}}
+
+
 RIGHT: dict[str, Any] = {
     "matrix_configurations": {"plain": {}, "huge": {"tuning_huge_pages": "always"}},
     "matrix_configuration": "huge",
@@ -89,8 +96,16 @@ WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
     "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
     "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
-    "fedora": ("runners", {"facts": FACTS | FEDORA}, ["fedora runs Fedora 41; the roles know Debian 12"]),
+    "fedora": ("runners", system("Fedora", "41", ""), ["fedora runs Fedora 41; the roles know Debian 12"]),
+    "older": ("service", system("Debian", "11.9", "bullseye"), ["older runs Debian 11.9; the roles know Debian 12"]),
+    "between": ("runners", system("Ubuntu", "24.10", "oracular"), ["between runs Ubuntu 24.10; the roles know"]),
+    "longer": ("runners", system("Ubuntu", "22.04", "jammy"), ["longer runs Ubuntu 22.04; the roles know"]),
 }  # fmt: skip
+KNOWN: dict[str, dict[str, Any]] = {
+    "bookworm": system("Debian", "12.11", "bookworm"),
+    "trixie": system("Debian", "13.0", "trixie"),
+    "noble": system("Ubuntu", "24.04", "noble"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +114,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("check")
     (folder / "roles").symlink_to(ANSIBLE / "roles")
     groups: dict[str, Any] = {
-        "runners": {"hosts": {"right": {"facts": FACTS} | RIGHT}},
+        "runners": {"hosts": {name: facts | RIGHT for name, facts in KNOWN.items()}},
         "service": {"hosts": {}},
     }
     for host, (group, variables, _) in WRONG.items():
@@ -133,8 +148,25 @@ def test_a_wrong_variable_is_named_before_anything_is_changed(answers: dict[str,
         assert part in answers[host]
 
 
-def test_right_variables_pass(answers: dict[str, str]) -> None:
-    assert "failed=0" in answers["right"]
+@pytest.mark.parametrize("host", KNOWN)
+def test_right_variables_pass_on_each_system_that_the_roles_know(answers: dict[str, str], host: str) -> None:
+    assert "failed=0" in answers[host]
+
+
+def test_a_host_that_was_never_made_is_told_so(tmp_path: Path) -> None:
+    hosts = {"bench": {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}}
+    groups = {"all": {"children": {"runners": {"hosts": hosts}, "service": {"hosts": hosts}}}}
+    (tmp_path / "hosts.json").write_text(json.dumps(groups))
+    look = {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "verify.yml"), "vars": {"verify_room": "runner"}}
+    table = {"ansible.builtin.debug": {"msg": "{{ verify_found | findings_table }}"}}
+    take = {"ansible.builtin.include_tasks": str(ANSIBLE / "tasks" / "made.yml")}
+    (tmp_path / "play.yml").write_text(
+        yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [look, table, take]}])
+    )
+    said = run("ansible-playbook", "-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml"), check=False)
+    assert re.search("bench +runner +problem +it was never made, or was retired +ansible-playbook runner.yml makes it", said)
+    assert "bench was never made a service and a runner, or was retired: run site.yml first, or service.yml and runner.yml" in said
+    assert "changed=0" in said
 
 
 GIVEN: dict[str, Any] = {

@@ -92,9 +92,25 @@ def _base64(data: bytes) -> str:
 
 
 def test_a_dry_run_on_bare_hosts_changes_nothing(estate: Estate) -> None:
-    played = estate.play("runner.yml", "--check")
+    played = estate.play("site.yml", "--check")
     assert played.returncode == 0, played.output[-5000:]
+    assert "fatal" not in played.output
     assert estate.runner.run("ls /etc/faultwatch /opt/faultwatch", check=False).returncode != 0
+
+
+@pytest.mark.parametrize("playbook", ["tune.yml", "upgrade.yml", "verify.yml"])
+def test_what_looks_after_hosts_takes_none_that_was_never_made(estate: Estate, playbook: str) -> None:
+    played = estate.play(playbook)
+    assert played.returncode != 0
+    assert "never made" in played.output
+    assert played.changed == []
+
+
+def test_a_runner_is_not_made_before_its_service(estate: Estate) -> None:
+    played = estate.play("runner.yml")
+    assert played.returncode != 0
+    assert "service-1, which gives bench-1 its token, was never made a service" in " ".join(played.output.split())
+    assert played.changed == []
 
 
 def test_one_command_leads_to_a_first_result(estate: Estate) -> None:
