@@ -45,6 +45,7 @@ def queries(service: Service) -> dict[str, list[str]]:
         "runs in quarantine": ["/api/v1/runs?host=host&quarantined=true&limit=20"],
         "compare two runs": [f"/compare.json?base={runs[0]}&head={runs[1]}"],
         "compare two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}"],
+        "figures of the service": ["/metrics"],
         "all of two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}&metric=all"],
     }
 

@@ -61,11 +61,27 @@ def load_settings() -> Settings:
     home = os.environ.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
         home=Path(home).expanduser().absolute(),
-        url=os.environ.get("FAULTWATCH_URL") or None,
+        url=_url(),
         host=safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()),
         cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
         token=_token(),
     )
+
+
+def _url() -> str | None:
+    """Read the service's address.
+
+    Raises
+    ------
+    FaultwatchError
+        Where it is none.
+    """
+    url = os.environ.get("FAULTWATCH_URL") or None
+    if url and not re.match(r"https?://[^/\s]", url):
+        raise FaultwatchError(
+            "FAULTWATCH_URL does not hold an address", "write it in full, as in https://faults.example.org"
+        )
+    return url
 
 
 def _token() -> str | None:

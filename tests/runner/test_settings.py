@@ -1,0 +1,21 @@
+"""The settings of the runner, and what they refuse."""
+
+import pytest
+
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+
+
+@pytest.mark.parametrize("url", ["https://faults.example.org", "http://127.0.0.1:8000/faultwatch"])
+def test_an_address_is_taken_as_it_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_URL", url)
+    assert load_settings().url == url
+
+
+@pytest.mark.parametrize("url", ["faults.example.org", "https://", "user:secret@host", "http:// x"])
+def test_what_is_no_address_is_refused_without_telling_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_URL", url)
+    with pytest.raises(FaultwatchError) as refused:
+        load_settings()
+    assert "FAULTWATCH_URL" in refused.value.what
+    assert url not in refused.value.what
