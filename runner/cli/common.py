@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from runner.subject.build import Builder
 from runner.subject.repository import Repository, open_repository
 from runner.trial import Bench
 from runner.workload import Workload, cases, load_workload
+
+if TYPE_CHECKING:
+    from runner.doctor.counting import Scope
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 
@@ -214,11 +217,19 @@ def workbench(
     FaultwatchError
         Where perf or the sandbox is missing or forbidden, in one line with what allows it.
     """
+    from pydantic import TypeAdapter
+
     from runner.doctor import counting_scope
+
+    def look() -> "Scope":
+        found = counting_scope()
+        compilers.knobs()
+        TypeAdapter(int)  # The first model that is made waits for a large import: better here.
+        return found
 
     variables = parse_variables(assignments)
     # Several short waits for other programs: none of them needs what another one finds out.
-    looking = beside(lambda: (counting_scope(), compilers.knobs())[0])
+    looking = beside(look)
     try:
         known = standing(settings.programs) if examined else Standing()
     finally:
@@ -230,16 +241,15 @@ def workbench(
         found = capture(variables=state.environment, work_directory=settings.builds)
         return Environment(knobs={**found.knobs, **state.knobs(), **told})
 
+    state = ProcessState(variables=variables, cpus=settings.cpus)
+    held = environment(state)
     tools = {
-        name: value
-        for name, value in environment(ProcessState()).knobs.items()
-        if name.startswith("compiler.") or name == "libc.version"
+        name: value for name, value in held.knobs.items() if name.startswith("compiler.") or name == "libc.version"
     }
     if scope == "user":
         known = replace(known, remarks=(*known.remarks, USER_ONLY))
     if examined:
-        state = ProcessState(variables=variables, cpus=settings.cpus)
-        for line in (*known.warnings(environment(state)), *state.remarks()):
+        for line in (*known.warnings(held), *state.remarks()):
             terminal().print(line, style="yellow", markup=False, highlight=False)
     bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus, box)
     return Workbench(bench, Builder(settings.builds, tools, box), variables)

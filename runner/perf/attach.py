@@ -74,8 +74,12 @@ class ControlledPerf:
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
 
+    def stop(self) -> None:
+        """Let perf write what it knows, without waiting. It would notice by itself, but only within a second."""
+        self._perf.send_signal(signal.SIGINT)
+
     def end(self, patience: float = 5) -> None:
-        """Let perf write what it knows. It would notice by itself, but only within a second."""
+        """Let perf write what it knows, and wait until it has."""
         for nudge in (signal.SIGINT, signal.SIGKILL):
             self._perf.send_signal(nudge)
             if ended_within(self._perf, patience):

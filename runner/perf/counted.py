@@ -100,6 +100,8 @@ class Counted:
             Where it could not even be started.
         """
         self.launch.finish()
+        if self._perf:
+            self._perf.stop()  # It takes its time, and there is something else to do meanwhile.
         if self._guard and self._guard.trouble:
             return self._guard.trouble
         if self.launch.program is None and done.status is not None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.environment.tree import Tree
+from runner.state.grace_period import expedited
 
 _MOUNT = "sys/fs/cgroup"
 _PATIENCE = 2.0
@@ -48,7 +49,8 @@ class MemoryGroup:
             Where the kernel refuses.
         """
         if self.folder is not None:
-            (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+            with expedited(self._tree):
+                (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def show(self) -> str:
         """Return the group's limit in bytes, or ``none``."""

@@ -51,7 +51,11 @@ class Repository:
 
     def revision(self, commit: str) -> Revision:
         """Return one commit."""
-        return next(iter(self._log("--no-walk=unsorted", "--end-of-options", self.resolve(commit))))
+        try:
+            return next(self._log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
+        except FaultwatchError:
+            self.resolve(commit)  # Says it better, where it is not there.
+            raise
 
     def revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
         """Return the commits of a range ``A..B`` (A left out), or of ``B`` and all before it, oldest first.
