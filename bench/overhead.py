@@ -72,7 +72,10 @@ class Ledger:
 
 
 def bare(command: Sequence[str], folder: Path) -> int:
-    """Count the minor faults of a command by perf stat alone, with the same bytes on its stack as by the runner."""
+    """Count the minor faults of a command by perf stat alone, with the same bytes on its stack as by the runner.
+
+    It writes to pipes there too: the Fortran library sizes its buffers by what its output is, which can be a page more.
+    """
     output = folder / "bare.csv"
     environment = padded({**STATE.environment, **added_by_perf()}, command)
     environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
@@ -82,7 +85,7 @@ def bare(command: Sequence[str], folder: Path) -> int:
             cwd=folder,
             env=environment,
             check=True,
-            stdout=subprocess.DEVNULL,
+            capture_output=True,
             stdin=subprocess.DEVNULL,
         )
     rows = [line.split(";") for line in output.read_text().splitlines() if line.count(";") > 3]
