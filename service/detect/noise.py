@@ -104,7 +104,7 @@ def autocorrelation(x: Floats, bound: float) -> float:
 def _mean_square(differences: Floats, bound: float) -> float:
     bounded = np.minimum(np.abs(differences, out=differences), bound, out=differences)
     bounded /= bound  # the square of a huge number would overflow
-    return float(np.dot(bounded, bounded)) / len(bounded)
+    return float(np.square(bounded).mean())  # Not np.dot: its threads go on spinning after a long series.
 
 
 def find_gap(differences: Floats, sizes: Floats) -> float:

@@ -56,7 +56,9 @@ class NoisySeries:
         """Append finite values."""
         n = self.n + len(new)
         if n > len(self._values):
-            self._values = np.concatenate([self._values, np.zeros(max(n, 2 * self.n) - len(self._values))])
+            longer = np.zeros(n + n // 2)
+            longer[: self.n] = self._values[: self.n]
+            self._values = longer
         self._values[self.n : n] = new
         self.n = n
         if epoch(n) != self.noise.points:

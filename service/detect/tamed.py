@@ -46,7 +46,7 @@ class Tamed:
 
     def _reserve(self, n: int) -> None:
         if n > len(self.folded):
-            size = n if len(self.folded) == 0 else 2 * n
+            size = n + n // 2  # room from the beginning: what nobody writes to takes no memory
             self.folded = _longer(self.folded, size)
             self.sums = _longer(self.sums, size + 1)
             self.squares = _longer(self.squares, size + 1)
