@@ -8,6 +8,8 @@ from typing import NamedTuple
 from service.detect.levels import Row
 
 KEPT = 64  # a group of more changes of one direction in succession is a ramp in any case
+WITHIN = 1.0  # sigma: a smaller step against a climb may be no more than how well a level is known
+AGAINST = 3  # one change in so many may go against a climb
 SMALLEST = 2.0  # sigma: smaller steps are the wander of a host, not a change
 BALANCED = 80.0  # squared sigma that the shorter side's points must explain: the penalty, were both sides that short
 
@@ -26,7 +28,8 @@ class Finding(NamedTuple):
 class Group(NamedTuple):
     """Successive changes of one direction: its first row, its last, how many, and the evidence that it is a ramp.
 
-    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one.
+    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``against`` of
+    the changes are small ones of the other direction.
     """
 
     first: Row
@@ -35,17 +38,23 @@ class Group(NamedTuple):
     last: Row
     size: int
     score: float
+    against: int
     steps: tuple[Row, ...]
 
 
 def start(row: Row) -> Group:
     """Begin a group with one change."""
-    return Group(row, row, row, row, 1, 0.0, (row,))
+    return Group(row, row, row, row, 1, 0.0, 0, (row,))
 
 
-def joins(group: Group, row: Row) -> bool:
-    """Tell whether a change goes the way of the group."""
-    return (row.after > row.before) == (group.last.after > group.last.before)
+def _goes_on(group: Group, row: Row) -> bool:
+    return (row.after > row.before) == (group.last.after > group.first.before)
+
+
+def joins(group: Group, row: Row, sigma: float) -> bool:
+    """Tell whether a change goes the way of the group, or hardly against it where few do."""
+    small = abs(row.after - row.before) < WITHIN * sigma
+    return _goes_on(group, row) or (small and AGAINST * (group.against + 1) <= group.size + 1)
 
 
 def extend(group: Group, row: Row, sigma: float) -> Group:
@@ -55,7 +64,8 @@ def extend(group: Group, row: Row, sigma: float) -> Group:
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = row if group.size == 1 else group.second
     steps = (*group.steps, row) if group.size < KEPT else group.steps
-    return Group(group.first, second, inner, row, group.size + 1, group.score + gain, steps)
+    against = group.against + (not _goes_on(group, row))
+    return Group(group.first, second, inner, row, group.size + 1, group.score + gain, against, steps)
 
 
 def is_ramp(group: Group, sigma: float) -> bool:

@@ -98,7 +98,7 @@ class NoisySeries:
         self._told = min(self._told, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
-            if group is None or not judge.joins(group, row):
+            if group is None or not judge.joins(group, row, self.noise.sigma):
                 self._closed += judge.close(group, self.noise.sigma)
                 group = judge.start(row)
             else:

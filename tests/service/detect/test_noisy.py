@@ -46,6 +46,16 @@ def test_two_loader_layouts_are_no_drift_but_a_step_of_both_is():
     assert [abs(at - 120) <= 2 for at in found(values.tolist())] == [True]
 
 
+def test_a_slow_climb_is_told_although_its_levels_are_hardly_known():
+    climb = 100_000 * (1 + 0.02 * np.arange(10_000) / 10_000)
+    told = [
+        [drift.rule for drift in find_drifts(climb + np.random.default_rng(seed).normal(0, 300, 10_000), kind="time")]
+        for seed in range(20)
+    ]
+    assert told.count(["ramp"]) >= 19
+    assert ["step"] not in told
+
+
 def test_a_gradual_drift_is_one_ramp():
     values = 100_000 * (1 + 0.02 * np.arange(3000) / 3000) + noise(5, 3000, 150)
     (drift,) = find_drifts(values.tolist(), kind="time")
