@@ -28,8 +28,8 @@ class Finding(NamedTuple):
 class Group(NamedTuple):
     """Successive changes of one direction: its first row, its last, how many, and the evidence that it is a ramp.
 
-    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``against`` of
-    the changes are small ones of the other direction.
+    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``against``
+    counts those changes that are small and of the other direction.
     """
 
     first: Row
