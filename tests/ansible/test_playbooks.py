@@ -106,6 +106,15 @@ KNOWN: dict[str, dict[str, Any]] = {
     "trixie": system("Debian", "13.0", "trixie"),
     "noble": system("Ubuntu", "24.04", "noble"),
 }
+SECRET = "-----BEGIN PRIVATE KEY-----\nkept to itself\n-----END PRIVATE KEY-----\n"
+SECRETS: dict[str, Any] = {
+    "service_tls": "files",
+    "service_tls_certificate": "-----BEGIN CERTIFICATE-----\nTold\n-----END CERTIFICATE-----\n",
+    "service_tls_key": SECRET,
+    "service_github_app": 1,
+    "service_github_key": SECRET,
+    "service_github_secret": "of sixteen bytes",
+}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +124,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "roles").symlink_to(ANSIBLE / "roles")
     groups: dict[str, Any] = {
         "runners": {"hosts": {name: facts | RIGHT for name, facts in KNOWN.items()}},
-        "service": {"hosts": {}},
+        "service": {"hosts": {"keys": {"facts": FACTS} | SECRETS}},
     }
     for host, (group, variables, _) in WRONG.items():
         groups[group]["hosts"][host] = {"facts": FACTS} | variables
@@ -134,6 +143,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
     said = run("ansible-playbook", "-i", str(folder / "hosts.json"), str(folder / "play.yml"), check=False)
     parts = re.split(r"^(?:fatal|failed): \[(\w+)\]", said.partition("PLAY RECAP")[0], flags=re.MULTILINE)
+    assert "kept to itself" not in said
     recap = dict(re.findall(r"^(\w+) +: (ok=.*)$", said, re.MULTILINE))
     for host, text in zip(parts[1::2], parts[2::2], strict=True):
         recap[host] += " " + " ".join(text.split())
@@ -148,7 +158,7 @@ def test_a_wrong_variable_is_named_before_anything_is_changed(answers: dict[str,
         assert part in answers[host]
 
 
-@pytest.mark.parametrize("host", KNOWN)
+@pytest.mark.parametrize("host", [*KNOWN, "keys"])
 def test_right_variables_pass_on_each_system_that_the_roles_know(answers: dict[str, str], host: str) -> None:
     assert "failed=0" in answers[host]
 

@@ -1,0 +1,73 @@
+"""A service on PostgreSQL, with a certificate of one's own."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.api import Api
+from tests.hosts.container import container
+from tests.hosts.image import UNPACKED, image
+from tests.hosts.network import network
+from tests.hosts.playbook import head, inventory, play
+from tests.hosts.ssh import Key
+
+pytestmark = pytest.mark.hosts
+
+NAME = "faults.example.org"
+
+
+def certificate(folder: Path) -> tuple[str, str]:
+    """Sign a certificate for the service's name with its own key; return both, PEM."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"),
+            *("-addext", f"subjectAltName=DNS:{NAME}", "-out", files[0], "-keyout", files[1]),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return files[0].read_text(), files[1].read_text()
+
+
+def test_postgresql_and_a_certificate_of_ones_own() -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        key = Key.fresh(folder)
+        host = stack.enter_context(container("faults", image(UNPACKED), stack.enter_context(network()), key))
+        chain, private = certificate(folder)
+        hosts = inventory(
+            folder,
+            {"service": [host]},
+            {
+                "service_name": NAME,
+                "service_tls": "files",
+                "service_tls_certificate": chain,
+                "service_tls_key": private,
+                "service_database": "postgresql",
+                "release_revision": head(),
+            },
+        )
+        made = play("service.yml", hosts)
+        assert made.returncode == 0
+        assert private.splitlines()[1] not in made.output, "a secret was shown"
+        again = play("service.yml", hosts)
+        assert (again.returncode, again.changed) == (0, [])
+
+        shown = host.run(
+            f"openssl s_client -connect 127.0.0.1:443 -servername {NAME} </dev/null 2>/dev/null | openssl x509"
+        ).stdout
+        assert shown.strip() in chain
+        host.run("cat > /etc/faultwatch/authority.crt", stdin=chain)
+        assert Api.of(host, NAME).get("runs")["items"] == []
+        kept = host.run(
+            "runuser -u postgres -- psql -At -d faultwatch -c 'select count(*) from alembic_version'"
+        ).stdout
+        assert kept.strip() == "1"
+        host.run("systemctl start faultwatch-care.service")
+        assert host.run("ls /var/backups/faultwatch").stdout.strip(), "there is a backup"
