@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "faultwatch" / "hosts"
-SUITE = "bookworm"
 # What a freshly installed server has: ssh to come in, and the Python that Ansible's modules run in.
 FRESH = ["ca-certificates", "dbus", "iproute2", "openssh-server", "procps"]
 FRESH += ["python3-apt", "python3-minimal", "sudo", "systemd-sysv", "udev"]
@@ -47,13 +46,15 @@ chroot "$1" update-ca-certificates >/dev/null
 """
 
 
-def image(packages: Iterable[str] = ()) -> Path:
+def image(packages: Iterable[str] = (), suite: str = "bookworm") -> Path:
     """Return the folder of a root file system, made first where it is not there yet (half a minute, and a network).
 
     Parameters
     ----------
     packages
         Debian packages beside those of a freshly installed server.
+    suite
+        The release of Debian.
 
     Raises
     ------
@@ -62,10 +63,10 @@ def image(packages: Iterable[str] = ()) -> Path:
     """
     wanted = sorted({*FRESH, *packages})
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
-    recipe = hashlib.sha256(repr([SUITE, wanted, _NETWORK, _SEED]).encode())
+    recipe = hashlib.sha256(repr([suite, wanted, _NETWORK, _SEED]).encode())
     for authority in authorities:
         recipe.update(authority.read_bytes())
-    kept = CACHE / f"{SUITE}-{recipe.hexdigest()[:12]}"
+    kept = CACHE / f"{suite}-{recipe.hexdigest()[:12]}"
     if kept.is_dir():
         return kept
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ def image(packages: Iterable[str] = ()) -> Path:
         subprocess.run(
             [
                 *("mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", *hooks),
-                *(f"--include={','.join(wanted)}", SUITE, str(root)),
+                *(f"--include={','.join(wanted)}", suite, str(root)),
             ],
             check=True,
         )
