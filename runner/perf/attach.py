@@ -26,6 +26,7 @@ class ControlledPerf:
     """A perf on some processes and whatever they start from now on; it does nothing before ``enable``."""
 
     def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+        self._stopped = False
         self._said = os.memfd_create("perf-said")
         control, self._to_perf = os.pipe()
         self._from_perf, ack = os.pipe()
@@ -76,14 +77,16 @@ class ControlledPerf:
 
     def stop(self) -> None:
         """Let perf write what it knows, without waiting. It would notice by itself, but only within a second."""
-        self._perf.send_signal(signal.SIGINT)
+        if not self._stopped:
+            self._stopped = True
+            self._perf.send_signal(signal.SIGINT)
 
     def end(self, patience: float = 5) -> None:
         """Let perf write what it knows, and wait until it has."""
-        for nudge in (signal.SIGINT, signal.SIGKILL):
-            self._perf.send_signal(nudge)
-            if ended_within(self._perf, patience):
-                return
+        self.stop()
+        if not ended_within(self._perf, patience):
+            self._perf.kill()
+            ended_within(self._perf, patience)
 
     def close(self) -> None:
         """End perf, and let go of the pipes."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import physics
+from runner.contract.level import majority
 from runner.page_cache import StaysWarm, make_cold, resident_pages
 from runner.workload import cases, load_workload
 
@@ -62,8 +63,10 @@ def test_every_case_of_the_file_can_be_filled_in(name: str) -> None:
 def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds: Path, command: str) -> None:
     program, *arguments = command.split()
     folder = built(builds, program)
-    for run in physics.undisturbed(folder, (f"./{program}", *arguments))[:2]:
-        assert run.minor == run.document["faults"]
+    # As everywhere more than half of the samples say what the count is: on a busy host one may be off by a page.
+    runs = physics.undisturbed(folder, (f"./{program}", *arguments))
+    level, _ = majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
+    assert level == 0
 
 
 @pytest.mark.parametrize(
