@@ -131,7 +131,8 @@ class Repository:
     def checkout(self, commit: str, directory: Path) -> Iterator[Path]:
         """Check a commit out into a git worktree of its own, and take the worktree away afterwards."""
         self.git("worktree", "prune")
-        self.git("worktree", "add", "--detach", "--force", str(directory), commit)
+        # Forced twice: one that was being made by a git that was killed is locked, and is not pruned.
+        self.git("worktree", "add", "--detach", "--force", "--force", str(directory), commit)
         try:
             yield directory
         finally:

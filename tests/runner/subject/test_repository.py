@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,16 @@ def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Pat
     assert not repository.is_dirty()
     (tmp_path / "subject" / "file").write_text("changed")
     assert repository.is_dirty()
+
+
+def test_a_checkout_that_was_killed_while_git_made_it_is_made_again(
+    history: list[str], git: Run, tmp_path: Path
+) -> None:
+    place = tmp_path / "tree"
+    git("worktree", "add", "--quiet", "--detach", "--lock", str(place), history[1])
+    shutil.rmtree(place)
+    with open_repository(str(tmp_path / "subject"), tmp_path / "clones").checkout(history[2], place) as tree:
+        assert tree.is_dir()
 
 
 def test_a_checkout_leaves_nothing_behind(history: list[str], git: Run, tmp_path: Path) -> None:
