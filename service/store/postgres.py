@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from sqlalchemy import URL, func, inspect, select, text
@@ -12,6 +13,9 @@ from sqlalchemy import URL, func, inspect, select, text
 from service.errors import ServiceError
 from service.store.database import Database
 from service.store.models import Run
+
+_LEAVING = 2.0
+"""Seconds in which the server has noticed that somebody has hung up."""
 
 
 def dump(database: Database, part: Path) -> None:
@@ -27,6 +31,10 @@ def restore(database: Database, file: Path, replace: bool) -> None:
         others = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+        deadline = time.monotonic() + _LEAVING
+        while connection.execute(others).scalar() and time.monotonic() < deadline:
+            connection.rollback()  # Else the next look would be at the same moment.
+            time.sleep(0.02)
         if connection.execute(others).scalar():
             remedy = "Stop the service, and whatever else uses the database, then try again."
             raise ServiceError("The database is in use", database.name, remedy)
