@@ -32,12 +32,12 @@ def restore(database: Database, file: Path, replace: bool) -> None:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         deadline = time.monotonic() + _LEAVING
-        while connection.execute(others).scalar() and time.monotonic() < deadline:
+        while connection.execute(others).scalar():
+            if time.monotonic() > deadline:
+                remedy = "Stop the service, and whatever else uses the database, then try again."
+                raise ServiceError("The database is in use", database.name, remedy)
             connection.rollback()  # Else the next look would be at the same moment.
             time.sleep(0.02)
-        if connection.execute(others).scalar():
-            remedy = "Stop the service, and whatever else uses the database, then try again."
-            raise ServiceError("The database is in use", database.name, remedy)
         runs = 0
         if inspect(connection).has_table("run"):
             runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
