@@ -55,16 +55,18 @@ def container(name: str, base: Path, network: Network, key: Key) -> Iterator[Gue
 
 
 @contextmanager
-def containers(*names: str, packages: Iterable[str] = ()) -> Iterator[dict[str, Guest]]:
+def containers(*names: str, packages: Iterable[str] = (), suite: str = "bookworm") -> Iterator[dict[str, Guest]]:
     """Boot containers that see each other, and yield them by name.
 
     Parameters
     ----------
     packages
         Debian packages that are there already, beside those of a freshly installed server.
+    suite
+        The release of Debian.
     """
     with ExitStack() as stack:
-        base = image(packages)
+        base = image(packages, suite)
         key = Key.fresh(Path(stack.enter_context(tempfile.TemporaryDirectory())))
         shared = stack.enter_context(network())
         yield {name: stack.enter_context(container(name, base, shared, key)) for name in names}

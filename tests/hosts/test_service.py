@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.hosts.api import Api
-from tests.hosts.container import container
-from tests.hosts.image import UNPACKED, image
-from tests.hosts.network import network
+from tests.hosts.container import containers
+from tests.hosts.image import UNPACKED
 from tests.hosts.playbook import head, inventory, play
-from tests.hosts.ssh import Key
 
 pytestmark = pytest.mark.hosts
 
@@ -36,10 +33,8 @@ def certificate(folder: Path) -> tuple[str, str]:
 
 
 def test_postgresql_and_a_certificate_of_ones_own() -> None:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        key = Key.fresh(folder)
-        host = stack.enter_context(container("faults", image(UNPACKED), stack.enter_context(network()), key))
+    with containers("faults", packages=UNPACKED) as guests, tempfile.TemporaryDirectory() as scratch:
+        host, folder = guests["faults"], Path(scratch)
         chain, private = certificate(folder)
         hosts = inventory(
             folder,

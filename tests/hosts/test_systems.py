@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.hosts.api import Api
-from tests.hosts.container import container
-from tests.hosts.image import image
-from tests.hosts.network import network
+from tests.hosts.container import containers
 from tests.hosts.playbook import head, inventory, play
-from tests.hosts.ssh import Key
 
 pytestmark = pytest.mark.hosts
 
@@ -21,12 +17,10 @@ NAME = "faults.example.org"
 
 
 def test_debian_13() -> None:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        key, base, shared = Key.fresh(folder), image(suite="trixie"), stack.enter_context(network())
-        service, runner = (stack.enter_context(container(name, base, shared, key)) for name in ("faults", "bench-1"))
+    with containers("faults", "bench-1", suite="trixie") as guests, tempfile.TemporaryDirectory() as folder:
+        service, runner = guests["faults"], guests["bench-1"]
         hosts = inventory(
-            folder,
+            Path(folder),
             {"runners": [runner], "service": [service]},
             {
                 "service_name": NAME,
