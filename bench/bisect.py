@@ -24,9 +24,9 @@ from pathlib import Path
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish
 from runner.contract.knob_search import FoundKnobs, MeasureKnobs
-from service.bisect import exact, knobs, noisy, proof
-from service.bisect.graph import Node
-from service.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
+from service.rules.bisect import exact, knobs, noisy, proof
+from service.rules.bisect.graph import Node
+from service.rules.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
 
 COMMITS = 1000
 NOISY_SEARCHES = 100

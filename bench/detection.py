@@ -18,7 +18,7 @@ from bench.detection_peers import Peer, peers
 from bench.detection_score import Score
 from bench.detection_series import KINDS, Setting, draw, draw_quiet, ramp
 from bench.report import finish
-from service.detect import DriftSeries, find_drifts
+from service.rules.detect import DriftSeries, find_drifts
 
 SETTINGS = (
     Setting(),

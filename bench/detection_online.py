@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.detect import DriftSeries, find_drifts, find_pooled_shift
+from service.rules.detect import DriftSeries, find_drifts, find_pooled_shift
 
 Rng = np.random.Generator
 LEVEL = 66_052

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.detection_peers import Peer
 from bench.detection_series import KINDS, Setting, draw
-from service.detect import DriftSeries, find_drifts
+from service.rules.detect import DriftSeries, find_drifts
 
 Rng = np.random.Generator
 

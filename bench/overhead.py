@@ -31,7 +31,7 @@ from runner.state.process import ProcessState
 from runner.state.start import padded
 from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
-from service import gate
+from service.rules.comparison import in_turns
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -289,7 +289,7 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
         )
         bench = Bench(Host(name="bench"), lambda _: Environment(knobs={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare(*trials, gate.decide, pairs=Pairs.of(trials[0].workload))
+    return compare(*trials, in_turns.decide, pairs=Pairs.of(trials[0].workload))
 
 
 CASE = Case(workload="steady", definition="0" * 16)

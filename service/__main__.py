@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from service.access.command import token
-from service.config import Config
+from service.cli.notify import notify
+from service.cli.storage import backup, export, restore, retain
+from service.cli.token import token
+from service.config.settings import Config
 from service.errors import ServiceError
-from service.notify.command import notify
-from service.store.command import backup, export, restore, retain
 from service.version import VERSION
 
 
@@ -41,8 +41,8 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
 @cli.command()
 def upgrade() -> None:
     """Bring the database to this version's schema; serve does so too."""
-    from service.store.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
-    from service.store.upgrade import upgrade as run  # noqa: PLC0415
+    from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
+    from service.store.engine.upgrade import upgrade as run  # noqa: PLC0415
 
     database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
     run(database)

@@ -7,19 +7,18 @@ from http import HTTPStatus
 from apiflask import APIFlask
 from flask import Response
 
-from service import api, current, feeds, metrics, pages
-from service.access import guard
-from service.access import pages as sign_in
-from service.access.session import keep_sessions
-from service.api import actions
-from service.api.body import MAX_BYTES, JsonProvider
-from service.config import Config
-from service.github import kept, webhook
-from service.jobs import kept as jobs
-from service.store import judging
-from service.store.database import Database
-from service.store.upgrade import upgrade
+from service.config.settings import Config
+from service.github import extension as github
+from service.jobs import extension as jobs
+from service.pipeline import detect_drifts
+from service.store.engine.database import Database
+from service.store.engine.upgrade import upgrade
 from service.version import VERSION
+from service.web import api, current, feeds, github_webhook, metrics, pages
+from service.web.access import guard, sign_in
+from service.web.access.sessions import keep_sessions
+from service.web.api import actions_sign_in
+from service.web.api.body import MAX_BYTES, JsonProvider
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -35,9 +34,16 @@ def create_app(config: Config | None = None) -> APIFlask:
     config = config or Config.from_environment()
     database = Database(config.database_url)
     upgrade(database)
-    judging.refresh(database)  # what a service that was stopped in between left to do
+    detect_drifts.refresh(database)  # what a service that was stopped in between left to do
 
-    app = APIFlask("service", title="Faultwatch", version=VERSION, docs_path=None, json_errors=False)
+    app = APIFlask(
+        "service",
+        title="Faultwatch",
+        version=VERSION,
+        docs_path=None,
+        json_errors=False,
+        static_folder="web/static",
+    )
     app.config.update(
         MAX_CONTENT_LENGTH=MAX_BYTES,
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
@@ -48,10 +54,9 @@ def create_app(config: Config | None = None) -> APIFlask:
     keep_sessions(app, config.home)
     api.register(app)
     pages.register(app)
-    app.register_blueprint(webhook.bp)
-    kept.keep(app, database, config)
-    jobs.keep(app, database, config)
-    actions.trust(app, config.jobs)
+    app.register_blueprint(github_webhook.bp)
+    github.register(app, database, config, jobs.register(app, database, config))
+    actions_sign_in.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)

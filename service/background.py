@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.config import Config
+from service.config import channels
+from service.config.settings import Config
 from service.errors import ServiceError
-from service.notify import rounds, settings
-from service.store import acceptance, suites
-from service.store.database import Database
+from service.notify import rounds
+from service.pipeline import accept_merged, detect_suite_shifts
+from service.store.engine.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +38,9 @@ def start(database: Database, config: Config) -> threading.Event:
 def _round(database: Database, config: Config, said: str) -> str:
     """Do one round; what is wrong is said once, not every time."""
     try:
-        suites.look(database)
-        acceptance.settle(database, datetime.now(UTC))
-        rounds.run(database, settings.load(config.home, os.environ), os.environ, datetime.now(UTC))
+        detect_suite_shifts.look(database)
+        accept_merged.settle(database, datetime.now(UTC))
+        rounds.run(database, channels.load(config.home, os.environ), os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:
         if str(error) != said:
             log.error("nothing can be told: %s", error)

@@ -18,15 +18,16 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from service import background, current
+from service import background
 from service.app import create_app
-from service.config import Config
+from service.config import channels
+from service.config.settings import Config
 from service.errors import ServiceError
-from service.github.kept import queue
-from service.jobs import kept as jobs
-from service.notify import settings
-from service.store.database import BUSY_SECONDS_AT_START, Database
-from service.store.upgrade import upgrade
+from service.github.extension import queue
+from service.jobs import extension as jobs
+from service.store.engine.database import BUSY_SECONDS_AT_START, Database
+from service.store.engine.upgrade import upgrade
+from service.web import current
 
 THREADS = 8
 _PASSED_ON = 3
@@ -49,7 +50,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
     parent
         Process to stop with: a service that somebody started for themselves does not outlive them.
     """
-    settings.load(config.home, os.environ)  # what is wrong there is said now
+    channels.load(config.home, os.environ)  # what is wrong there is said now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)

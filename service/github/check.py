@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from service.github import comment
-from service.github.escape import plain
-from service.github.finding import Finding, Judged, State
-from service.github.words import change, metric_name, since, verdict
+from service.github.wording import change, metric_name, since, verdict
+from service.rules.gate.verdict import Finding, Judged, State
+from service.text.markdown import plain
 
 NAME = "Faultwatch"
 LIMIT = 65_535

@@ -9,7 +9,7 @@ import requests
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration
 from github.Repository import Repository
 
-from service.github.settings import GithubSettings
+from service.config.github_app import GithubSettings
 
 PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
 """What each token is given, and no more: the check run, the comment, ordering workflows."""

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
-from service.github import insight
-from service.github.escape import block, code
-from service.github.finding import Finding, Judged, Row
-from service.github.words import change, metric_name, since, verdict
-from service.numbers import percent, quantity
+from service.github.wording import change, metric_name, since, verdict
+from service.rules.gate import insight
+from service.rules.gate.verdict import Finding, Judged, Row
+from service.text.markdown import block, code
+from service.text.numbers import percent, quantity
 
 LIMIT = 65_536
 """GitHub's limit of a comment. It counts characters; here bytes are counted, which is never less."""

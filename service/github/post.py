@@ -13,8 +13,8 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from service.github import check, comment
-from service.github.finding import Finding
-from service.github.insight import Insight
+from service.rules.gate.insight import Insight
+from service.rules.gate.verdict import Finding
 
 _GONE = frozenset({404, 410})
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from huey import SqliteHuey, crontab
 from huey.consumer import Consumer
 
-from service.consumer import QuietConsumer
-from service.github.desk import Desk
+from service.github.worker import GithubWorker
+from service.jobs.queue_consumer import QuietConsumer
 
 _LOOK_SECONDS = 0.3
 """How long a ring may go unheard."""
@@ -23,8 +23,8 @@ _FILE = "queue.db"
 class Queue:
     """Rings, and a thread that hears them."""
 
-    def __init__(self, desk: Desk, home: Path) -> None:
-        self.desk = desk
+    def __init__(self, worker: GithubWorker, home: Path) -> None:
+        self.worker = worker
         home.mkdir(parents=True, exist_ok=True)
         self._huey = SqliteHuey("faultwatch", filename=str(home / _FILE), results=False)
         self._task = self._huey.task(name="work")(self._work)
@@ -50,7 +50,7 @@ class Queue:
             self._consumer = None
 
     def _work(self) -> None:
-        due = self.desk.work()
+        due = self.worker.work()
         wait = (due - datetime.now(UTC)).total_seconds() if due else 60
         if wait < 60:  # else the next look is early enough
             self._task.schedule(delay=max(wait, 0.1))

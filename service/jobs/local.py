@@ -17,10 +17,10 @@ from huey.consumer import Consumer
 
 from runner.contract.job import Job, JobOrder
 from runner.contract.report import safe_name
-from service.access.scope import Scope
-from service.consumer import QuietConsumer
+from service.jobs.queue_consumer import QuietConsumer
+from service.rules.access.scope import Scope
 from service.store import tokens
-from service.store.database import Database
+from service.store.engine.database import Database
 
 _FILE = "jobs.db"
 _LOOK_SECONDS = 0.5

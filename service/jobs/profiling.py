@@ -9,15 +9,15 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
-from service import profiling
-from service.jobs.desk import Desk
-from service.jobs.due import SERVICE
+from service.jobs.scheduler import JobScheduler
+from service.rules.jobs import profiling
+from service.rules.jobs.due import SERVICE
+from service.schemas.history import Drift
 from service.store import drifts, jobs, profiles
 from service.store.drifts import DriftFilter
 from service.store.jobs import Asked
 from service.store.models import Job, Run, Subject
 from service.store.profiles import ProfileFilter
-from service.views import Drift
 
 _DRIFTS = 200
 _QUIET = timedelta(minutes=2)
@@ -28,14 +28,14 @@ _QUIET = timedelta(minutes=2)
 class Profiling:
     """Looks for drifts whose profiles are to be ordered, once for each state of the drifts."""
 
-    desk: Desk
+    scheduler: JobScheduler
     _seen: int = field(default=-1, init=False)
 
     def look(self) -> None:
         """Order what is wanted."""
-        if not self.desk.starters:
+        if not self.scheduler.starters:
             return
-        with self.desk.database.reading() as session:
+        with self.scheduler.database.reading() as session:
             version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
             if version == self._seen or not self._is_quiet(session):
                 return
@@ -47,12 +47,12 @@ class Profiling:
         self._seen = version
         for asked in found:
             order = JobOrder(question=asked)
-            if self.desk.backend(order) is not Backend.CALLER:
-                self.desk.order(order, Asked(SERVICE, Where.API))
+            if self.scheduler.backend(order) is not Backend.CALLER:
+                self.scheduler.order(order, Asked(SERVICE, Where.API))
 
     def _is_quiet(self, session: Session) -> bool:
         newest = session.scalar(select(func.max(Run.finished_at)))
-        return newest is None or newest < self.desk.now() - _QUIET
+        return newest is None or newest < self.scheduler.now() - _QUIET
 
 
 def question(session: Session, drift: Drift) -> ProfileQuestion:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.triage.life import State
-from service.triage.told import EventSummary
-from service.views import Cause, Direction
+from service.schemas.events import EventSummary, State
+from service.schemas.history import Cause, Direction
 
 MOST = 25
 """Events that one message tells; it says how many more there are."""

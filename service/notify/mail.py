@@ -10,8 +10,8 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
+from service.config.channels import EmailChannel
 from service.notify.letter import Letter
-from service.notify.settings import EmailChannel
 
 TIMEOUT = 20
 """Seconds to wait for the server, at each step."""

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.notify import mail, schedule, webhook
+from service.config.channels import Channel, EmailChannel, Settings, WebhookChannel
+from service.notify import mail, webhook
 from service.notify.letter import Letter, write
 from service.notify.mail import NotSentError
-from service.notify.settings import Channel, EmailChannel, Settings, WebhookChannel
+from service.rules import delivery_schedule
+from service.rules.events.silence import matches
+from service.schemas.events import EventSummary
+from service.schemas.history import Direction
 from service.store import deliveries, events
-from service.store.database import Database
-from service.triage.silence import matches
-from service.triage.told import EventSummary
-from service.views import Direction
+from service.store.engine.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +59,10 @@ def _claim(database: Database, channel: Channel, now: datetime) -> list[str]:
     with database.writing() as session:
         known = deliveries.channel(session, channel.name, now)
         since = known.since
-        if not schedule.may_send(channel, now, known.digest_at or since):
+        if not delivery_schedule.may_send(channel, now, known.digest_at or since):
             return []
         if channel.digest is not None:
-            known.digest_at = schedule.digest_due(channel, now)
+            known.digest_at = delivery_schedule.digest_due(channel, now)
         again = deliveries.claim_due(session, channel.name, now)
         occasions = deliveries.untold(session, channel.name, since)
         told = {event.id: event for event in events.summaries(session, [occasion.event_id for occasion in occasions])}

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract.gate import GateReport
-from service.creep import Baseline
-from service.store import known
+from service.rules.gate.creep import Baseline
+from service.schemas.events import State
+from service.store import shared_rows
 from service.store.models import Case, Environment, Event, EventDrift, Host, Point, Revision, Run, Series, Subject
-from service.triage.life import State
 
 Baselines = dict[tuple[int, str], Baseline]
 """By the place of the case in the report, and the metric."""
@@ -45,7 +45,7 @@ def _find(session: Session, head: contract.Report, metric: str) -> Baseline | No
         .where(
             Subject.name == head.subject,
             Host.name == head.host.name,
-            Case.key == known.case_key(head.case),
+            Case.key == shared_rows.case_key(head.case),
             Series.metric == metric,
         )
     )

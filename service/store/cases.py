@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.directory import CaseEntry
+from service.schemas.directory import CaseEntry
 from service.store.models import Case, Series
 
 

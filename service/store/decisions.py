@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session, aliased
 
+from service.rules.events.followup import Entry
+from service.rules.events.lifecycle import follow, state_after
+from service.schemas import events
+from service.schemas.events import State
 from service.store.models import Decision, Event, EventDrift, Series
-from service.triage import told
-from service.triage.followup import Entry
-from service.triage.life import State, follow, state_after
 
 
 class NotPossibleError(Exception):
@@ -23,7 +24,7 @@ class NotPossibleError(Exception):
         self.state = state
 
 
-def decide(session: Session, event: Event, asked: told.DecisionRequest, author: str) -> Decision:
+def decide(session: Session, event: Event, asked: events.DecisionRequest, author: str) -> Decision:
     """Add what somebody decided.
 
     Raises
@@ -92,7 +93,7 @@ def logs(session: Session, subject_id: int) -> dict[str, list[Decision]]:
     return found
 
 
-def latest(session: Session, event_ids: Sequence[str]) -> dict[str, told.Decision]:
+def latest(session: Session, event_ids: Sequence[str]) -> dict[str, events.Decision]:
     """Return the last entry of each event that has one."""
     found = {}
     for row, origin in session.execute(_WITH_ORIGIN.where(Decision.event_id.in_(event_ids))):
@@ -100,11 +101,11 @@ def latest(session: Session, event_ids: Sequence[str]) -> dict[str, told.Decisio
     return found
 
 
-def listed(session: Session, event_id: str) -> told.DecisionList:
+def listed(session: Session, event_id: str) -> events.DecisionList:
     """Return the log of an event as it is told."""
     rows = session.execute(_WITH_ORIGIN.where(Decision.event_id == event_id))
     items = [view(row, origin) for row, origin in rows]
-    return told.DecisionList(items=items, total=len(items))
+    return events.DecisionList(items=items, total=len(items))
 
 
 def entry(row: Decision) -> Entry:
@@ -112,9 +113,9 @@ def entry(row: Decision) -> Entry:
     return Entry(row.action, row.by_service, row.reason, row.commit)
 
 
-def view(row: Decision, origin: str | None = None) -> told.Decision:
+def view(row: Decision, origin: str | None = None) -> events.Decision:
     """Return an entry as it is told."""
-    return told.Decision(
+    return events.Decision(
         id=row.id,
         event_id=row.event_id,
         action=row.action,

@@ -10,10 +10,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_of
-from service.notify.schedule import wait_after
+from service.rules.delivery_schedule import wait_after
+from service.schemas import events
+from service.schemas.events import Action, State
 from service.store.models import Channel, Decision, Delivery, Event
-from service.triage import told
-from service.triage.life import Action, State
 
 LEASE = timedelta(minutes=5)
 """How long a message belongs to the process that sends it; it is free again if that was killed."""
@@ -98,11 +98,11 @@ def events_of(session: Session, key: str) -> list[str]:
     return list(session.scalars(select(Delivery.event_id).where(Delivery.message_id == key).order_by(Delivery.id)))
 
 
-def listed(session: Session, event_id: str) -> told.DeliveryList:
+def listed(session: Session, event_id: str) -> events.DeliveryList:
     """Return what was told of an event, or is to be told again, oldest first."""
     rows = session.scalars(select(Delivery).where(Delivery.event_id == event_id).order_by(Delivery.id))
     items = [
-        told.Delivery(
+        events.Delivery(
             channel=row.channel,
             occasion="new" if row.occasion == "new" else "reopened",
             attempts=row.attempts,
@@ -112,7 +112,7 @@ def listed(session: Session, event_id: str) -> told.DeliveryList:
         )
         for row in rows
     ]
-    return told.DeliveryList(items=items, total=len(items))
+    return events.DeliveryList(items=items, total=len(items))
 
 
 def note(session: Session, key: str, trouble: str | None, now: datetime) -> None:

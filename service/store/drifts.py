@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from service.schemas.history import Cause, DriftList
+from service.schemas.history import Drift as DriftView
 from service.store.models import Case, Drift, Series, Subject
-from service.views import Cause, DriftList
-from service.views import Drift as DriftView
 
 
 @dataclass(frozen=True, slots=True)

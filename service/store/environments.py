@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.directory import EnvironmentEntry
+from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, Host, Run
 
 _LISTED = 200

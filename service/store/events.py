@@ -12,13 +12,14 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from service.store import crossings, decisions, silences, traces
+from service.rules.events import headline, lifecycle
+from service.rules.events.silence import Silence
+from service.rules.series.suite_shift import NO_SERIES
+from service.schemas import events
+from service.schemas.events import State
+from service.schemas.history import Cause, Drift, Number
+from service.store import cross_measurements, decisions, event_drifts, silences
 from service.store.models import Case, Event, EventDrift, Host, Series, Subject
-from service.suite import NO_SERIES
-from service.triage import life, told, words
-from service.triage.life import State
-from service.triage.silence import Silence
-from service.views import Cause, Drift, Number
 
 _DETAIL_ONLY = ("candidates", "knobs")
 
@@ -39,14 +40,14 @@ class EventFilter:
             (Subject.name, self.subject),
             (Event.state, self.state),
             (Event.cause, self.cause),
-            (Event.state.in_(life.OPEN), self.open),
+            (Event.state.in_(lifecycle.OPEN), self.open),
             (Event.found, self.found),
         )
         conditions = [column == value for column, value in asked if value is not None]
         return conditions if self.found is not None else [*conditions, Event.found | (Event.state != State.NEW)]
 
 
-def page(session: Session, asked: EventFilter, limit: int, offset: int) -> told.EventList:
+def page(session: Session, asked: EventFilter, limit: int, offset: int) -> events.EventList:
     """Return a page of the events asked for, those of the newest commits first; none that ended in another one."""
     wanted = (
         select(Event, Subject.name)
@@ -57,10 +58,10 @@ def page(session: Session, asked: EventFilter, limit: int, offset: int) -> told.
     order = (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id)
     rows = session.execute(wanted.order_by(*order).limit(limit).offset(offset)).all()
     items = _summaries(session, [(event, subject) for event, subject in rows])
-    return told.EventList(items=items, total=total, limit=limit, offset=offset)
+    return events.EventList(items=items, total=total, limit=limit, offset=offset)
 
 
-def summaries(session: Session, event_ids: Sequence[str]) -> list[told.EventSummary]:
+def summaries(session: Session, event_ids: Sequence[str]) -> list[events.EventSummary]:
     """Return some events in short."""
     rows = session.execute(
         select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
@@ -73,7 +74,7 @@ def find(session: Session, event_id: str) -> Event | None:
     return session.get(Event, event_id)
 
 
-def detail(session: Session, event_id: str) -> told.EventDetail | None:
+def detail(session: Session, event_id: str) -> events.EventDetail | None:
     """Return one event with its drifts; one that ended in another one says in which."""
     event = session.get(Event, event_id)
     if event is None:
@@ -82,15 +83,15 @@ def detail(session: Session, event_id: str) -> told.EventDetail | None:
     (summary,) = _summaries(session, [(event, subject)])
     found = select(EventDrift.drift_id, EventDrift.returned).where(EventDrift.event_id == event_id, EventDrift.found)
     returned = dict(session.execute(found).all())
-    drifts = sorted(traces.drifts(session, list(returned)), key=lambda drift: (-words.size(drift), drift.id))
+    drifts = sorted(event_drifts.drifts(session, list(returned)), key=lambda drift: (-headline.size(drift), drift.id))
     active = silences.active(session, datetime.now(UTC))
-    return told.EventDetail(
+    return events.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         knobs=event.document["knobs"],
         drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
-        crossings=crossings.of_event(session, event_id),
-        allowed=life.allowed(event.state) if event.merged_into is None else [],
+        crossings=cross_measurements.of_event(session, event_id),
+        allowed=lifecycle.allowed(event.state) if event.merged_into is None else [],
     )
 
 
@@ -104,16 +105,16 @@ def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Numb
     return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
 
 
-def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[told.EventSummary]:
+def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[events.EventSummary]:
     ids = [event.id for event, _ in rows]
     last, silenced = decisions.latest(session, ids), _silenced(session, ids)
     return [
-        told.EventSummary(
+        events.EventSummary(
             id=event.id,
             subject=subject,
             cause=event.cause,
             state=event.state,
-            open=event.state in life.OPEN,
+            open=event.state in lifecycle.OPEN,
             found=event.found,
             confirmed=event.confirmed,
             silenced=event.id in silenced,
@@ -152,11 +153,11 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     }
 
 
-def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> told.EventDrift:
+def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> events.EventDrift:
     now = datetime.now(UTC)
     place = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES
-    return told.EventDrift(
+    return events.EventDrift(
         drift_id=None if whole_suite else drift.id,
         series_id=None if whole_suite else drift.series_id,
         host=drift.host,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
 from runner.contract.level import Number, majority
-from service.store import known, points
+from service.store import points, shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
 from service.store.runs import joined
 
@@ -24,7 +24,7 @@ def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[
     if not plan.runs:
         return plan
     measured = _measured(session, request)
-    before = [_nearest(measured[known.case_key(one.case)], positions[one.revision]) for one in plan.runs]
+    before = [_nearest(measured[shared_rows.case_key(one.case)], positions[one.revision]) for one in plan.runs]
     levels = _levels(session, {run for run in before if run is not None})
     planned = tuple(
         one if run is None or not levels[run] else _with(one, levels[run])

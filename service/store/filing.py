@@ -14,7 +14,8 @@ from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.store import bulk, known, revisions
+from service.store import revisions, shared_rows
+from service.store.engine import bulk
 from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
 
 _MOST = 500
@@ -128,10 +129,10 @@ def add(session: Session, new: Sequence[Prepared]) -> None:
 
 def _entries(session: Session, new: Sequence[Prepared]) -> list[_Entry]:
     reports = [one.report for one in new]
-    subjects = known.subjects(session, dict.fromkeys(report.subject for report in reports))
-    hosts = known.hosts(session, dict.fromkeys(report.host.name for report in reports))
-    cases = known.cases(session, {one.case: one.report.case for one in new})
-    environments = known.environments(session, {one.environment: one.report.environment for one in new})
+    subjects = shared_rows.subjects(session, dict.fromkeys(report.subject for report in reports))
+    hosts = shared_rows.hosts(session, dict.fromkeys(report.host.name for report in reports))
+    cases = shared_rows.cases(session, {one.case: one.report.case for one in new})
+    environments = shared_rows.environments(session, {one.environment: one.report.environment for one in new})
     commits = {
         name: revisions.ensure(session, number, (report.revision for report in reports if report.subject == name))
         for name, number in subjects.items()

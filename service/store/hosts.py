@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.report import ASIDE
-from service.directory import HostEntry
+from service.schemas.directory import HostEntry
 from service.store import runs
 from service.store.models import Environment, Host, Run, RunCount
 

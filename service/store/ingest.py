@@ -17,13 +17,14 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract import Status
-from service.levels import level as level_of
-from service.retention import thin
-from service.store import bulk, filing, known
-from service.store.database import Database
+from service.rules.retention import thin
+from service.rules.series.levels import level as level_of
+from service.store import filing, shared_rows
+from service.store.engine import bulk
+from service.store.engine.database import Database
+from service.store.fast_parse import PlainReport
 from service.store.filing import Prepared, PreparedPoint
 from service.store.models import Run, StoredReport
-from service.store.plain import PlainReport
 from service.store.points import written
 
 _COUNTED = Status.COUNTED.value
@@ -54,7 +55,7 @@ def prepare(reports: Iterable[contract.Report | PlainReport]) -> list[Prepared]:
         head = report.head if isinstance(report, PlainReport) else report
         case = head.case.workload, head.case.definition, repr(head.case.parameters)
         if case not in cases:
-            cases[case] = known.case_key(head.case)
+            cases[case] = shared_rows.case_key(head.case)
         if head.environment.knobs != knobs:
             knobs, environment = head.environment.knobs, head.environment.hash
         prepared.append(

@@ -1,4 +1,4 @@
-"""Jobs, as they are ordered, taken on, told of and ended; what changes their state goes by service.jobs.life."""
+"""Jobs as they are ordered, claimed, reported and ended; :mod:`service.rules.jobs.states` decides what may happen."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from runner.contract.job import (
 )
 from runner.contract.job import Job as JobView
 from runner.contract.report import hash_of
-from service.jobs import life
-from service.jobs.due import SERVICE, Standing
-from service.jobs.life import Act
+from service.rules.jobs import states
+from service.rules.jobs.due import SERVICE, Standing
+from service.rules.jobs.states import Act
+from service.schemas.history import Drift
 from service.store.models import Environment, Job
-from service.views import Drift
 
 _VARIABLE = "variable."
 OPEN = tuple(state for state in State if state.open)
@@ -164,7 +164,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     NotPossibleError
         Where it cannot.
     """
-    row.state = life.after(row.state, act)
+    row.state = states.after(row.state, act)
     row.changed_at = now
     if act is Act.DISPATCH:
         row.attempts += 1

@@ -10,9 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
-from service.jobs import life
-from service.jobs.due import SERVICE
-from service.jobs.life import Act
+from service.rules.jobs import states
+from service.rules.jobs.due import SERVICE
+from service.rules.jobs.states import Act
 from service.store.jobs import move
 from service.store.models import Job
 
@@ -96,7 +96,7 @@ def finish(row: Job, told: Finish, now: datetime) -> None:
     _require(row, told.lease)
     _measured(row, told.measured)
     act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[told.outcome]
-    if life.possible(row.state, act):
+    if states.possible(row.state, act):
         row.result = told.result if told.result is not None else row.result
         move(row, act, row.host or SERVICE, told.sentence, now)
     row.leased_until = now  # the host is free; the lease stays, so that the same end can be told again

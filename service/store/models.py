@@ -28,8 +28,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.triage.life import Action, State
-from service.views import Cause, Number
+from service.schemas.events import Action, State
+from service.schemas.history import Cause, Number
 
 
 class Moment(TypeDecorator[datetime]):
@@ -440,7 +440,7 @@ class Delivery(Base):
 
 
 class Token(Base):
-    """What lets a caller in: see service.access. Its secret is known to the caller alone."""
+    """What lets a caller in: see service.web.access. Its secret is known to the caller alone."""
 
     __tablename__ = "token"
     id: Mapped[str] = mapped_column(String(12), primary_key=True)

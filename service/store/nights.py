@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
-from service.night import Found, digest, merged
-from service.store import known
+from service.rules.nightly_outcome import Found, digest, merged
+from service.store import shared_rows
 from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
 
 
@@ -44,7 +44,7 @@ def _cells(row: Night) -> tuple[NightCell, ...]:
 
 def _found(session: Session, cell: NightCell) -> dict[int, Found]:
     """Return the newest run of each case of a cell."""
-    keys = {known.case_key(case): index for index, case in enumerate(cell.cases)}
+    keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
         return {}
     rows = session.execute(
@@ -67,7 +67,7 @@ def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
     """Return the drifts of the cells' series that begin at the revision that the night is about."""
     told: dict[str, NightDrift] = {}
     for cell in cells:
-        keys = {known.case_key(case) for case in cell.cases}
+        keys = {shared_rows.case_key(case) for case in cell.cases}
         rows = session.execute(
             select(Case.key, Drift.document)
             .join(Series, Drift.series_id == Series.id)

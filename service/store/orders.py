@@ -8,8 +8,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.plan import Orders
-from service.store import crossings, known
+from service.rules.plan import Orders
+from service.store import cross_measurements, shared_rows
 from service.store.models import Case, Drift, EventDrift, Host, Revision, Run, Series, Subject
 
 
@@ -17,10 +17,10 @@ def wanted(session: Session, request: PlanRequest) -> dict[int, Orders]:
     """Return what is wanted of each case of a request, by its index, in the environment that holds."""
     environment, host = request.environment.hash, request.host.name
     crosswise: dict[str, set[str]] = defaultdict(set)
-    for order in crossings.wanted(session, request.subject, host, environment):
+    for order in cross_measurements.wanted(session, request.subject, host, environment):
         crosswise[order.case_key].add(order.revision)
     unsure = _unsure(session, request.subject, host, environment)
-    keys = [known.case_key(case) for case in request.cases]
+    keys = [shared_rows.case_key(case) for case in request.cases]
     elsewhere = _elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(frozenset(crosswise[key]), key in unsure, frozenset(elsewhere[key]))

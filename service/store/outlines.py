@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service import outline
+from service.rules.series import outline
+from service.rules.series.path import Trend
+from service.schemas.history import Direction, Drift
 from service.store import drifts, models, points
-from service.trend import Trend
-from service.views import Direction, Drift
 
 _AT_ONCE = 12
 """Outlines that are made for a page where none is kept yet."""

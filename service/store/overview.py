@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE
 from runner.contract.report import hash_of
-from service.directory import Activity
+from service.rules.events.lifecycle import CLOSED
+from service.schemas.directory import Activity
+from service.schemas.events import State
+from service.schemas.history import Drift as DriftView
+from service.schemas.history import DriftList, SeriesSummary
 from service.store import series
 from service.store.jobs import OPEN
 from service.store.models import Case, Decision, Drift, Event, Host, Job, Revision, Run, Series
-from service.triage.life import CLOSED, State
-from service.views import Drift as DriftView
-from service.views import DriftList, SeriesSummary
 
 _LATELY = 100_000
 """Runs of late that are counted at most."""

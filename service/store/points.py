@@ -13,16 +13,17 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import median
-from service import trend, views
-from service.store import bulk
+from service.rules.series import path
+from service.schemas import history
+from service.store.engine import bulk
 from service.store.models import Environment, Point, Revision, Run, Series
 
 _MOST = 500
 """Runs that are looked up in one query."""
-_TOLD = set(views.SeriesPoint.model_fields)
+_TOLD = set(history.SeriesPoint.model_fields)
 
 
-def written(samples: Sequence[views.Number]) -> tuple[str | None, int, str | None]:
+def written(samples: Sequence[history.Number]) -> tuple[str | None, int, str | None]:
     """Write the level of samples, how many there are, and themselves, as a point's columns hold them.
 
     Samples that all are the level, as exact counts are, take no place.
@@ -35,7 +36,7 @@ def written(samples: Sequence[views.Number]) -> tuple[str | None, int, str | Non
     return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # as JSON writes it, in a fifth of its time
 
 
-def unpack(value: views.Number | None, n: int, samples: str | None) -> tuple[views.Number, ...]:
+def unpack(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
     """Read the samples of a point back."""
     if samples is not None:
         return tuple(json.loads(samples))
@@ -47,7 +48,7 @@ class PointRow(NamedTuple):
 
     run_id: UUID
     status: Status
-    value: views.Number | None
+    value: history.Number | None
     n: int
     packed: str | None
     revision: str
@@ -60,11 +61,11 @@ class PointRow(NamedTuple):
     quarantine: str | None
 
     @property
-    def samples(self) -> tuple[views.Number, ...]:
+    def samples(self) -> tuple[history.Number, ...]:
         """All samples that have a value."""
         return unpack(self.value, self.n, self.packed)
 
-    def view(self, on_path: bool) -> views.SeriesPoint:
+    def view(self, on_path: bool) -> history.SeriesPoint:
         """Return the point as the API tells it.
 
         Neither validated nor made by ``model_construct``, which takes ten times as long: a series has thousands of
@@ -74,7 +75,7 @@ class PointRow(NamedTuple):
         del told["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
-        point = views.SeriesPoint.__new__(views.SeriesPoint)
+        point = history.SeriesPoint.__new__(history.SeriesPoint)
         object.__setattr__(point, "__dict__", told | {"low": low, "high": high, "on_path": on_path})
         object.__setattr__(point, "__pydantic_fields_set__", _TOLD)
         object.__setattr__(point, "__pydantic_extra__", None)
@@ -121,7 +122,7 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
     return [PointRow._make(row) for row in session.execute(wanted)]
 
 
-def trend_of(session: Session, series_id: int) -> trend.Trend:
+def trend_of(session: Session, series_id: int) -> path.Trend:
     """Arrange the points of a series that have a level and may be judged, reading nothing else of them."""
     rows = session.execute(
         joined(
@@ -129,17 +130,17 @@ def trend_of(session: Session, series_id: int) -> trend.Trend:
             *(Point.value, Point.n, Point.samples),
         ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
     )
-    return trend.arrange(
-        trend.Point(run_id, revision, position, environment, measured_at, value, unpack(value, n, samples))
+    return path.arrange(
+        path.Point(run_id, revision, position, environment, measured_at, value, unpack(value, n, samples))
         for run_id, revision, position, environment, measured_at, value, n, samples in rows
         if value is not None
     )
 
 
-def arrange(rows: list[PointRow]) -> trend.Trend:
+def arrange(rows: list[PointRow]) -> path.Trend:
     """Arrange the points that have a level and may be judged."""
-    return trend.arrange(
-        trend.Point(
+    return path.arrange(
+        path.Point(
             run_id=row.run_id,
             revision=row.revision,
             position=row.position,
@@ -160,8 +161,8 @@ class RunPoint(NamedTuple):
     series_id: int
     metric: str
     status: Status
-    value: views.Number | None
-    samples: tuple[views.Number, ...]
+    value: history.Number | None
+    samples: tuple[history.Number, ...]
 
 
 def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
@@ -177,9 +178,9 @@ def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | N
     ]
 
 
-def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[views.Number]]:
+def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over some runs, by the metric's name."""
-    found: dict[str, list[views.Number]] = {}
+    found: dict[str, list[history.Number]] = {}
     for point in of_runs(session, runs):
         if point.value is not None:
             found.setdefault(point.metric, []).append(point.value)

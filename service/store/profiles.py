@@ -15,10 +15,11 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.gist import ProfileGist, ProfileList, gist, summary
-from service.retention import thin_profile
-from service.store import known, revisions
-from service.store.database import Database
+from service.rules.profile_summary import gist, summary
+from service.rules.retention import thin_profile
+from service.schemas.profiles import ProfileGist, ProfileList
+from service.store import revisions, shared_rows
+from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
 
 _LEVEL = 3
@@ -78,16 +79,16 @@ def store(session: Session, prepared: Prepared) -> Taken:
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
     if digest is not None:
         return Taken.KNOWN if digest == prepared.digest else Taken.CONFLICTING
-    subject_id = known.subjects(session, [sent.subject])[sent.subject]
-    key, environment = known.case_key(sent.case), sent.environment.hash
+    subject_id = shared_rows.subjects(session, [sent.subject])[sent.subject]
+    key, environment = shared_rows.case_key(sent.case), sent.environment.hash
     session.add(
         StoredProfile(
             id=sent.profile_id,
             subject_id=subject_id,
             revision_id=revisions.ensure(session, subject_id, [sent.revision])[sent.revision.commit][0],
-            case_id=known.cases(session, {key: sent.case})[key],
-            host_id=known.hosts(session, [sent.host.name])[sent.host.name],
-            environment_id=known.environments(session, {environment: sent.environment})[environment],
+            case_id=shared_rows.cases(session, {key: sent.case})[key],
+            host_id=shared_rows.hosts(session, [sent.host.name])[sent.host.name],
+            environment_id=shared_rows.environments(session, {environment: sent.environment})[environment],
             started_at=sent.started_at,
             digest=prepared.digest,
             gist=prepared.gist,

@@ -10,9 +10,10 @@ from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.store import bulk, known, newest
+from service.rules.series.topology import Commit, in_history_order
+from service.store import newest_levels, shared_rows
+from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
-from service.topology import Commit, in_history_order
 
 _MOST = 500
 """Commits that are looked up in one query."""
@@ -70,7 +71,7 @@ def positions(session: Session, subject: str) -> dict[str, int]:
 
 def listed(session: Session, subject: str) -> contract.RevisionList | None:
     """Return the commits of a subject as they were sent, oldest first; None where there is no such subject."""
-    row = known.find_subject(session, subject)
+    row = shared_rows.find_subject(session, subject)
     if row is None:
         return None
     return contract.RevisionList(
@@ -127,7 +128,7 @@ def _put_in_order(session: Session, subject_id: int) -> None:
         session.connection().execute(moving, moves)
     before = [row.position for row, _ in placed if row.position != -1]
     if before != sorted(before):
-        newest.find_again(session, subject_id)
+        newest_levels.find_again(session, subject_id)
     if any(row.position not in {-1, position} for row, position in placed):
         session.execute(
             update(Series)

@@ -15,11 +15,11 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from runner.contract.report import ASIDE
-from service.plan import StoredRun
-from service.store import known
+from service.rules.plan import StoredRun
+from service.schemas.history import FailureSummary, RunPage, RunSummary
+from service.store import shared_rows
 from service.store.ingest import unpack
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
-from service.views import FailureSummary, RunPage, RunSummary
 
 Condition = ColumnElement[bool] | TextClause
 
@@ -106,7 +106,7 @@ def alike(session: Session, asked: BaseQuery) -> contract.Report | None:
         .where(
             Subject.name == asked.subject,
             Revision.commit == asked.revision,
-            Case.key == known.case_key(asked.case),
+            Case.key == shared_rows.case_key(asked.case),
             Host.name == asked.host,
             Environment.hash == asked.environment,
             Run.outcome == Outcome.MEASURED,
@@ -163,7 +163,7 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome in rows:
         by_key.setdefault(key, []).append(StoredRun(commit, environment, outcome))
-    return {index: by_key.get(known.case_key(case), []) for index, case in enumerate(cases)}
+    return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
 
 
 def _summary(run: Run) -> RunSummary:

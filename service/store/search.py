@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, cast, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.types import Text
 
-from service.store import compare
+from service.store import compared_runs
 from service.store.models import Case, Environment, Host, Revision, Subject
 
 LIMIT = 20
@@ -24,7 +24,9 @@ def find(session: Session, text: str) -> Iterator[Found]:
     if not words:
         return
     if len(words) == 1:
-        yield from (("run", side.key, side.title, side.subject or "") for side in compare.find(session, f"run:{text}"))
+        yield from (
+            ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
+        )
     for name in session.scalars(select(Host.name).where(*_all_in(Host.name, words)).order_by(Host.name).limit(LIMIT)):
         yield "host", name, name, ""
     cases = select(Case).where(*_all_in(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)

@@ -8,12 +8,12 @@ from itertools import pairwise
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, contains_eager
 
-from runner.contract import Outcome, metric
-from service import views
-from service.cause import knob_changes
-from service.store import drifts, layout, points
+from runner.contract import CATALOGUE, Outcome, metric
+from service.rules.series.blame import knob_changes
+from service.rules.series.path import Points
+from service.schemas import history
+from service.store import drifts, points, series_layout
 from service.store.models import Case, Host, Revision, Run, Series, Subject
-from service.trend import Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,12 @@ class SeriesFilter:
         return [column == value for column, value in asked if value is not None]
 
 
+STALE = select(Series.id).where(
+    Series.version != Series.judged_version,
+    Series.metric.in_([name for name, entry in CATALOGUE.items() if entry.judged]),
+)
+"""Series that changed since they were judged."""
+
 _JOINED = (
     select(Series)
     .join(Series.subject)
@@ -45,15 +51,15 @@ _JOINED = (
 )
 
 
-def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset: int = 0) -> views.SeriesPage:
+def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset: int = 0) -> history.SeriesPage:
     """Return the series asked for, by subject, host, case and metric; all of them where there is no limit."""
     wanted = _JOINED.where(*asked.conditions())
     counted = wanted.with_only_columns(Series.id).subquery() if asked != SeriesFilter() else Series
     total = session.scalar(select(func.count()).select_from(counted)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(wanted.order_by(*order).limit(limit).offset(offset)).all()
-    items = [views.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
-    return views.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
+    items = [history.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
 def find(session: Session, series_id: int) -> Series | None:
@@ -61,10 +67,10 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def head(row: Series) -> views.SeriesHead:
+def head(row: Series) -> history.SeriesHead:
     """Say what a series is a series of."""
     entry = metric(row.metric)
-    return views.SeriesHead(
+    return history.SeriesHead(
         id=row.id,
         subject=row.subject.name,
         host=row.host.name,
@@ -81,14 +87,14 @@ def head(row: Series) -> views.SeriesHead:
     )
 
 
-def detail(session: Session, series_id: int) -> views.SeriesDetail | None:
+def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
     """Return one series with its points, configuration changes, drifts and failures."""
     row = find(session, series_id)
     if row is None:
         return None
-    laid = layout.find(session, row)
+    laid = series_layout.find(session, row)
     path = laid.path
-    return views.SeriesDetail.model_construct(
+    return history.SeriesDetail.model_construct(
         **dict(head(row)),
         n_points=len(laid.points),
         points=laid.points,
@@ -98,9 +104,9 @@ def detail(session: Session, series_id: int) -> views.SeriesDetail | None:
     )
 
 
-def _changes(session: Session, path: Points) -> list[views.ConfigChange]:
+def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
     return [
-        views.ConfigChange(
+        history.ConfigChange(
             revision=after.revision,
             run_before=before.run_id,
             run_after=after.run_id,
@@ -116,7 +122,7 @@ def _changes(session: Session, path: Points) -> list[views.ConfigChange]:
     ]
 
 
-def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
+def _failures(session: Session, row: Series) -> list[history.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
     here = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
     measured = select(Run.revision_id).where(*here, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
@@ -127,7 +133,7 @@ def _failures(session: Session, row: Series) -> list[views.SeriesFailure]:
         .order_by(Revision.position, Run.started_at, Run.number)
     )
     newest = {
-        revision.commit: views.SeriesFailure(
+        revision.commit: history.SeriesFailure(
             revision=revision.commit,
             title=revision.title,
             position=revision.position,

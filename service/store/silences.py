@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from service.rules.events import silence
+from service.schemas import events
 from service.store import series
 from service.store.models import Silence
-from service.triage import silence, told
 
 
-def add(session: Session, asked: told.SilenceRequest, author: str, now: datetime) -> Silence | None:
+def add(session: Session, asked: events.SilenceRequest, author: str, now: datetime) -> Silence | None:
     """Store a silence; None where there is no such series."""
     patterns = {"subject": asked.subject, "host": asked.host, "case": asked.case, "metric": asked.metric}
     if asked.series_id is not None:
@@ -34,7 +35,7 @@ def end(session: Session, silence_id: int, author: str, now: datetime) -> Silenc
     return row
 
 
-def page(session: Session, active: bool | None, limit: int, offset: int) -> told.SilenceList:
+def page(session: Session, active: bool | None, limit: int, offset: int) -> events.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)
     wanted = select(Silence)
@@ -43,7 +44,7 @@ def page(session: Session, active: bool | None, limit: int, offset: int) -> told
         wanted = wanted.where(lasts if active else ~lasts)
     total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
     rows = session.scalars(wanted.order_by(Silence.id.desc()).limit(limit).offset(offset))
-    return told.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
+    return events.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
 def active(session: Session, now: datetime) -> list[silence.Silence]:
@@ -52,9 +53,9 @@ def active(session: Session, now: datetime) -> list[silence.Silence]:
     return [silence.Silence(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
-def view(row: Silence, now: datetime) -> told.Silence:
+def view(row: Silence, now: datetime) -> events.Silence:
     """Return a silence as it is told."""
-    return told.Silence(
+    return events.Silence(
         id=row.id,
         subject=row.subject,
         host=row.host,

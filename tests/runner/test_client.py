@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made import report
-from wire import Answer, Wire, wire
 
 from runner.client import LONGEST_WAIT, Service
 from runner.embedded import connect
 from runner.errors import FaultwatchError, Refused, Stumbled
 from runner.settings import load_settings
+from tests.runner.made import report
+from tests.runner.wire import Answer, Wire, wire
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import made
 import pytest
 
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress, Where
 from runner.contract.job import State as JobState
 from runner.errors import Away, FaultwatchError, Refused
 from runner.jobs.keeper import Keeper, Stopped
+from tests.runner import made
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wire import Answer, Wire, wire
 
 from runner.client import Service
 from runner.spool import Spool
+from tests.runner.wire import Answer, Wire, wire
 
 ROOT = Path(__file__).parents[2]
 REPORTS = 60
@@ -21,7 +21,7 @@ KILLS = 12
 SENDER = """
 import sys
 from pathlib import Path
-from made import report
+from tests.runner.made import report
 from runner.client import Service
 from runner.outbox import Outbox
 from runner.spool import Spool

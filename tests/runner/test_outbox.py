@@ -2,12 +2,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from made import report
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError
 from runner.outbox import FIRST_PAUSE, LONGEST_PAUSE, Outbox
 from runner.spool import Spool
+from tests.runner.made import report
 
 
 class Service:

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from made import profile, report
 
 from runner.errors import FaultwatchError, Refused, Stumbled
 from runner.spool import STUMBLES, Document, Spool
+from tests.runner.made import profile, report
 
 ROOT = Path(__file__).parents[2]
 

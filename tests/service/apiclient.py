@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import reports
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from runner.contract import Plan, PlanRequest, Report
+from tests.service import reports
 
 
 class Api:

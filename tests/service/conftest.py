@@ -6,17 +6,17 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import postgres
 import pytest
-from apiclient import Api
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service import current
 from service.app import create_app
-from service.config import Config
-from service.store.database import Database
-from service.store.upgrade import upgrade
+from service.config.settings import Config
+from service.store.engine.database import Database
+from service.store.engine.upgrade import upgrade
+from service.web import current
+from tests.service import postgres
+from tests.service.apiclient import Api
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import reports
 from flask.testing import FlaskClient
+
+from tests.service import reports
 
 QUESTION = {
     "kind": "bisect",

@@ -4,7 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.app import create_app
-from service.config import Config
+from service.config.settings import Config
 
 
 @pytest.mark.parametrize("path", ["/api/v1/health", "/api/v1/nothing", "/openapi.json", "/"])

@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import reports
 import requests
+
+from tests.service import reports
 
 COMMAND = [sys.executable, "-m", "service"]
 PATIENCE = 30

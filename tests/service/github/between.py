@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from stand_in import APP, SECRET
 
 from service.github.signature import signed
+from tests.service.github.stand_in import APP, SECRET
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ROOT / "tests" / "github" / "node_modules"

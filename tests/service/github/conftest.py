@@ -10,26 +10,26 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import made_gates as made
 import pytest
-import stand_in
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from flask.testing import FlaskClient
-from stand_in import SECRET, repository
 
 from runner.contract.gate import GateReport
 from runner.contract.job import Backend
 from service.app import create_app
-from service.config import Config
+from service.config.github_app import GithubSettings
+from service.config.settings import Config
 from service.github import client as client_module
 from service.github.client import Client
-from service.github.desk import Desk
-from service.github.settings import GithubSettings
+from service.github.job_starter import ActionsStarter
 from service.github.signature import signed
-from service.jobs.actions import ActionsStarter
-from service.jobs.desk import Desk as JobDesk
-from service.store.database import Database
+from service.github.worker import GithubWorker
+from service.jobs.scheduler import JobScheduler
+from service.store.engine.database import Database
+from tests.service.github import made_gates as made
+from tests.service.github import stand_in
+from tests.service.github.stand_in import SECRET, repository
 
 
 @pytest.fixture(scope="session")
@@ -53,12 +53,12 @@ class Service:
     """The service, as GitHub and a runner see it."""
 
     client: FlaskClient
-    desk: Desk
+    worker: GithubWorker
     clock: list[datetime]
 
     def work(self) -> datetime | None:
         """Do what is due."""
-        return self.desk.work()
+        return self.worker.work()
 
     def wait(self, **told: float) -> None:
         """Let time pass."""
@@ -91,10 +91,10 @@ def service(
     monkeypatch.setattr(client_module, "_BETWEEN_WRITES", 0)
     settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
     clock = [datetime.now(UTC) + timedelta(seconds=5)]
-    desk = Desk(database, Client(settings), settings, lambda: clock[0])
-    actions = ActionsStarter(desk.client, settings.address)
-    desk.jobs = JobDesk(database, {Backend.GITHUB: actions}, actions, now=desk.now)
-    return Service(create_app(replace(config, github=settings)).test_client(), desk, clock)
+    worker = GithubWorker(database, Client(settings), settings, lambda: clock[0])
+    actions = ActionsStarter(worker.client, settings.address)
+    worker.jobs = JobScheduler(database, {Backend.GITHUB: actions}, actions, now=worker.now)
+    return Service(create_app(replace(config, github=settings)).test_client(), worker, clock)
 
 
 _numbers = itertools.count(1)

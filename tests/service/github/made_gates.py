@@ -6,10 +6,9 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import reports
-
 from runner.contract import Case, Environment, Failure, Outcome, Stage
 from runner.contract.gate import GateCase, GateReport
+from tests.service import reports
 
 SESSION = uuid.UUID(int=1)
 BASE = "ba5e" * 10

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import made_gates as made
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,13 +14,14 @@ from markdown_it import MarkdownIt
 
 from runner.contract import Stage
 from runner.contract.gate import GateReport
-from service.creep import Baseline
 from service.github import check, comment
-from service.github.escape import block, code
-from service.github.finding import Accepted, State, judge
-from service.github.insight import Insight
+from service.rules.gate.creep import Baseline
+from service.rules.gate.insight import Insight
+from service.rules.gate.verdict import Accepted, State, judge
+from service.text.markdown import block, code
+from tests.service.github import made_gates as made
 
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).with_name("golden_comments")
 LINKS = comment.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
 MARKER = comment.marker(made.REPOSITORY, 7)
 OVER = made.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})

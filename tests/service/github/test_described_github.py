@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import made_gates as made
 import pytest
 import requests
-from between import PACKAGES, checked, deliver, port, program, served, violations, wait
-from stand_in import APP, SECRET
+
+from tests.service.github import made_gates as made
+from tests.service.github.between import PACKAGES, checked, deliver, port, program, served, violations, wait
+from tests.service.github.stand_in import APP, SECRET
 
 NAME = "octo-org/copies"
 ADA = {"Authorization": "token token_of_ada"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import stand_in
-from conftest import Service
 from flask.testing import FlaskClient
+
+from tests.service.github import stand_in
+from tests.service.github.conftest import Service
 
 ADDRESS = "/api/v1/github/runner-tokens"
 

@@ -7,9 +7,9 @@ import os
 from collections import defaultdict
 
 import pytest
-from between import PACKAGES
 
 from service.github.react import EVENTS, Follow, Forget, Head, Measure, react
+from tests.service.github.between import PACKAGES
 
 pytestmark = [
     pytest.mark.github,

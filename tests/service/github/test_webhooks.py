@@ -11,19 +11,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-import made_gates as made
 import pytest
-import reports
-import stand_in
-from apiclient import Api
 from flask.testing import FlaskClient
-from stand_in import SECRET, repository
 
 from runner.contract.gate import GateReport
 from service.github.signature import signed
-from service.store import acceptance
-from service.store.database import Database
+from service.pipeline import accept_merged
+from service.store.engine.database import Database
 from service.store.models import GithubDelivery
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.github import made_gates as made
+from tests.service.github import stand_in
+from tests.service.github.stand_in import SECRET, repository
 
 OVER = made.gate(made.case([100] * 5, [101] * 5))
 
@@ -186,8 +186,8 @@ def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
     case = OVER.cases[0].head.case
     api.put_revisions(1, 2)
     api.send(*(reports.report(number, faults, faults, case=case) for number, faults in ((1, 100), (2, 101))))
-    acceptance.settle(database, service.clock[0])
-    acceptance.settle(database, service.clock[0])
+    accept_merged.settle(database, service.clock[0])
+    accept_merged.settle(database, service.clock[0])
     (event,) = api.get("/events")["items"]
     assert event["state"] == state
     if state == "expected":
@@ -195,7 +195,7 @@ def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
         assert event["last_decision"]["reason"] == "by label (octo-org/copies#7)"
         # Taken back by somebody, it stays so.
         api.client.post(f"/api/v1/events/{event['id']}/decisions", json={"action": "reopen", "reason": "no"})
-        assert not acceptance.settle(database, service.clock[0])
+        assert not accept_merged.settle(database, service.clock[0])
 
 
 def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:
@@ -263,7 +263,7 @@ def test_a_repository_without_the_app_is_told_nothing_more(service: Any, hub: st
 def test_a_payload_goes_once_it_is_done_and_its_id_stays(service: Any, said: Any) -> None:
     service.deliver("issue_comment", said("/faultwatch help"), **{"X_GitHub_Delivery": "a-1"})
     service.work()
-    with service.desk.database.reading() as session:
+    with service.worker.database.reading() as session:
         row = session.get_one(GithubDelivery, "a-1")
         assert (row.payload, row.due_at, row.error) == (None, None, None)
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import stand_in
-from between import checked, deliver, port, served, violations, wait
-from issuer import BEARER, Issuer
-from issuer import running as issuing
-from subject import GATE, NAME, PROGRAM, Subject
 
+from tests.service.github import stand_in
+from tests.service.github.between import checked, deliver, port, served, violations, wait
+from tests.service.github.subject import GATE, NAME, PROGRAM, Subject
+from tests.service.issuer import BEARER, Issuer
+from tests.service.issuer import running as issuing
 from tests.workflows.act import TOOLS, Done
 
 pytestmark = [

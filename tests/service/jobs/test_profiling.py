@@ -11,14 +11,15 @@ from apiflask import APIFlask
 
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
 from runner.contract.profile import Frame, Memory, StackKind, Touch
-from service import current, profiling
-from service.jobs.kept import desk
+from service.jobs.extension import scheduler
 from service.jobs.profiling import Profiling
-from service.views import Cause, Drift
-from tests.service.pages import history, made
-from tests.service.pages.conftest import application
-from tests.service.pages.text import read
+from service.rules.jobs import profiling
+from service.schemas.history import Cause, Drift
+from service.web import current
 from tests.service.profiles import anatomy, profile, stacks
+from tests.service.web import history, made
+from tests.service.web.application import application
+from tests.service.web.text import read
 
 
 class Starting:
@@ -47,29 +48,29 @@ def ordered(app: APIFlask) -> list[tuple[str, str]]:
 
 
 def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
-    looking = Profiling(desk(app))
-    desk(app).starters = {}
+    looking = Profiling(scheduler(app))
+    scheduler(app).starters = {}
     looking.look()
     assert ordered(app) == []  # nobody would start them
-    desk(app).starters = {Backend.LOCAL: Starting()}
+    scheduler(app).starters = {Backend.LOCAL: Starting()}
     looking.look()
     found = ordered(app)
     assert (history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)) in found
     assert len(found) == len(set(found)) <= profiling.MOST
     assert all(before != after for before, after in found)
-    Profiling(desk(app)).look()
+    Profiling(scheduler(app)).look()
     assert ordered(app) == found
 
 
 def test_a_failed_job_is_not_ordered_again(app: APIFlask) -> None:
-    desk(app).starters = {Backend.LOCAL: Starting()}
-    Profiling(desk(app)).look()
+    scheduler(app).starters = {Backend.LOCAL: Starting()}
+    Profiling(scheduler(app)).look()
     client = app.test_client()
     found = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert found is not None
     for job in found["items"]:
         assert client.post(f"/api/v1/jobs/{job['id']}/cancel", json={"author": "ann"}).status_code == 200
-    Profiling(desk(app)).look()
+    Profiling(scheduler(app)).look()
     again = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert again is not None
     assert again["total"] == found["total"]
@@ -106,12 +107,12 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         if entry["revision"] == history.commit(history.REGRESSION) and entry["metric"] == "minor-faults"
     ]
     address = f"/drifts/{found['id']}"
-    desk(app).starters = {}
+    scheduler(app).starters = {}
     page = read(client, address)
     assert "Profile both sides" not in page
     assert f"--revision {found['previous_revision'][:12]}..{found['revision'][:12]}" in page
 
-    desk(app).starters = {Backend.LOCAL: Starting()}
+    scheduler(app).starters = {Backend.LOCAL: Starting()}
     assert "Profile both sides" in read(client, address)
     answer = client.post("/profiles/jobs", data={"drift": found["id"], "author": "ann"})
     assert answer.status_code == 303, answer.text
@@ -151,4 +152,4 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         client, f"/compare?base={found['previous_revision']}&head={found['revision']}"
     )
     with app.app_context():
-        assert current.database() is desk(app).database
+        assert current.database() is scheduler(app).database

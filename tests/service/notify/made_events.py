@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from service.triage.life import State
-from service.triage.told import EventSummary
-from service.views import Cause, Direction
+from service.schemas.events import EventSummary, State
+from service.schemas.history import Cause, Direction
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 

@@ -17,17 +17,17 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-import reports
 from aiosmtpd.controller import Controller
-from apiclient import Api
 from click.testing import CliRunner
 
 from service.__main__ import cli
-from service.config import Config
+from service.config.channels import Settings
+from service.config.settings import Config
 from service.notify import rounds
-from service.notify.settings import Settings
 from service.store import deliveries
-from service.store.database import Database
+from service.store.engine.database import Database
+from tests.service import reports
+from tests.service.apiclient import Api
 
 OTHERS = [reports.OTHER_CASE.model_copy(update={"parameters": {"mib": n}}) for n in range(20, 27)]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import reports
-from apiclient import Api
 from sqlalchemy import func, select
 
 from service.store import ingest
-from service.store.database import Database
+from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Point, Run, Series, Subject
+from tests.service import reports
+from tests.service.apiclient import Api
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 

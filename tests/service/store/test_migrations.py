@@ -6,18 +6,17 @@ import uuid
 import zlib
 from pathlib import Path
 
-import postgres
 import pytest
-import reports
 from alembic import command
 from alembic.config import Config as AlembicConfig
 from sqlalchemy import MetaData, insert
 
 import service.store
 from service.store import points, runs, series
-from service.store.database import Database
+from service.store.engine.database import Database
+from service.store.engine.upgrade import upgrade
 from service.store.runs import RunFilter
-from service.store.upgrade import upgrade
+from tests.service import postgres, reports
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

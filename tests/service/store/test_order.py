@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import reports
-from apiclient import Api
 
 from runner.contract import Revision
+from tests.service import reports
+from tests.service.apiclient import Api
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 

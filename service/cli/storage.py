@@ -1,0 +1,110 @@
+"""The commands that keep what is stored: backup, restore, export, retain."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from service.config.settings import Config
+from service.errors import ServiceError
+
+if TYPE_CHECKING:
+    from service.store.engine.database import Database
+
+# The commands import what they need when they run, so that --help stays fast.
+# ruff: noqa: PLC0415
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(file: Path) -> None:
+    """Copy the whole database to FILE while the service goes on."""
+    from service.store.engine.database import Database
+    from service.store.maintenance.backup import backup as run
+
+    database = Database(Config.from_environment().database_url)
+    run(database, file)
+    click.echo(f"{database.name} is copied to {file}: {file.stat().st_size:,} bytes")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--replace", is_flag=True, help="Lose the runs that the database has and the backup has not.")
+def restore(file: Path, replace: bool) -> None:
+    """Put the backup in FILE in the place of the database. The service has to be stopped."""
+    from service.store.engine.database import Database
+    from service.store.engine.upgrade import upgrade
+    from service.store.maintenance.backup import restore as run
+
+    database = Database(Config.from_environment().database_url)
+    run(database, file, replace)
+    upgrade(database)
+    database.close()
+    click.echo(f"{database.name} is as {file} has it")
+
+
+@click.command()
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "jsonl", "reports", "pyperf"]),
+    default="csv",
+    show_default=True,
+    help="csv, jsonl: one flat row a sample. reports: whole reports. pyperf: one suite file a run, in a folder.",
+)
+@click.option("--subject", help="Only what was measured of this repository.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write there.  [default: standard output]")
+def export(kind: str, subject: str | None, output: Path | None) -> None:
+    """Write out everything that was measured."""
+    from service.store.engine.database import Database
+
+    database = Database(Config.from_environment().database_url)
+    if kind == "pyperf":
+        if output is None:
+            raise ServiceError("Suite files need a folder", "--format pyperf", "Name one with --output.")
+        click.echo(f"{_write_suites(database, subject, output):,} suite files are in {output}")
+    elif output is None:
+        _write_lines(database, kind, subject, sys.stdout)
+    else:
+        part = output.with_name(f".{output.name}.part")
+        with part.open("w", encoding="utf-8", newline="") as stream:
+            _write_lines(database, kind, subject, stream)
+        part.replace(output)
+    database.close()
+
+
+@click.command(short_help="Thin old reports and profiles; their numbers stay.")
+@click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than that.")
+def retain(days: int) -> None:
+    """Thin old reports and profiles: perf's own output, single processes, logs and light stacks go; numbers stay."""
+    from service.store.engine.database import Database
+    from service.store.maintenance.retain import retain as run
+
+    database = Database(Config.from_environment().database_url)
+    done = run(database, datetime.now(UTC) - timedelta(days=days))
+    database.close()
+    click.echo(f"{done.runs:,} reports and {done.profiles:,} profiles take {done.freed:,} bytes less")
+
+
+def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
+    from service.store.maintenance import export as everything
+
+    with database.reading() as session:
+        for line in everything.lines(session, kind, subject):
+            stream.write(line)
+
+
+def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
+    from service.store.maintenance import export as everything
+
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with database.reading() as session:
+        for run_id, text in everything.suites(session, subject):
+            (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
+            count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Settings of the service, read from the environment and from files."""

@@ -1,0 +1,1 @@
+"""Every decision, pure: no database, no clock, no network, no chance."""

@@ -1,0 +1,1 @@
+"""Decides whether two sides differ: measured in turns, or stored at different times."""

@@ -1,0 +1,51 @@
+"""When a channel may send. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.config.channels import Channel, Quiet
+
+FIRST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(hours=6)
+
+
+def may_send(channel: Channel, now: datetime, last_digest: datetime | None) -> bool:
+    """Tell whether a channel sends now what it has.
+
+    Parameters
+    ----------
+    last_digest
+        When the channel's last digest was due, or when the channel was set up.
+    """
+    local = now.astimezone(ZoneInfo(channel.zone))
+    if channel.quiet is not None and is_quiet(channel.quiet, local):
+        return False
+    if channel.digest is None:
+        return True
+    return last_digest is None or last_digest < digest_due(channel, now)
+
+
+def is_quiet(quiet: Quiet, local: datetime) -> bool:
+    """Tell whether a time lies within the quiet hours, which may go over midnight."""
+    moment = local.time()
+    if quiet.start < quiet.end:
+        return quiet.start <= moment < quiet.end
+    return moment >= quiet.start or moment < quiet.end
+
+
+def digest_due(channel: Channel, now: datetime) -> datetime:
+    """Return when the newest digest was due, now or before."""
+    assert channel.digest is not None
+    zone = ZoneInfo(channel.zone)
+    local = now.astimezone(zone)
+    due = datetime.combine(local.date(), channel.digest, zone)
+    if due.astimezone(UTC) > now:
+        due = datetime.combine(local.date() - timedelta(days=1), channel.digest, zone)
+    return due.astimezone(UTC)
+
+
+def wait_after(attempts: int) -> timedelta:
+    """Return how long to wait after so many attempts that failed: twice as long each time, up to a limit."""
+    return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

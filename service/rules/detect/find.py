@@ -1,0 +1,40 @@
+"""The one entry: a series of numbers in, its changes of level out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.rules.detect.detector import DriftSeries
+from service.rules.detect.drift import Drift, Kind, Number
+
+
+def find_drifts(
+    values: Sequence[Number],
+    *,
+    samples: Sequence[Sequence[Number]] | None = None,
+    kind: Kind = "count",
+) -> list[Drift]:
+    """Find where a series changes its level.
+
+    Parameters
+    ----------
+    values : sequence of n numbers
+        One number for each point, oldest first.
+    samples : sequence of n sequences, optional
+        What each point was summarised from; shows whether a count repeats to the fault.
+    kind : {"count", "rate", "time", "ratio"}
+        What the numbers are. Only counts can be exact.
+
+    Returns
+    -------
+    list of Drift
+        In order of index; empty where nothing changed.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite, or ``samples`` has another length than ``values``.
+    """
+    series = DriftSeries(kind)
+    series.extend(values, samples)
+    return series.drifts()

@@ -1,0 +1,181 @@
+"""How much a series moves while nothing changes: scale, autocorrelation, two modes, rate of stray jumps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.rules.detect.median import Floats, median_of_nine
+
+# E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
+# two points.
+_TRIM_60 = 0.3966 * 2**0.5
+_TRIM_35 = 0.2231 * 2**0.5
+_TRIM_90 = 0.6573 * 2**0.5
+_TRIM_95 = 0.7169 * 2**0.5
+SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
+UNEVEN = 16  # differences in a part of a series that may be noisier than the rest
+COARSE = 8  # modes closer than so many times the smallest difference of all are jitter
+SHRINK = 1.5  # standard errors by which the autocorrelation is pulled towards 0
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What one point of a series is worth.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation of one point around its level, unit of the series; 0 for a series that mostly repeats.
+    rho : float
+        Autocorrelation of successive points, 0 … 0.9.
+    gap : float
+        Distance of the two modes of a bimodal series, unit of the series; 0 where there is one mode.
+    points : int
+        How many points this was estimated from.
+    """
+
+    sigma: float
+    rho: float
+    gap: float
+    points: int
+
+    @property
+    def inflation(self) -> float:
+        """Variance of a mean against that of independent points: ``(1 + rho) / (1 - rho)``."""
+        return (1 + self.rho) / (1 - self.rho)
+
+
+def epoch(n: int) -> int:
+    """Say how many of the first ``n`` points the noise is estimated from: n to three significant bits, two above 1,024.
+
+    Appending a point changes the estimate only where this changes, so re-reading a series costs O(1) an append on
+    average.
+    """
+    step = 1 << max(0, n.bit_length() - (3 if n <= 1024 else 1))
+    return n - n % step
+
+
+def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
+    """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
+
+    Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
+    square successive difference to the variance", 1941); trimmed, so that strays do not either. Less coarse on small
+    integers than the median absolute deviation.
+    """
+    keep = max(1, round(part * len(sizes)))
+    return float(sizes[:keep].sum()) / keep / constant
+
+
+def uneven_scale(differences: Floats, sizes: Floats) -> float:
+    """Estimate sigma of a series that may be quiet in one part and noisy in another: then that of the noisy part.
+
+    The mean of 90 % of the differences counts for 0.9, as 60 % of few whole numbers may happen to be all alike.
+    ``sizes`` are the sorted absolute differences.
+    """
+    whole = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
+    blocks = len(differences) // UNEVEN
+    if blocks < 3:
+        return whole
+    parts = np.abs(differences[-blocks * UNEVEN :]).reshape(blocks, UNEVEN)
+    parts.sort(axis=1)
+    means = parts[:, : round(0.6 * UNEVEN)].sum(axis=1)
+    means.sort()
+    noisy = float(means[int(0.8 * blocks)]) / round(0.6 * UNEVEN) / _TRIM_60
+    return noisy if noisy > 2 * whole else whole
+
+
+def autocorrelation(x: Floats, bound: float) -> float:
+    """Estimate the autocorrelation of successive points, 0 … 0.9, pulled towards 0 by what chance alone gives.
+
+    From the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; of an autoregression it is
+    ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and Robin, "A robust
+    approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips
+    single differences.
+    """
+    one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
+    excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
+    rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
+    return min(0.9, max(0.0, rho - SHRINK / math.sqrt(len(x))))
+
+
+def _mean_square(differences: Floats, bound: float) -> float:
+    bounded = np.minimum(np.abs(differences, out=differences), bound, out=differences)
+    bounded /= bound  # the square of a huge number would overflow
+    return float(np.square(bounded).mean())  # Not np.dot: its threads go on spinning after a long series.
+
+
+def find_gap(differences: Floats, sizes: Floats) -> float:
+    """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
+
+    Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are
+    few. Numbers that differ by a few units of their last digit only are jitter, unless they are two exact values.
+
+    Parameters
+    ----------
+    differences, sizes : arrays
+        The differences of neighbours, and their absolute values in order of size.
+    """
+    n = len(sizes)
+    if n < 15:
+        return 0.0
+    small = trimmed_scale(sizes, 0.35, _TRIM_35)
+    first = int(sizes.searchsorted(max(8 * small, 1e-12 * float(sizes[-1])), "right"))
+    if n - first < 0.12 * n:
+        return 0.0
+    big = sizes[first:]
+    gap = float(big[(len(big) - 1) // 2] + big[len(big) // 2]) / 2
+    nonzero = sizes[sizes.searchsorted(0.0, "right") :]
+    if gap < COARSE * nonzero[0] and np.count_nonzero(nonzero == gap) < 0.9 * len(nonzero):
+        return 0.0
+    alike = np.count_nonzero(np.abs(big - gap) <= max(6 * small, 0.15 * gap))
+    up = differences[np.abs(differences) >= big[0]] > 0
+    alternating = np.count_nonzero(up[1:] != up[:-1])
+    return gap if alike >= 0.7 * len(big) and len(up) > 1 and alternating >= 0.75 * (len(up) - 1) else 0.0
+
+
+def estimate(folded: Floats, gap: float = 0.0, sizes: Floats | None = None) -> Noise:
+    """Estimate the noise of a series from its first points.
+
+    Parameters
+    ----------
+    folded : array of n floats
+        The series, its two modes laid on each other if it has two.
+    gap : float
+        Distance of the two modes, 0 where there is one mode.
+    sizes : array of n - 1 floats, optional
+        The absolute differences of neighbours in order of size, where they are known.
+    """
+    n = len(folded)
+    if n < 3:
+        return Noise(0.0, 0.0, gap, n)
+    d = folded[1:] - folded[:-1]
+    if sizes is None:
+        sizes = sorted_sizes(d)
+    if gap == 0.0 and np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
+        return Noise(0.0, 0.0, gap, n)
+    sigma = max(uneven_scale(d, sizes), gap / 32)
+    if sigma == 0.0:  # 60 … 80 % of the points repeat
+        sigma = trimmed_scale(sizes, 0.95, _TRIM_95)
+    span = max(float(folded.max()), -float(folded.min())) + gap
+    sigma = max(sigma, SMALLEST * span, 1e-150)
+    rho = autocorrelation(folded, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
+    return Noise(sigma / (1 - rho) ** 0.5, rho, gap, n)
+
+
+def sorted_sizes(differences: Floats) -> Floats:
+    """Return the absolute values in order of size."""
+    sizes: Floats = np.abs(differences)
+    sizes.sort()
+    return sizes
+
+
+def stray_distance(folded: Floats) -> float:
+    """Return the distance from the level that 1.5 % of single points exceed, 0.0 where there are too few to tell."""
+    if len(folded) < 48:
+        return 0.0
+    newest = folded[-1024:]
+    rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
+    return float(rest[int(0.985 * len(rest))])

@@ -1,0 +1,73 @@
+"""Puts an event into words: what moved, how far, where. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runner.contract import metric
+from service.rules.series.suite_shift import NO_SERIES
+from service.schemas.history import Direction, Drift
+from service.text.numbers import unit_of
+
+ALL = 10**9
+"""Stands in for the change in percent of a zero baseline: nothing is larger."""
+
+
+def size(drift: Drift) -> float:
+    """Return how far a drift went, comparable between metrics: in percent of its level, where it has one."""
+    if drift.series_id == NO_SERIES:
+        return 0
+    return ALL if drift.percent is None else abs(drift.percent)
+
+
+def speaker(drifts: Sequence[Drift]) -> Drift:
+    """Return the drift that speaks for an event: a regression before an improvement, then the largest."""
+    return min(
+        drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, -size(drift), drift.case, drift.id)
+    )
+
+
+def headline(drifts: Sequence[Drift]) -> str:
+    """Say in one line what moved, how far, and where."""
+    first = speaker(drifts)
+    change = _moved(first)
+    if first.percent is not None:
+        change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
+    cases = {(drift.host, drift.case) for drift in drifts}
+    more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"{change} in {first.case}{more}"
+
+
+def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+    """Return what is told of an event that neither decisions nor silences change.
+
+    Parameters
+    ----------
+    drifts
+        Those that made it, which speak for it.
+    returned
+        Those with which it came back.
+    """
+    first = speaker(drifts)
+    every = [*drifts, *returned]
+    return {
+        "direction": first.direction.value,
+        "headline": headline(drifts),
+        "revision": first.revision,
+        "previous_revision": first.previous_revision,
+        "title": first.title,
+        "author": first.author,
+        "n_drifts": len(every),
+        "n_series": len({drift.series_id for drift in every if drift.series_id}),
+        "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
+        "knobs": [knob.model_dump(mode="json") for knob in first.knobs],
+    }
+
+
+def _moved(drift: Drift) -> str:
+    """Say what moved, and how far: +4,096 minor faults, or Throughput -12 operations/s."""
+    change = f"{drift.change:+,}" if isinstance(drift.change, int) else f"{drift.change:+,.4g}"
+    unit, title = unit_of(drift.change, drift.unit), metric(drift.metric).title
+    kind = title.removesuffix(drift.unit)
+    return f"{title} {change} {unit}" if kind == title else f"{change} {kind.lower()}{unit}"

@@ -1,0 +1,45 @@
+"""The life of an event: what can be decided about it when, and what state that leaves it in. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from service.schemas.events import Action, State
+
+OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
+"""States in which somebody still has something to do."""
+CLOSED = frozenset(State) - OPEN
+
+_LEADS_TO = {
+    Action.ACKNOWLEDGE: (frozenset({State.NEW, State.REOPENED}), State.ACKNOWLEDGED),
+    Action.EXPECT: (OPEN, State.EXPECTED),
+    Action.FIX: (OPEN, State.FIXED),
+    Action.DISMISS: (OPEN, State.FALSE_ALARM),
+    Action.REOPEN: (CLOSED, State.REOPENED),
+}
+
+
+def follow(state: State, action: Action) -> State | None:
+    """Return the state that a decision leads to; None where it cannot be made in this state."""
+    allowed, after = _LEADS_TO[action]
+    return after if state in allowed else None
+
+
+def allowed(state: State) -> list[Action]:
+    """Return what can be decided in a state."""
+    return [action for action, (states, _) in _LEADS_TO.items() if state in states]
+
+
+def state_after(actions: Iterable[Action]) -> State:
+    """Return the state that decisions in succession lead to.
+
+    Two events that turn out to be one bring their decisions together: the latest one that says something counts, so a
+    decision that closes may follow one that closed it otherwise.
+    """
+    state = State.NEW
+    for action in actions:
+        after = follow(state, action)
+        if after is None and state in CLOSED and action is not Action.ACKNOWLEDGE:
+            after = _LEADS_TO[action][1]
+        state = after or state
+    return state

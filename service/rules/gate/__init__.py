@@ -1,0 +1,1 @@
+"""Decides what becomes of a pull request."""

@@ -1,0 +1,1 @@
+"""Decides what happens to a job."""

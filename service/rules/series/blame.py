@@ -1,0 +1,28 @@
+"""Blames a change of level on the commit or on the configuration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.rules.series.path import Point
+from service.schemas.history import Cause, KnobChange
+
+
+def blame(before: Point, after: Point) -> Cause:
+    """Blame what differs between the two points around a change of level."""
+    other_revision = before.revision != after.revision
+    other_environment = before.environment != after.environment
+    if other_revision and other_environment:
+        return Cause.BOTH
+    if other_environment:
+        return Cause.CONFIG
+    return Cause.COMMIT if other_revision else Cause.UNKNOWN
+
+
+def knob_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[KnobChange]:
+    """List the knobs that differ between two environments, by name."""
+    return [
+        KnobChange(name=name, before=before.get(name), after=after.get(name))
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]

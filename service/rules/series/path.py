@@ -1,0 +1,111 @@
+"""Puts a series' points in the order in which they can be judged. Pure.
+
+Points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
+revisions that both measured, so that neighbours on it differ in the revision or in the environment, but not in both.
+See docs/architecture.md, "How a series is judged".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from service.schemas.history import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The level of one run, and what its place in the trend depends on."""
+
+    run_id: UUID
+    revision: str
+    position: int
+    environment: str
+    measured_at: datetime
+    value: Number
+    samples: tuple[Number, ...]
+
+
+Points = tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The points of a series, arranged.
+
+    Attributes
+    ----------
+    path
+        The one sequence that the trend is drawn along.
+    beside
+        More sequences to judge, because they hold points or comparisons that are not on the path.
+    """
+
+    path: Points
+    beside: tuple[Points, ...]
+
+
+def arrange(points: Iterable[Point]) -> Trend:
+    """Arrange the points of one series. The order in which they arrived has no say."""
+    tracks = _tracks(points)
+    if not tracks:
+        return Trend((), ())
+    path = tracks[0]
+    detours = []
+    for track in tracks[1:]:
+        path, detour = _join(path, track)
+        if detour:
+            detours.append(detour)
+    on_path = {point.run_id for point in path}
+    partly_off = [track for track in tracks if any(point.run_id not in on_path for point in track)]
+    return Trend(path, (*detours, *partly_off))
+
+
+def _tracks(points: Iterable[Point]) -> list[Points]:
+    """Group by environment, the one first seen first; each in the order of the commits, then of measuring."""
+    tracks: dict[str, list[Point]] = {}
+    for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
+        tracks.setdefault(point.environment, []).append(point)
+    return [tuple(sorted(track, key=lambda point: point.position)) for track in tracks.values()]
+
+
+def _join(path: Points, track: Points) -> tuple[Points, Points]:
+    """Lead the path over to the track of a newer environment.
+
+    Returns the path, and the sequence that leads to the track where the path itself does not.
+    """
+    shared = {point.position for point in path} & {point.position for point in track}
+    if not shared:
+        return _join_apart(path, track)
+    first, anchor, last = min(shared), max(shared), track[-1].position
+    crossing = _up_to(path, anchor) + _from(track, anchor)
+    if path[-1].position <= last:
+        return crossing, ()
+    if _came_back(path, track) and first < anchor:
+        there = tuple(point for point in track if first <= point.position <= anchor)
+        return _up_to(path, first) + there + _from(path, anchor), ()
+    return path, crossing
+
+
+def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
+    """Join a track that shares no revision with the path: its two neighbours differ in both."""
+    if track[-1].position < path[0].position:
+        return track + path, ()
+    crossing = _up_to(path, track[0].position) + track
+    return (crossing, ()) if path[-1].position < track[-1].position else (path, crossing)
+
+
+def _came_back(path: Points, track: Points) -> bool:
+    """Tell whether the older environment was measured in again, at later commits, after the newer one was seen."""
+    seen = min(point.measured_at for point in track)
+    return any(point.measured_at > seen for point in path if point.position > track[-1].position)
+
+
+def _up_to(points: Sequence[Point], position: int) -> Points:
+    return tuple(point for point in points if point.position <= position)
+
+
+def _from(points: Sequence[Point], position: int) -> Points:
+    return tuple(point for point in points if point.position >= position)

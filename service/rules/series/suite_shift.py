@@ -1,0 +1,93 @@
+"""A shift of a whole suite, told as a drift without a series. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runner.contract import metric
+from service.rules.detect import PooledShift
+from service.rules.series.blame import blame, knob_changes
+from service.rules.series.path import Point, Points
+from service.schemas.history import Candidate, Direction, Drift, Evidence
+
+NO_SERIES = 0
+"""Stands where a drift has the number of its series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a suite measured where."""
+
+    subject: str
+    host: str
+    metric: str
+
+
+def alike(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
+    """Return those series whose two newest points lie in the environments that most of them are in."""
+    pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
+    most = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == most]
+
+
+def level_before(path: Points, last_change: int) -> Points:
+    """Return the points that the newest one is compared with: in one environment, since the last change."""
+    environment = path[-2].environment
+    return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
+
+
+def tell(
+    *,
+    identity: str,
+    place: Place,
+    shift: PooledShift,
+    ends: tuple[Point, Point],
+    knobs: tuple[Mapping[str, str], Mapping[str, str]],
+    candidates: Sequence[Candidate],
+    committed_at: datetime,
+) -> Drift:
+    """Return a shift as the API tells it; its levels are those of no series, so they count from zero."""
+    before, after = ends
+    entry = metric(place.metric)
+    blamed = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
+    worse = (shift.shift > 0) == (entry.better == "lower")
+    return Drift(
+        id=identity,
+        series_id=NO_SERIES,
+        subject=place.subject,
+        host=place.host,
+        case=f"{shift.benchmarks} cases together",
+        workload="",
+        metric=place.metric,
+        unit=entry.unit,
+        kind=entry.kind,
+        cause=blame(before, after),
+        direction=Direction.REGRESSION if worse else Direction.IMPROVEMENT,
+        revision=after.revision,
+        title=blamed.title,
+        author=blamed.author,
+        committed_at=committed_at,
+        previous_revision=before.revision,
+        candidates=list(candidates),
+        before=0,
+        after=shift.shift,
+        change=shift.shift,
+        percent=None,
+        rule="pooled",
+        evidence=Evidence(
+            n_before=shift.benchmarks,
+            n_after=shift.benchmarks,
+            spread=0,
+            sentence=shift.evidence,
+            wants_rerun=False,
+        ),
+        knobs=knob_changes(*knobs),
+        run_before=before.run_id,
+        run_after=after.run_id,
+        environment_before=before.environment,
+        environment_after=after.environment,
+        companions=[],
+    )

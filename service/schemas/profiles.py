@@ -1,0 +1,87 @@
+"""Profiles without their stacks: what a list or the head of a page shows of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from runner.contract import Case, Revision
+from runner.contract.diagnosis import Diagnosis
+from runner.contract.profile import Anatomy, Census, StackKind
+from service.schemas.history import View
+
+
+class StackHead(View):
+    """A stack profile without its stacks."""
+
+    kind: StackKind
+    samples: int
+    period: int
+    total: int
+    lost: int
+    call_graph: str
+    stacks: int
+    """How many different ones there are."""
+
+
+class ProfileGist(View):
+    """A profile without its stacks and readings, and what it shows."""
+
+    profile_id: UUID
+    subject: str
+    revision: Revision
+    case: Case
+    host: str
+    environment: str
+    """Hash of the environment."""
+    runner_version: str
+    started_at: datetime
+    finished_at: datetime
+    scope: Literal["region", "process"]
+    processes: int
+    operations: float | None
+    overhead_percent: float | None
+    kinds: list[StackHead]
+    anatomy: Anatomy | None
+    census: Census | None
+    remarks: list[str]
+    diagnosis: Diagnosis
+
+    @property
+    def faults(self) -> int | None:
+        """How many there were; None where they were not recorded."""
+        return self.anatomy.counted if self.anatomy else None
+
+
+class ProfileSummary(View):
+    """One profile in a list."""
+
+    profile_id: UUID
+    subject: str
+    host: str
+    case: str
+    revision: str
+    title: str
+    environment: str
+    started_at: datetime
+    faults: int | None
+    diagnosis: list[str]
+    """The rules that hold, the weightiest first."""
+
+
+class ProfileList(View):
+    """A page of profiles, the newest first."""
+
+    items: list[ProfileSummary]
+    total: int
+    limit: int
+    offset: int
+
+
+class ProfileReceipt(View):
+    """What became of a profile that was sent."""
+
+    profile_id: UUID
+    created: bool
+    """False where the service already had this very profile."""

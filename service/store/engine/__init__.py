@@ -1,0 +1,1 @@
+"""The database itself: connections, sessions, locks, bulk writes, schema upgrades."""

@@ -1,0 +1,77 @@
+"""All that is stored, row by row: it need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import Report, metric, to_suite
+from service.store.ingest import unpack
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.points import joined
+from service.store.points import unpack as unpack_samples
+from service.text.table_formats import SampleRow, as_csv, as_json_lines
+
+_AT_ONCE = 1000
+
+
+def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]:
+    """Return every sample of every point, series by series, each as its runs arrived."""
+    wanted = (
+        joined(
+            *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
+            *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
+            *(Run.quarantine, Run.started_at, Point.value, Point.n, Point.samples),
+        )
+        .join(Series, Point.series_id == Series.id)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .order_by(Point.series_id, Point.run_number)
+        .execution_options(yield_per=_AT_ONCE)
+    )
+    if subject is not None:
+        wanted = wanted.where(Subject.name == subject)
+    for run_id, *told, name, status, quarantine, started_at, value, n, packed in session.execute(wanted):
+        values = unpack_samples(value, n, packed)
+        head = (str(run_id), *told, name, metric(name).unit, status.value, quarantine is not None, started_at)
+        if not values:
+            yield SampleRow._make((*head, None, None, None))
+        for place, sample in enumerate(values):
+            yield SampleRow._make((*head, place, sample, value))
+
+
+def reports(session: Session, subject: str | None = None) -> Iterator[Report]:
+    """Return every report as it was sent, in the order of arrival."""
+    wanted = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number).order_by(Run.number)
+    if subject is not None:
+        wanted = wanted.join(Subject, Run.subject_id == Subject.id).where(Subject.name == subject)
+    for document in session.scalars(wanted.execution_options(yield_per=_AT_ONCE)):
+        yield unpack(document)
+
+
+def report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
+    """Return every report as one JSON document a line: what another service takes in again."""
+    for report in reports(session, subject):
+        yield report.model_dump_json(exclude_defaults=True) + "\n"
+
+
+def suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID, str]]:
+    """Return the text of a pyperf suite file of each run that can have one, with the run's id."""
+    for report in reports(session, subject):
+        suite = to_suite(report)
+        if suite is not None:
+            text = StringIO()
+            suite.dump(text)
+            yield report.run_id, text.getvalue()
+
+
+def lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
+    """Return everything as text: samples as `csv` or `jsonl`, or whole `reports`."""
+    if kind == "csv":
+        return as_csv(samples(session, subject))
+    return report_lines(session, subject) if kind == "reports" else as_json_lines(samples(session, subject))

@@ -1,0 +1,105 @@
+"""The newest points of many series at once: what the nightly grid shows."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from runner.contract import Outcome
+from service.rules.nightly_grid import Recent, Unmeasured
+from service.store import points as stored
+from service.store import runs
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
+
+_NEWEST = 16
+"""Points of each series that are looked at."""
+_FAILURES = 300
+
+
+def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[Recent]:
+    """Return the newest points of every series of a metric."""
+    other = aliased(Point)
+    oldest = (
+        select(other.run_number)
+        .where(other.series_id == Series.id)
+        .order_by(other.run_number.desc())
+        .limit(1)
+        .offset(_NEWEST - 1)
+        .correlate(Series)
+        .scalar_subquery()
+    )
+    conditions = [
+        Series.metric == metric,
+        *([Subject.name == subject] if subject else []),
+        *([Case.workload == workload] if workload else []),
+    ]
+    named = session.execute(
+        select(Series.id, Subject.name, Host.name, Case.name, Case.key, Case.workload)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .where(*conditions)
+    )
+    # The names once a series, not once a point.
+    names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
+    if not names:
+        return []
+    rows = session.execute(
+        stored.joined(
+            *(Point.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
+            *(Run.started_at, Run.quarantine, Point.status, Point.value),
+        )
+        .join(Series, Point.series_id == Series.id)
+        .join(Series.subject)
+        .join(Series.case)
+        .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
+    )
+    return [
+        Recent(
+            series_id,
+            *names[series_id],
+            environment,
+            run_id,
+            revision,
+            position,
+            started_at,
+            quarantine,
+            status,
+            value,
+        )
+        for series_id, environment, run_id, revision, position, started_at, quarantine, status, value in rows
+    ]
+
+
+def failures(session: Session) -> list[Unmeasured]:
+    """Return the newest runs that measured nothing, the newest first."""
+    rows = session.execute(
+        runs.joined(
+            Subject.name.label("subject"),
+            Host.name.label("host"),
+            Case.key.label("case_key"),
+            Case.name.label("case"),
+            Environment.hash.label("environment"),
+            Run.id.label("run_id"),
+            Run.started_at,
+            Run.failure_stage,
+            Run.failure_message,
+            Run.outcome,
+        )
+        .where(Run.outcome != Outcome.MEASURED)  # as the index of the rare ones says it
+        .order_by(Run.started_at.desc())
+        .limit(_FAILURES)
+    )
+    return [
+        Unmeasured(
+            subject=row.subject,
+            host=row.host,
+            case=row.case,
+            case_key=row.case_key,
+            environment=row.environment,
+            run_id=row.run_id,
+            started_at=row.started_at,
+            why=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: {row.failure_message}",
+        )
+        for row in rows
+    ]

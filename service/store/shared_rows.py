@@ -1,0 +1,83 @@
+"""Rows that many runs share: found by what they are, made where there is none yet, by several writers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Table, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from runner import contract
+from runner.contract.report import hash_of
+from service.store.engine import bulk
+from service.store.models import Case, Environment, Host, Subject
+
+_MOST = 500
+"""Keys that are looked up in one query."""
+
+
+def case_key(case: contract.Case) -> str:
+    """Return what makes a case the same one: a name alone does not tell the number 1 from the text "1"."""
+    return hash_of([case.workload, case.definition, case.parameters])
+
+
+def find_subject(session: Session, name: str) -> Subject | None:
+    """Return the subject of this name, if there is one."""
+    return session.scalar(select(Subject).where(Subject.name == name))
+
+
+def subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of subjects by name."""
+    return _ids(session, Subject.name, Subject.id, {name: {"name": name} for name in names})
+
+
+def hosts(session: Session, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of hosts by name."""
+    return _ids(session, Host.name, Host.id, {name: {"name": name} for name in names})
+
+
+def environments(session: Session, held: Mapping[str, contract.Environment]) -> dict[str, int]:
+    """Return the ids of environments by hash."""
+    rows = {key: {"hash": key, "knobs": environment.knobs} for key, environment in held.items()}
+    return _ids(session, Environment.hash, Environment.id, rows)
+
+
+def cases(session: Session, held: Mapping[str, contract.Case]) -> dict[str, int]:
+    """Return the ids of cases by key."""
+    rows = {
+        key: {
+            "key": key,
+            "workload": case.workload,
+            "definition": case.definition,
+            "parameters": case.parameters,
+            "name": case.name,
+        }
+        for key, case in held.items()
+    }
+    return _ids(session, Case.key, Case.id, rows)
+
+
+def _ids(
+    session: Session,
+    key: InstrumentedAttribute[str],
+    identity: InstrumentedAttribute[int],
+    rows: Mapping[str, dict[str, Any]],
+) -> dict[str, int]:
+    found = _find(session, key, identity, rows)
+    new = [rows[name] for name in rows if name not in found]
+    if not new:
+        return found
+    table = key.class_.__table__
+    assert isinstance(table, Table)
+    bulk.insert_unless_there(session, table, new)
+    return found | _find(session, key, identity, (name for name in rows if name not in found))
+
+
+def _find(
+    session: Session, key: InstrumentedAttribute[str], identity: InstrumentedAttribute[int], names: Iterable[str]
+) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in bulk.chunks(names, _MOST):
+        found |= dict(session.execute(select(key, identity).where(key.in_(chunk))).all())
+    return found

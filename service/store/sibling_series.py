@@ -1,0 +1,43 @@
+"""The series that one may lay over another: told by what tells them apart, for a page lists hundreds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import metric
+from service.schemas.history import SeriesHead
+from service.store.models import Case, Host, Series, Subject
+
+
+class Sibling(NamedTuple):
+    """Another series of the same subject."""
+
+    id: int
+    host: str
+    case: str
+    definition: str
+    metric: str
+
+    @property
+    def title(self) -> str:
+        """The metric as people call it."""
+        return metric(self.metric).title
+
+
+def of(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
+    """Return the other metrics of a series' case, and the same metric of other cases: so many of either."""
+    wanted = (
+        select(Series.id, Host.name, Case.name, Case.definition, Series.metric)
+        .join(Series.subject)
+        .join(Series.case)
+        .join(Series.host)
+        .where(Subject.name == entry.subject, Series.id != entry.id)
+        .order_by(Host.name, Case.name, Series.metric, Series.id)
+        .limit(most)
+    )
+    of_case = session.execute(wanted.where(Case.name == entry.case, Case.definition == entry.definition))
+    of_metric = session.execute(wanted.where(Case.name != entry.case, Series.metric == entry.metric))
+    return [Sibling._make(row) for rows in (of_case, of_metric) for row in rows]

@@ -1,0 +1,1 @@
+"""How numbers, Markdown, commands and tables are written."""

@@ -1,0 +1,1 @@
+"""Everything that speaks HTTP: the API, the pages, access."""

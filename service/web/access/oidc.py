@@ -1,0 +1,74 @@
+"""Signing in with the identity of a GitHub Actions job: a token that GitHub signed, taken once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import jwt
+from jwt import PyJWKClient, PyJWKClientConnectionError
+
+from service.config.trusted_jobs import Refused, TrustedJobs, Unsure
+
+LEEWAY_SECONDS = 30
+_TIMEOUT = 5
+_COOLDOWN = 30
+_CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of GitHub Actions."""
+
+    repository: str
+    run_id: str
+    jti: str
+    expires_at: datetime
+
+
+class Identities:
+    """Checks identities. Keeps the issuer's keys."""
+
+    def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN) -> None:
+        self._trusted = trusted
+        self._keys = PyJWKClient(
+            f"{trusted.issuer}/.well-known/jwks", timeout=_TIMEOUT, cooldown_duration=cooldown, max_cached_keys=64
+        )
+
+    def check(self, token: str) -> Job:
+        """Return the job whose identity this is.
+
+        Raises
+        ------
+        Refused
+            Where it is none, was made for or by somebody else, is too old, or not of a job that may sign in.
+        Unsure
+            Where that cannot be found out now.
+        """
+        try:
+            key = self._keys.get_signing_key_from_jwt(token)
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                # Not what the token says of itself: else a public key could be used as a shared secret.
+                algorithms=["RS256"],
+                audience=self._trusted.audience,
+                issuer=self._trusted.issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": _CLAIMS, "strict_aud": True},
+            )
+        except PyJWKClientConnectionError as error:
+            raise Unsure("the keys of the issuer cannot be fetched") from error
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            raise Refused(str(error)) from error
+        objection = self._trusted.objection(claims)
+        jti = str(claims["jti"])
+        if objection or not 0 < len(jti) <= 200:
+            raise Refused(objection or "it has no jti that can be kept")
+        return Job(
+            repository=str(claims["repository"]).lower(),
+            run_id=str(claims.get("run_id", "")),
+            jti=jti,
+            expires_at=datetime.fromtimestamp(int(claims["exp"]) + LEEWAY_SECONDS, UTC),
+        )

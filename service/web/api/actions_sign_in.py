@@ -1,0 +1,68 @@
+"""Signing in of GitHub Actions jobs: an identity that GitHub signed, for a token of ours."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from apiflask import APIBlueprint, APIFlask
+from flask import current_app
+
+from runner.contract.sign_in import Admission, Identity
+from service.config.trusted_jobs import Refused, TrustedJobs, Unsure
+from service.rules.access.scope import Scope
+from service.store import tokens
+from service.store.models import Token
+from service.web.current import database
+from service.web.problems import ProblemError, not_found
+
+if TYPE_CHECKING:
+    from service.web.access.oidc import Identities
+
+bp = APIBlueprint("actions", __name__)
+
+LIFETIME = timedelta(hours=2)
+"""A job measures, and then reports; it can sign in again with another identity."""
+_EXTENSION = "faultwatch.identities"
+_LONGEST_NAME = 100
+
+
+def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
+    """Let jobs sign in to an application."""
+    if trusted is not None:
+        from service.web.access.oidc import Identities  # noqa: PLC0415 - cryptography, which others need not load
+
+        app.extensions[_EXTENSION] = Identities(trusted)
+
+
+@bp.post("/sign-in/actions")
+@bp.input(Identity)
+@bp.output(Admission)
+def sign_in(json_data: Identity) -> Admission:
+    """Take the identity of a job, once; return a token by which it may report about its repository, for two hours."""
+    identities: Identities | None = current_app.extensions.get(_EXTENSION)
+    if identities is None:
+        raise not_found("GitHub Actions job that may sign in here")
+    try:
+        job = identities.check(json_data.token)
+    except Refused as error:
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity lets nobody in: {error}.") from None
+    except Unsure as error:
+        headers = {"Retry-After": "5"}
+        raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
+    shown, now = tokens.mint(), datetime.now(UTC)
+    kept = Token(
+        id=shown.id,
+        name=f"actions {job.repository} {job.run_id}"[:_LONGEST_NAME],
+        digest=shown.digest,
+        scopes=[Scope.REPORT.value],
+        created_at=now,
+        expires_at=now + LIFETIME,
+        repository=job.repository,
+    )
+    with database().writing() as session:
+        if not tokens.first_shown(session, job.jti, job.expires_at, now):
+            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was shown before: ask for a new one.")
+        tokens.add(session, kept)
+        return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))

@@ -1,0 +1,27 @@
+"""Comparisons: decided from what is sent, nothing stored."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+
+from runner.contract import Comparison, ComparisonRequest
+from service.rules.comparison import in_turns
+from service.web.problems import FieldError, ProblemError
+
+bp = APIBlueprint("comparisons", __name__)
+
+
+@bp.post("/comparisons")
+@bp.input(ComparisonRequest)
+@bp.output(Comparison)
+def post(json_data: ComparisonRequest) -> Comparison:
+    """Return what is known about base and head that were measured in turns, and how many pairs are still needed."""
+    for name, side in (("base", json_data.base), ("head", json_data.head)):
+        if side.quarantine:
+            detail = f"cannot be judged: {side.quarantine}"
+            raise ProblemError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} {detail}", [FieldError(field=f"{name}.canary", detail=detail)]
+            )
+    return in_turns.decide(json_data)

@@ -1,0 +1,43 @@
+"""Drifts: what moved, and why."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+
+from service.schemas.history import Cause, Drift, DriftList
+from service.store import drifts
+from service.web.api.body import PageQuery
+from service.web.current import database
+from service.web.problems import not_found
+
+bp = APIBlueprint("drifts", __name__)
+
+
+class DriftQuery(PageQuery):
+    """Which drifts are asked for."""
+
+    subject: str | None = None
+    metric: str | None = None
+    cause: Cause | None = None
+    case: str | None = None
+
+
+@bp.get("/drifts")
+@bp.input(DriftQuery, location="query")
+@bp.output(DriftList)
+def listed(query_data: DriftQuery) -> DriftList:
+    """Return drifts, those of the newest commits first."""
+    asked = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return drifts.listed(session, asked, query_data.limit, query_data.offset)
+
+
+@bp.get("/drifts/<drift_id>")
+@bp.output(Drift)
+def get(drift_id: str) -> Drift:
+    """Return one drift."""
+    with database().reading() as session:
+        found = drifts.find(session, drift_id)
+    if found is None:
+        raise not_found(f"drift {drift_id}")
+    return found

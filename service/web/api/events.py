@@ -1,0 +1,95 @@
+"""Events: drifts with one cause at one place, what was decided about them, and by whom."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+
+from service.pipeline import detect_drifts
+from service.rules.events import lifecycle
+from service.schemas import events as told
+from service.schemas.events import State
+from service.schemas.history import Cause
+from service.store import decisions, deliveries, events
+from service.web.access.author import author
+from service.web.api.body import PageQuery
+from service.web.current import database
+from service.web.problems import FieldError, ProblemError, not_found
+
+bp = APIBlueprint("events", __name__)
+
+
+class EventQuery(PageQuery):
+    """Which events are asked for."""
+
+    subject: str | None = None
+    state: State | None = None
+    cause: Cause | None = None
+    open: bool | None = None
+    found: bool | None = None
+
+
+@bp.get("/events")
+@bp.input(EventQuery, location="query")
+@bp.output(told.EventList)
+def listed(query_data: EventQuery) -> told.EventList:
+    """Return events, those of the newest commits first."""
+    asked = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return events.page(session, asked, query_data.limit, query_data.offset)
+
+
+@bp.get("/events/<event_id>")
+@bp.output(told.EventDetail)
+def get(event_id: str) -> told.EventDetail:
+    """Return one event with its drifts. One that ended in another one stays, and says in which."""
+    with database().reading() as session:
+        found = events.detail(session, event_id)
+    if found is None:
+        raise not_found(f"event {event_id}")
+    return found
+
+
+@bp.get("/events/<event_id>/decisions")
+@bp.output(told.DecisionList)
+def log(event_id: str) -> told.DecisionList:
+    """Return what was decided about an event, oldest first."""
+    with database().reading() as session:
+        if events.find(session, event_id) is None:
+            raise not_found(f"event {event_id}")
+        return decisions.listed(session, event_id)
+
+
+@bp.get("/events/<event_id>/deliveries")
+@bp.output(told.DeliveryList)
+def delivered(event_id: str) -> told.DeliveryList:
+    """Return through which channels an event was told, when, and what is to be tried again."""
+    with database().reading() as session:
+        if events.find(session, event_id) is None:
+            raise not_found(f"event {event_id}")
+        return deliveries.listed(session, event_id)
+
+
+@bp.post("/events/<event_id>/decisions")
+@bp.input(told.DecisionRequest)
+@bp.output(told.Decision, status_code=201)
+def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
+    """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
+    by = author(json_data.author)
+    with database().writing() as session:
+        event = events.find(session, event_id)
+        if event is None:
+            raise not_found(f"event {event_id}")
+        if event.merged_into is not None:
+            raise ProblemError(HTTPStatus.CONFLICT, f"The event ended in event {event.merged_into}: decide about that.")
+        try:
+            decision = decisions.view(decisions.decide(session, event, json_data, by))
+        except decisions.NotPossibleError as error:
+            possible = ", ".join(lifecycle.allowed(error.state))
+            detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"
+            raise ProblemError(
+                HTTPStatus.CONFLICT, f"action: {detail}", [FieldError(field="action", detail=detail)]
+            ) from error
+    detect_drifts.refresh(database())
+    return decision

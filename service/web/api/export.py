@@ -1,0 +1,59 @@
+"""Export: everything that was measured, as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from apiflask import APIBlueprint
+from flask import Response, stream_with_context
+from pydantic import BaseModel, ConfigDict
+
+from service.store.maintenance import export
+from service.web.current import database
+
+bp = APIBlueprint("export", __name__)
+
+_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
+_ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
+    200: {
+        "description": "Rows of samples, or reports, one a line",
+        "content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()},
+    }
+}
+_PIECE = 64 * 1024
+
+
+class ExportQuery(BaseModel):
+    """What is asked for, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["csv", "jsonl", "reports"] = "csv"
+    """One flat row a sample, or whole reports."""
+    subject: str | None = None
+
+
+@bp.get("/export")
+@bp.input(ExportQuery, location="query")
+@bp.doc(responses=_ANSWER)
+def get(query_data: ExportQuery) -> Response:
+    """Download everything that was measured, however much it is."""
+    kind = query_data.format
+    name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    pieces = stream_with_context(_pieces(kind, query_data.subject))
+    return Response(pieces, headers=headers, mimetype=_TYPES[kind])
+
+
+def _pieces(kind: str, subject: str | None) -> Iterator[str]:
+    with database().reading() as session:
+        held: list[str] = []
+        size = 0
+        for line in export.lines(session, kind, subject):
+            held.append(line)
+            size += len(line)
+            if size >= _PIECE:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held)

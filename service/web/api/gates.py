@@ -1,0 +1,83 @@
+"""Gates of pull requests: a job hands over what it measured, the service decides, and GitHub is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+
+from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
+from service.github import comment, wording
+from service.github.extension import queue
+from service.pipeline import gate_insights
+from service.rules.gate.verdict import Accepted, judge
+from service.store import baselines, runs
+from service.store import github as store
+from service.text.markdown import plain
+from service.web.access.guard import caller
+from service.web.access.ownership import hold, refusal
+from service.web.current import database
+from service.web.problems import FieldError, ProblemError
+
+bp = APIBlueprint("gates", __name__)
+
+_SUMMARY = 1_000_000
+"""GitHub takes a mebibyte from a step for the summary of its job."""
+
+
+@bp.post("/gates/base")
+@bp.input(BaseQuery)
+@bp.output(BaseAnswer)
+def base(json_data: BaseQuery) -> BaseAnswer:
+    """Return what is stored of a base, measured on the same host in the same environment."""
+    hold([json_data.subject], asking=True)
+    with database().reading() as session:
+        return BaseAnswer(report=runs.alike(session, json_data))
+
+
+@bp.post("/gates")
+@bp.input(GateReport)
+@bp.output(GateAnswer)
+def post(json_data: GateReport) -> GateAnswer:
+    """Return the verdict on all that was measured for the head of a pull request, and have GitHub told.
+
+    The same report may be sent again. A job of GitHub Actions reports of its own repository alone.
+    """
+    own, repository = caller().repository, json_data.repository
+    if own is not None and repository is not None and own != repository.lower():
+        raise refusal(own, f"{repository} is another repository")
+    hold({case.head.subject for case in json_data.cases})
+    finding = judge(json_data)
+    with database().reading() as session:
+        since = baselines.find(session, json_data, finding.steps())
+    finding = finding.since(since)
+    if (kept := queue()) is not None and repository is not None:
+        finding = replace(finding, accepted=_kept(repository, json_data, since))
+        kept.ring()
+    with database().reading() as session:
+        finding = replace(finding, insights=gate_insights.find(session, finding))
+    links = comment.links(
+        kept.worker.settings.address if kept else "", json_data.base, json_data.head, json_data.log_url
+    )
+    return GateAnswer(
+        verdict=finding.word,
+        passed=finding.passed,
+        sentence=wording.verdict(finding, plain),
+        summary=comment.text(finding, links, limit=_SUMMARY),
+        comparisons=tuple(one.comparison for one in finding.cases),
+    )
+
+
+def _kept(repository: str, report: GateReport, since: baselines.Baselines) -> Accepted | None:
+    """Keep a report for GitHub to be told of; return whether somebody accepted what it says."""
+    with database().writing() as session:
+        number = report.pull_request or store.number_of(session, repository, report.head)
+        if number is None:
+            detail = f"no pull request is known with the head {report.head[:10]}: name it"
+            errors = [FieldError(field="pull_request", detail=detail)]
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
+        found = store.gate(session, repository, number, report.head)
+        store.measured(found, report, baselines.pack(since), datetime.now(UTC))
+        return Accepted(found.accepted_by, found.accepted_reason) if found.accepted_by else None

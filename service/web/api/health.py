@@ -1,0 +1,21 @@
+"""Whether the service can work."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from sqlalchemy import text
+
+from service.schemas.history import Health
+from service.version import VERSION
+from service.web.current import database
+
+bp = APIBlueprint("health", __name__)
+
+
+@bp.get("/health")
+@bp.output(Health)
+def show() -> Health:
+    """Tell whether the service and its database work."""
+    with database().reading() as session:
+        session.execute(text("SELECT version_num FROM alembic_version"))
+    return Health(status="ok", version=VERSION, database="ok")

@@ -1,0 +1,57 @@
+"""Nights: hosts tell what they have carried out of a matrix, and get to know what has come of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+from pydantic import TypeAdapter, ValidationError
+
+from runner.contract.night import NightDigest, NightName, NightPart
+from service.store import nights
+from service.web.access.ownership import hold, hold_night
+from service.web.current import database
+from service.web.problems import FieldError, ProblemError, not_found
+
+bp = APIBlueprint("nights", __name__)
+
+_NAME = TypeAdapter(NightName)
+
+
+@bp.put("/nights/<name>")
+@bp.input(NightPart)
+@bp.output(NightDigest)
+def put(name: str, json_data: NightPart) -> NightDigest:
+    """Store cells of a night, planned or carried out, and return the night as it stands.
+
+    The same cells may be sent again; planning them again does not undo what was carried out.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "A night's name has letters, digits, '_', '.' and '-' only.",
+            [FieldError(field="name", detail="is not a name")],
+        ) from None
+    owner = hold_night(name)
+    hold({cell.subject for cell in json_data.cells})
+    with database().writing() as session:
+        nights.tell(session, name, json_data, owner, datetime.now(UTC))
+    return _find(name)
+
+
+@bp.get("/nights/<name>")
+@bp.output(NightDigest)
+def get(name: str) -> NightDigest:
+    """Return a night as it stands."""
+    return _find(name)
+
+
+def _find(name: str) -> NightDigest:
+    with database().reading() as session:
+        found = nights.find(session, name)
+    if found is None:
+        raise not_found(f"night {name}")
+    return found

@@ -1,0 +1,47 @@
+"""Plans: what is left to measure."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+
+from runner.contract import Plan, PlanRequest
+from service.rules.plan import plan
+from service.store import expectations, orders, revisions, runs
+from service.web.access.ownership import hold
+from service.web.current import database
+from service.web.problems import FieldError, ProblemError
+
+bp = APIBlueprint("plans", __name__)
+
+
+@bp.post("/plans")
+@bp.input(PlanRequest)
+@bp.output(Plan)
+def post(json_data: PlanRequest) -> Plan:
+    """Return what of a request is left to measure, in the order to measure it.
+
+    The commits have to be known: send them first.
+    """
+    hold([json_data.subject], asking=True)
+    with database().reading() as session:
+        positions = revisions.positions(session, json_data.subject)
+        _require_known(json_data.revisions, positions)
+        stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
+        made = plan(json_data, positions, stored, orders.wanted(session, json_data))
+        return expectations.fill(session, json_data, made, positions)
+
+
+def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:
+    unknown = [
+        FieldError(field=f"revisions.{index}", detail=f"commit {commit} is not known")
+        for index, commit in enumerate(commits)
+        if commit not in positions
+    ]
+    if unknown:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"{unknown[0].field}: {unknown[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
+            unknown[:100],
+        )

@@ -1,0 +1,116 @@
+"""Profiles: sent by runners, read back, and downloaded in the formats of other tools."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Literal
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response, request
+
+from runner.contract import profile_formats
+from runner.contract.profile import Profile, StackKind
+from service.schemas.profiles import ProfileList, ProfileReceipt
+from service.store import profiles
+from service.web.access.ownership import hold
+from service.web.api.body import PageQuery, read_with
+from service.web.current import database
+from service.web.problems import ProblemError, not_found, unprocessable
+
+bp = APIBlueprint("profiles", __name__)
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Of a profile as JSON: 50,000 stacks of 40 frames take a third of it."""
+_FILES = {
+    "folded": ("folded", "text/plain"),
+    "speedscope": ("speedscope.json", "application/json"),
+    "pprof": ("pb.gz", "application/octet-stream"),
+}
+
+
+class ProfileQuery(PageQuery):
+    """Which profiles are asked for."""
+
+    subject: str | None = None
+    case: str | None = None
+    revision: str | None = None
+    host: str | None = None
+
+
+@bp.put("/profiles/<uuid:profile_id>")
+@bp.input(Profile)
+@bp.output(ProfileReceipt)
+@bp.doc(responses={201: "Stored"})
+def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
+    """Store a profile. It is no run: nothing of it is a sample.
+
+    The same profile may be sent again: that is 200 instead of 201, and one profile. Another one with its id is refused.
+    """
+    if json_data.profile_id != profile_id:
+        detail = f"is {json_data.profile_id}, but the address says {profile_id}"
+        raise unprocessable("profile_id", detail)
+    hold([json_data.subject])
+    prepared = profiles.prepare(json_data)
+    with database().writing() as session:
+        taken = profiles.store(session, prepared)
+    if taken is profiles.Taken.CONFLICTING:
+        raise ProblemError(
+            HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
+        )
+    created = taken is profiles.Taken.CREATED
+    return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
+
+
+@bp.get("/profiles")
+@bp.input(ProfileQuery, location="query")
+@bp.output(ProfileList)
+def listed(query_data: ProfileQuery) -> ProfileList:
+    """Return profiles without their stacks, the newest first."""
+    asked = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return profiles.page(session, asked, query_data.limit, query_data.offset)
+
+
+@bp.get("/profiles/<uuid:profile_id>")
+@bp.doc(responses={200: "The profile, as `PUT` takes it"})
+def get(profile_id: UUID) -> Response:
+    """Return a profile with its stacks. It is stored compressed, and sent like that to those who take it."""
+    with database().reading() as session:
+        document = profiles.zipped(session, profile_id)
+    if document is None:
+        raise not_found(f"profile {profile_id}")
+    if request.accept_encodings.quality("gzip"):
+        response = Response(document, mimetype="application/json", headers={"Content-Encoding": "gzip"})
+    else:
+        response = Response(profiles.unzip_text(document), mimetype="application/json")
+    response.vary.add("Accept-Encoding")
+    return response
+
+
+@bp.get("/profiles/<uuid:profile_id>/<kind>.<any(folded, speedscope, pprof):form>")
+@bp.doc(responses={200: "The stacks: folded, for speedscope, or for pprof"})
+def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", "pprof"]) -> Response:
+    """Download the stacks of one kind, faults, on-cpu or off-cpu, for other tools."""
+    with database().reading() as session:
+        profile = profiles.find(session, profile_id)
+    stacks = next((one for one in profile.stack_profiles if one.kind == kind), None) if profile else None
+    if profile is None or stacks is None:
+        kinds = ", ".join(StackKind)
+        raise not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
+    suffix, mimetype = _FILES[form]
+    headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
+    return Response(profile_formats.write(profile, stacks, form), headers=headers, mimetype=mimetype)
+
+
+def _read(body: bytes) -> Profile:
+    if len(body) > MAX_BYTES:
+        raise ProblemError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"This profile is {len(body) / 2**20:.1f} MiB of JSON, and at most {MAX_BYTES / 2**20:.0f} MiB are taken. "
+            "Frame pointers (--call-graph fp) make shorter stacks than DWARF; a shorter run of the program has fewer.",
+        )
+    return Profile.model_validate_json(body)
+
+
+read_with(Profile, _read)

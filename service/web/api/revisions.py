@@ -1,0 +1,56 @@
+"""The commits of a subject."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from pydantic import TypeAdapter, ValidationError
+
+from runner.contract import RevisionList
+from runner.contract.base import Name
+from service.pipeline import detect_drifts
+from service.schemas.history import Stored
+from service.store import revisions, shared_rows
+from service.web.access.ownership import hold
+from service.web.current import database
+from service.web.problems import not_found, unprocessable
+
+bp = APIBlueprint("revisions", __name__)
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@bp.put("/subjects/<subject>/revisions")
+@bp.input(RevisionList)
+@bp.output(Stored)
+def put(subject: str, json_data: RevisionList) -> Stored:
+    """Store a stretch of a subject's history.
+
+    Commits that are known already stay as they are, so the same list may be sent again.
+    """
+    _check_name(subject)
+    hold([subject])
+    with database().writing() as session:
+        number = shared_rows.subjects(session, [subject])[subject]
+        revisions.add(session, number, json_data.revisions)
+        count = revisions.count(session, number)
+    detect_drifts.refresh(database())
+    return Stored(subject=subject, revisions=count)
+
+
+@bp.get("/subjects/<subject>/revisions")
+@bp.output(RevisionList)
+def get(subject: str) -> RevisionList:
+    """Return all known commits of a subject, oldest first."""
+    with database().reading() as session:
+        found = revisions.listed(session, subject)
+    if found is None:
+        raise not_found(f"subject {subject}")
+    return found
+
+
+def _check_name(subject: str) -> None:
+    try:
+        _NAME.validate_python(subject)
+    except ValidationError as error:
+        detail = error.errors()[0]["msg"]
+        raise unprocessable("subject", detail) from error

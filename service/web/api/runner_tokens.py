@@ -1,0 +1,49 @@
+"""Tokens of GitHub by which hosts let their runners of Actions in: hosts hold no key of the App."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from service.github.extension import queue
+from service.web.problems import ProblemError, not_found
+
+bp = APIBlueprint("runner_tokens", __name__)
+
+
+class RunnerTokenRequest(BaseModel):
+    """Which repository's runner registers, or goes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    repository: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$")]
+    purpose: Literal["registration", "remove"] = "registration"
+
+
+class RunnerToken(BaseModel):
+    """What GitHub gave; it holds for an hour."""
+
+    token: str
+    expires_at: str
+
+
+@bp.post("/github/runner-tokens")
+@bp.input(RunnerTokenRequest)
+@bp.output(RunnerToken)
+def post(json_data: RunnerTokenRequest) -> RunnerToken:
+    """Ask GitHub, as the App, for a token by which a self-hosted runner registers or is removed."""
+    kept = queue()
+    if kept is None:
+        raise not_found("GitHub App that this service is")
+    from service.github.client import Failure  # noqa: PLC0415 - only where there is an App
+
+    try:
+        answer = kept.worker.client.runner_token(json_data.repository, json_data.purpose)
+    except Failure as error:
+        said = getattr(error, "message", "") or type(error).__name__
+        detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
+        raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
+    return RunnerToken(token=answer["token"], expires_at=answer["expires_at"])

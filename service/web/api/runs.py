@@ -1,0 +1,115 @@
+"""Runs: sent by runners, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from io import StringIO
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
+from service.pipeline import detect_drifts
+from service.schemas.history import RunPage, RunReceipt
+from service.store import fast_parse, ingest, runs
+from service.web.access.ownership import hold
+from service.web.api.body import PageQuery, read_with
+from service.web.current import database
+from service.web.problems import ProblemError, not_found, unprocessable
+
+bp = APIBlueprint("runs", __name__)
+
+Reports = Sequence[Report | fast_parse.PlainReport]
+read_with(ReportList, fast_parse.read)
+
+
+class RunQuery(PageQuery):
+    """Which runs are asked for."""
+
+    subject: str | None = None
+    case: str | None = None
+    revision: str | None = None
+    outcome: Outcome | None = None
+    host: str | None = None
+    quarantined: bool | None = None
+
+
+@bp.put("/runs/<uuid:run_id>")
+@bp.input(Report)
+@bp.output(RunReceipt)
+@bp.doc(responses={201: "Stored"})
+def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
+    """Store a report.
+
+    The same report may be sent again: that is 200 instead of 201, and one run. Another one with this id is refused.
+    """
+    if json_data.run_id != run_id:
+        detail = f"is {json_data.run_id}, but the address says {run_id}"
+        raise unprocessable("run_id", detail)
+    taken = _store([json_data])
+    if taken.conflicting:
+        raise ProblemError(
+            HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
+        )
+    created = run_id in taken.created
+    return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
+
+
+@bp.post("/runs")
+@bp.input(ReportList)
+@bp.output(Receipts)
+def post(json_data: Reports) -> Receipts:
+    """Store many reports at once. Where the service fails meanwhile, any of them may be stored: send the list again.
+
+    What is stored already stays as it is. A report with the id of another one is left out, and told.
+    """
+    taken = _store(json_data)
+    known = len(json_data) - len(taken.created) - len(taken.conflicting)
+    return Receipts(created=len(taken.created), known=known, conflicting=taken.conflicting)
+
+
+@bp.get("/runs/<uuid:run_id>")
+@bp.output(Report)
+def get(run_id: UUID) -> Report:
+    """Return a run as it was reported, with perf's own output."""
+    return _report(run_id)
+
+
+@bp.get("/runs")
+@bp.input(RunQuery, location="query")
+@bp.output(RunPage)
+def listed(query_data: RunQuery) -> RunPage:
+    """Return runs without their samples, the newest first."""
+    asked = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return runs.page(session, asked, query_data.limit, query_data.offset)
+
+
+@bp.get("/runs/<uuid:run_id>/pyperf")
+@bp.doc(responses={200: "A pyperf suite file"})
+def pyperf(run_id: UUID) -> Response:
+    """Download the samples of a run as a pyperf suite file."""
+    suite = to_suite(_report(run_id))
+    if suite is None:
+        raise not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
+    text = StringIO()
+    suite.dump(text)
+    headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}
+    return Response(text.getvalue(), headers=headers, mimetype="application/json")
+
+
+def _store(reports: Reports) -> ingest.Taken:
+    hold({(report.head if isinstance(report, fast_parse.PlainReport) else report).subject for report in reports})
+    taken = ingest.take_in(database(), reports)
+    detect_drifts.refresh(database())
+    return taken
+
+
+def _report(run_id: UUID) -> Report:
+    with database().reading() as session:
+        found = runs.report(session, run_id)
+    if found is None:
+        raise not_found(f"run {run_id}")
+    return found

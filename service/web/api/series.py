@@ -1,0 +1,60 @@
+"""Series: listed, and one with its trend."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.rules.series.downsample import thinned
+from service.schemas.history import SeriesDetail, SeriesPage
+from service.store import series
+from service.web.api.body import PageQuery
+from service.web.current import database
+from service.web.problems import not_found
+
+bp = APIBlueprint("series", __name__)
+
+
+class SeriesQuery(PageQuery):
+    """Which series are asked for."""
+
+    subject: str | None = None
+    case: str | None = None
+    metric: str | None = None
+    host: str | None = None
+
+
+@bp.get("/series")
+@bp.input(SeriesQuery, location="query")
+@bp.output(SeriesPage)
+def listed(query_data: SeriesQuery) -> SeriesPage:
+    """Return series without their points, by subject, host, case and metric."""
+    asked = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    with database().reading() as session:
+        return series.page(session, asked, query_data.limit, query_data.offset)
+
+
+class SeriesDetailQuery(BaseModel):
+    """How much is asked for of one series."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    points: int | None = Field(
+        default=None,
+        ge=10,
+        le=100_000,
+        description="About how many points to return at most: of each stretch the lowest and the highest, so that a "
+        "step of a single run is never lost, and the runs around each drift. All of them where this is left out.",
+    )
+
+
+@bp.get("/series/<int:series_id>")
+@bp.input(SeriesDetailQuery, location="query")
+@bp.output(SeriesDetail)
+def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
+    """Return a series with its points, configuration changes, drifts and failures."""
+    with database().reading() as session:
+        found = series.detail(session, series_id) if series_id < 2**63 else None
+    if found is None:
+        raise not_found(f"series {series_id}")
+    return found if query_data.points is None else thinned(found, query_data.points)

@@ -1,0 +1,69 @@
+"""Silences: which drifts are not told for a time. They are listed, before and after they end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict
+
+from service.schemas import events
+from service.store import silences
+from service.web.access.author import author
+from service.web.api.body import PageQuery
+from service.web.current import database
+from service.web.problems import not_found, unprocessable
+
+bp = APIBlueprint("silences", __name__)
+
+
+class SilenceQuery(PageQuery):
+    """Which silences are asked for."""
+
+    active: bool | None = None
+
+
+class EndQuery(BaseModel):
+    """Who ends a silence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    author: events.Author | None = None
+
+
+@bp.get("/silences")
+@bp.input(SilenceQuery, location="query")
+@bp.output(events.SilenceList)
+def listed(query_data: SilenceQuery) -> events.SilenceList:
+    """Return silences, the newest first."""
+    with database().reading() as session:
+        return silences.page(session, query_data.active, query_data.limit, query_data.offset)
+
+
+@bp.post("/silences")
+@bp.input(events.SilenceRequest)
+@bp.output(events.Silence, status_code=201)
+def add(json_data: events.SilenceRequest) -> events.Silence:
+    """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
+    now = datetime.now(UTC)
+    if json_data.until <= now:
+        raise unprocessable("until", "is not in the future")
+    by = author(json_data.author)
+    with database().writing() as session:
+        made = silences.add(session, json_data, by, now)
+        if made is None:
+            raise unprocessable("series_id", f"there is no series {json_data.series_id}")
+        return silences.view(made, now)
+
+
+@bp.delete("/silences/<int:silence_id>")
+@bp.input(EndQuery, location="query")
+@bp.output(events.Silence)
+def end(silence_id: int, query_data: EndQuery) -> events.Silence:
+    """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
+    now, by = datetime.now(UTC), author(query_data.author)
+    with database().writing() as session:
+        row = silences.end(session, silence_id, by, now) if silence_id < 2**63 else None
+        if row is None:
+            raise not_found(f"silence {silence_id}")
+        return silences.view(row, now)

@@ -1,0 +1,1 @@
+"""Drawings: trends, sparklines and bisects as documents or SVG."""

@@ -1,0 +1,192 @@
+"""Draws a search: the commits on a line, and below it each measurement in a row of its own, in order. Pure.
+
+So what was known after each row can be read off: the stretch that was left, and on which side the next one fell. A
+measurement is told by a shape, a colour and a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from service.rules.bisect.graph import Graph
+
+WIDTH = 1080
+_LEFT, _RIGHT = 34.0, 24.0
+_LINE = 62.0
+"""Where the line of commits lies; the names of culprits are above it."""
+_BRANCH = 16.0
+_ROW = 22.0
+_TALLEST = 900.0
+_TICKS = 320
+"""Commits that are drawn one by one; of more, only the line is."""
+_SIZE = 5.0
+
+
+class Side(StrEnum):
+    """What a measurement says of its commit."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    BETWEEN = "between"
+    """Neither level: there is more than one culprit."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One measurement, to be drawn."""
+
+    commit: str
+    side: Side
+    number: str
+    """Its place in the order; empty where it was stored before."""
+    label: str
+    proof: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A culprit, to be named."""
+
+    commit: str
+    parent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A measurement at its place."""
+
+    mark: Mark
+    x: float
+    y: float
+    shape: str
+    """As the path of an SVG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A culprit's name at its place."""
+
+    x: float
+    text: str
+    text_x: float
+    text_y: float
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the template draws."""
+
+    height: float
+    line: str
+    ticks: str
+    branches: str
+    rows: tuple[Placed, ...]
+    left: tuple[tuple[float, float, float], ...]
+    """The stretch that was left after each row: from, to, and at which height."""
+    flags: tuple[Flag, ...]
+    numbered: bool
+    width: int = WIDTH
+    top: float = _LINE
+
+
+def picture(graph: Graph, marks: Sequence[Mark], culprits: Sequence[Named]) -> Picture:
+    """Lay a search out; each mark and culprit is of a commit of the graph."""
+    row = min(_ROW, _TALLEST / max(1, len(marks)))
+    size = min(_SIZE, max(1.5, row / 2.4))
+
+    def x(commit: str) -> float:
+        return _x(graph, graph.place[commit])
+
+    main = graph.line or (graph.good, graph.bad)
+    beside = [commit for commit in graph.names if commit not in set(main)]
+    top = _LINE + (_BRANCH if beside else 0)
+    placed = []
+    for number, mark in enumerate(marks):
+        at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
+        placed.append(Placed(mark, *at, _shape(mark.side, *at, size)))
+    few = len(graph.names) <= _TICKS
+    flags = tuple(_flag(x(one.commit), one.text, number) for number, one in enumerate(culprits))
+    return Picture(
+        height=round(top + 24 + len(marks) * row, 1),
+        line=f"M{x(main[0])},{_LINE}H{x(main[-1])}",
+        ticks="".join(f"M{x(commit)},{_LINE - 3}v6" for commit in main) if few else "",
+        branches=_branches(graph, set(main)) if few else "",
+        rows=tuple(placed),
+        left=_left(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
+        flags=flags,
+        numbered=row >= 12,
+        top=top,
+    )
+
+
+def _x(graph: Graph, place: int) -> float:
+    return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
+
+
+def _left(graph: Graph, placed: Sequence[Placed]) -> tuple[tuple[float, float, float], ...]:
+    """Return the stretch that each row left: from the last commit before the step to the first one after it."""
+    low, high = 0, len(graph.names) - 1
+    seen: dict[int, Side] = {}
+    found = []
+    for one in placed:
+        place = graph.place[one.mark.commit]
+        if one.mark.side is not Side.FAILED:
+            seen[place] = one.mark.side
+        after = [at for at, side in seen.items() if side is Side.AFTER]
+        high = min(after, default=high)
+        low = max((at for at, side in seen.items() if side is Side.BEFORE and at < high), default=low)
+        found.append((_x(graph, low), _x(graph, high), one.y))
+    return tuple(found)
+
+
+def _branches(graph: Graph, main: set[str]) -> str:
+    """Draw the commits beside the line, each joined to what it was made from, and merges to their branches."""
+    parts = []
+
+    def at(commit: str) -> tuple[float, float]:
+        return _x(graph, graph.place[commit]), _LINE if commit in main else _LINE + _BRANCH
+
+    for commit, parents in graph.parents.items():
+        for parent in parents:
+            known = parent if parent in graph.place else graph.good
+            if commit in main and known in main:
+                continue
+            (from_x, from_y), (to_x, to_y) = at(known), at(commit)
+            parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
+        if commit not in main:
+            here = at(commit)
+            parts.append(f"M{here[0]},{here[1] - 3}v6")
+    return "".join(parts)
+
+
+def _flag(x: float, text: str, number: int) -> Flag:
+    right = x < WIDTH / 2
+    return Flag(
+        x=x,
+        text=text,
+        text_x=round(x + (8 if right else -8), 1),
+        text_y=18.0 + 18 * (number % 2),
+        anchor="start" if right else "end",
+    )
+
+
+def _shape(side: Side, x: float, y: float, size: float) -> str:
+    match side:
+        case Side.BEFORE:
+            return (
+                f"M{x - size:g},{y:g}a{size:g},{size:g} 0 1 0 {2 * size:g},0a{size:g},{size:g} 0 1 0 {-2 * size:g},0z"
+            )
+        case Side.AFTER:
+            return f"M{x:g},{y - size:g}L{x + size:g},{y + size * 0.8:g}H{x - size:g}z"
+        case Side.BETWEEN:
+            return f"M{x:g},{y - size:g}L{x + size:g},{y:g}L{x:g},{y + size:g}L{x - size:g},{y:g}z"
+        case Side.FAILED:
+            return (
+                f"M{x - size:g},{y - size:g}L{x + size:g},{y + size:g}M{x + size:g},{y - size:g}"
+                f"L{x - size:g},{y + size:g}"
+            )

@@ -1,0 +1,47 @@
+"""Which place each run has on the axis of a trend that goes by commit. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from service.schemas.history import SeriesFailure, SeriesPoint
+
+Entry = SeriesPoint | SeriesFailure
+
+
+class Slots:
+    """The slot of each run: in the order of the path, and what has no value among it."""
+
+    def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
+        self._order = _merged(path, valueless)
+        self._of_run = {entry.run_id: slot for slot, entry in enumerate(self._order)}
+        self.count = len(self._order)
+
+    @cached_property
+    def _by_position(self) -> list[tuple[int, int]]:
+        return sorted((entry.position, slot) for slot, entry in enumerate(self._order))
+
+    def of(self, entry: Entry) -> int:
+        """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
+        own = self._of_run.get(entry.run_id)
+        if own is not None:
+            return own
+        place = bisect_left(self._by_position, (entry.position, -1))
+        return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
+
+
+def _merged(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
+    """Put what has no value among the path, each before the first later revision."""
+    if not valueless:
+        return list(path)
+    highest = list(accumulate((point.position for point in path), max))
+    before: dict[int, list[Entry]] = {}
+    for entry in sorted(valueless, key=lambda entry: entry.position):
+        before.setdefault(bisect_right(highest, entry.position), []).append(entry)
+    order: list[Entry] = []
+    for index, point in enumerate(path):
+        order += [*before.get(index, ()), point]
+    return order + before.get(len(path), [])

@@ -1,0 +1,299 @@
+"""What the trend chart draws: a series put on the axis of the page. Pure: models in, one document out.
+
+Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
+points even where both measured the same commit. Revisions that could not be measured have slots too.
+
+A long series is thinned to the extremes of each column of the picture; where one looks closer, that window of it is
+laid out anew.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import TypedDict
+from uuid import UUID
+
+from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
+from service.text.numbers import Number, difference, percent, quantity
+from service.web.charts.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
+from service.web.charts.slots import Slots
+
+Links = Callable[[UUID], str]
+
+
+class Place(TypedDict):
+    """Where something is on both horizontal axes: slot, and milliseconds since 1970."""
+
+    x: float
+    t: float
+
+
+class Dot(Place):
+    """A run that has a value."""
+
+    y: Number
+    low: Number
+    high: Number
+    n: int
+    commit: str
+    title: str
+    environment: str
+    text: str
+    url: str
+
+
+class Flag(Dot):
+    """The first run on a new level."""
+
+    direction: str
+    label: str
+    why: str
+
+
+class Gap(Place):
+    """A run that has no value, and why."""
+
+    commit: str
+    title: str
+    text: str
+    url: str
+
+
+class Level(TypedDict):
+    """The level that a stretch of the path lies on."""
+
+    x: list[float]
+    t: list[float]
+    y: Number
+
+
+class Line(Place):
+    """A place on the path where the configuration changes."""
+
+    label: str
+    knobs: list[str]
+
+
+class Other(TypedDict):
+    """A series that is laid over the one of the page."""
+
+    id: int
+    title: str
+    unit: str
+    logarithmic: bool
+    path: list[Dot]
+
+
+class Chart(TypedDict):
+    """Everything that the chart draws."""
+
+    title: str
+    unit: str
+    whole: bool
+    logarithmic: bool
+    ranged: bool
+    slots: int
+    runs: int
+    thinned: bool
+    path: list[Dot]
+    beside: list[Dot]
+    flags: list[Flag]
+    gaps: list[Gap]
+    levels: list[Level]
+    lines: list[Line]
+    others: list[Other]
+
+
+def chart(
+    series: SeriesDetail,
+    run_url: Links,
+    window: Window | None = None,
+    beside: Iterable[SeriesDetail] = (),
+    plotted: Callable[[SeriesDetail], Plot] = plot,
+) -> Chart:
+    """Lay a series out.
+
+    Parameters
+    ----------
+    run_url
+        Address of the page of a run.
+    window
+        The part that is looked at; None for all of it.
+    beside
+        Series to lay over this one, each at its own commits.
+    plotted
+        How the plot of the series is had.
+    """
+    laid = plotted(series)
+    path, aside, slots = laid.path, laid.aside, laid.slots
+    dot = _DotMaker(series.unit, slots, run_url)
+    thinned = path.thinned(window)
+    lowest = min((one.lowest for one in (path, aside) if one.lowest is not None), default=0)
+    flagged = [
+        (drift, stretch.points[place])
+        for stretch in (path, aside)
+        for place, drift in sorted(
+            ((stretch.index[drift.run_after], drift) for drift in series.drifts if drift.run_after in stretch.index),
+            key=lambda entry: entry[0],
+        )
+    ]
+    gaps = [
+        *_failures(series.failures, laid, run_url),
+        *_without_value(laid.valueless, slots, run_url),
+    ]
+    return {
+        "title": series.title,
+        "unit": series.unit,
+        "whole": series.kind == "count",
+        # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
+        "logarithmic": lowest > 0,
+        "ranged": path.ranged or aside.ranged,
+        "slots": slots.count,
+        "runs": len(path.points),
+        "thinned": window is not None or len(thinned) < len(path.points),
+        "path": [dot(point) for point in thinned],
+        "beside": [dot(point) for point in aside.thinned(window)],
+        "flags": [_flag(drift, dot(point)) for drift, point in flagged],
+        "gaps": _one_a_column(gaps, slots.count),
+        # A series that is not judged has no levels: a median of all of it would claim one.
+        "levels": _levels(path, series.drifts) if series.judged else [],
+        "lines": _lines(series, path),
+        "others": [_other(other, slots, run_url, window) for other in beside],
+    }
+
+
+def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> Other:
+    stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
+    dot = _DotMaker(series.unit, slots, run_url)
+    return {
+        "id": series.id,
+        "title": f"{series.title} of {series.case} on {series.host}",
+        "unit": series.unit,
+        "logarithmic": stretch.lowest is None or stretch.lowest > 0,
+        "path": [dot(point) for point in stretch.thinned(window)],
+    }
+
+
+def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
+    """Leave out gaps that would cover each other."""
+    width = max(1.0, slots / (2 * COLUMNS))
+    return list({int(gap["x"] / width): gap for gap in gaps}.values())
+
+
+def _low(point: SeriesPoint) -> Number:
+    assert point.value is not None
+    return point.value if point.low is None else point.low
+
+
+def _high(point: SeriesPoint) -> Number:
+    assert point.value is not None
+    return point.value if point.high is None else point.high
+
+
+class _DotMaker:
+    def __init__(self, unit: str, slots: Slots, run_url: Links) -> None:
+        self._unit, self._slots, self._run_url = unit, slots, run_url
+
+    def __call__(self, point: SeriesPoint) -> Dot:
+        assert point.value is not None
+        return {
+            "x": self._slots.of(point),
+            "t": milliseconds(point.committed_at),
+            "y": point.value,
+            "low": _low(point),
+            "high": _high(point),
+            "n": point.n,
+            "commit": point.revision[:10],
+            "title": point.title,
+            "environment": point.environment[:8],
+            "text": quantity(point.value, self._unit) + (", in quarantine" if point.quarantine else ""),
+            "url": self._run_url(point.run_id),
+        }
+
+
+def _flag(drift: Drift, dot: Dot) -> Flag:
+    size = difference(drift.change, drift.unit)
+    share = f" ({percent(drift.percent)})" if drift.percent is not None else ""
+    return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
+
+
+def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
+    return [
+        {
+            "x": laid.slots.of(failure),
+            "t": laid.time_near(failure.position),
+            "commit": failure.revision[:10],
+            "title": failure.title,
+            "text": f"failed at {failure.stage}: {failure.message}",
+            "url": run_url(failure.run_id),
+        }
+        for failure in failures
+    ]
+
+
+def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+    return [
+        {
+            "x": slots.of(point),
+            "t": milliseconds(point.committed_at),
+            "commit": point.revision[:10],
+            "title": point.title,
+            "text": point.status.value.replace("_", " "),
+            "url": run_url(point.run_id),
+        }
+        for point in points
+    ]
+
+
+def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[Level]:
+    """Return one level for each stretch between two drifts."""
+    if not path.points:
+        return []
+    found = sorted(
+        (
+            (path.index[drift.run_after], drift)
+            for drift in drifts
+            if drift.run_before in path.index and drift.run_after in path.index
+        ),
+        key=lambda entry: entry[0],
+    )
+    bounds = [0, *(start for start, _ in found), len(path.points)]
+    values = [found[0][1].before, *(drift.after for _, drift in found)] if found else [statistics.median(path.values)]
+    return [
+        {
+            "x": [path.places[start], path.places[end - 1]],
+            "t": [min(path.times[start:end]), max(path.times[start:end])],
+            "y": value,
+        }
+        for (start, end), value in zip(pairwise(bounds), values, strict=True)
+        if start < end
+    ]
+
+
+def _lines(series: SeriesDetail, path: Stretch) -> list[Line]:
+    lines: list[Line] = []
+    for change in series.changes:
+        before, after = path.index.get(change.run_before), path.index.get(change.run_after)
+        if before is None or after is None:
+            continue
+        lines.append(
+            {
+                "x": path.places[after] - 0.5,
+                "t": (path.times[before] + path.times[after]) / 2,
+                "label": _few([knob.name for knob in change.knobs]),
+                "knobs": [f"{knob.name}: {_shown(knob.before)} → {_shown(knob.after)}" for knob in change.knobs],
+            }
+        )
+    return lines
+
+
+def _few(names: Sequence[str]) -> str:
+    if not names:
+        return "environment"
+    return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value or "empty"

@@ -1,0 +1,27 @@
+"""Feeds of events, for readers and other programs."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from service.notify import feed
+from service.store import events
+from service.store.events import EventFilter
+from service.web.current import database
+
+bp = Blueprint("feeds", __name__, url_prefix="/feeds")
+
+NEWEST = 100
+"""Events in a feed."""
+
+
+@bp.get("/events.atom")
+def atom() -> Response:
+    """Return the newest events as an Atom feed; of one subject, where that is asked for."""
+    asked = EventFilter(subject=request.args.get("subject"), found=True)
+    with database().reading() as session:
+        newest = events.page(session, asked, NEWEST, 0).items
+    response = Response(feed.write(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE)
+    response.add_etag()
+    response.make_conditional(request)
+    return response

@@ -1,0 +1,54 @@
+"""Where GitHub delivers its webhooks: the signature is checked, the delivery is kept, and the work is done later."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from flask import Blueprint, request
+from flask.typing import ResponseReturnValue
+
+from service.github.extension import queue
+from service.github.react import EVENTS
+from service.github.signature import is_signed
+from service.store import github as store
+from service.store.models import GithubDelivery
+from service.web.current import database
+from service.web.problems import ProblemError, not_found
+
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+
+bp = Blueprint("github", __name__)
+
+
+@bp.post("/github/webhook")
+def webhook() -> ResponseReturnValue:
+    """Take a delivery. The same one twice is taken once."""
+    kept = queue()
+    if kept is None:
+        raise not_found("GitHub App of this service")
+    body = request.get_data(cache=False)
+    signature = request.headers.get("X-Hub-Signature-256", "")
+    if not is_signed(kept.worker.settings.secret, body, signature):
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, "The signature is not that of this body: X-Hub-Signature-256.")
+    event, number = request.headers.get("X-GitHub-Event", ""), request.headers.get("X-GitHub-Delivery", "")
+    if not request.is_json or not _ID.fullmatch(number):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver JSON, with an X-GitHub-Delivery.")
+    if event not in EVENTS:
+        return {"taken": False}, HTTPStatus.OK
+    now = datetime.now(UTC)
+    row = GithubDelivery(
+        id=number,
+        digest=hashlib.sha256(body).hexdigest(),
+        event=event,
+        payload=body.decode(errors="replace"),
+        received_at=now,
+        attempts=0,
+        due_at=now,
+    )
+    with database().writing() as session:
+        taken = store.receive(session, row)
+    kept.ring()
+    return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK

@@ -1,0 +1,92 @@
+"""What whoever runs the service watches, for Prometheus and what else reads its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from flask import Blueprint, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from runner.contract import Outcome
+from runner.contract.job import State
+from service.store import service_figures as figures
+from service.store.service_figures import Figures
+from service.version import VERSION
+from service.web.current import database
+
+bp = Blueprint("metrics", __name__)
+
+LATELY = timedelta(hours=1)
+"""A host that began a run within it is counted as active."""
+
+
+@bp.get("/metrics")
+def show() -> Response:
+    """Return the figures of this moment, in the text format that everything reads."""
+    with database().reading() as session:
+        found = figures.read(session)
+    told = generate_latest(Exposed(found, datetime.now(UTC), VERSION))
+    return Response(told, content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """The figures of one moment as metrics. All come from the database, so that each worker tells the same."""
+
+    figures: Figures
+    now: datetime
+    version: str
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them."""
+        yield _labelled("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
+        yield from self._measured()
+        yield from self._waiting()
+        yield GaugeMetricFamily(
+            "faultwatch_drifts_open", "Drifts about which nothing is decided yet.", self.figures.drifts
+        )
+        yield GaugeMetricFamily("faultwatch_database_size_bytes", "What the database takes.", self.figures.size)
+
+    def _measured(self) -> Iterator[Metric]:
+        runs = CounterMetricFamily(
+            "faultwatch_runs", "Runs that were taken in; quarantined: never judged.", labels=["outcome", "quarantined"]
+        )
+        for outcome in Outcome:
+            for aside in (False, True):
+                runs.add_metric([outcome, str(aside).lower()], self.figures.runs.get((outcome, aside), 0))
+        yield runs
+        last = {host: at.timestamp() for host, at in self.figures.last_runs.items()}
+        yield _labelled("faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last)
+        active = sum(at > self.now - LATELY for at in self.figures.last_runs.values())
+        yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
+
+    def _waiting(self) -> Iterator[Metric]:
+        jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
+        yield _labelled("faultwatch_jobs", "Jobs by the state they are in.", "state", jobs)
+        since = self.figures.queued_since
+        waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
+        yield GaugeMetricFamily(
+            "faultwatch_jobs_oldest_queued_seconds", "Age of the oldest job that nobody has begun; 0 for none.", waited
+        )
+        yield _labelled(
+            "faultwatch_notifications_waiting",
+            "Messages that are still to be sent, or sent again.",
+            "to",
+            self.figures.messages,
+        )
+        yield GaugeMetricFamily(
+            "faultwatch_webhooks_waiting", "Webhooks of GitHub not seen to yet.", self.figures.told_by_github
+        )
+        yield GaugeMetricFamily(
+            "faultwatch_series_unjudged", "Series that changed since they were judged.", self.figures.unjudged
+        )
+
+
+def _labelled(name: str, told: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, told, labels=[label])
+    for of, value in values.items():
+        family.add_metric([of], value)
+    return family

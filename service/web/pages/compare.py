@@ -1,0 +1,188 @@
+"""Any two revisions, runs, environments or hosts side by side: one table over all cases and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
+
+from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
+from service.rules.comparison import in_turns
+from service.rules.comparison.pairing import Matched, Pair, match
+from service.rules.comparison.stored import Compared
+from service.rules.comparison.stored import compare as compare_all
+from service.rules.series.blame import knob_changes
+from service.schemas.history import KnobChange, View
+from service.store import compared_runs, points, runs
+from service.text import commands
+from service.web.current import database
+from service.web.pages import evidence
+from service.web.rendering.comparison_rows import Sort, ordered, row, table
+from service.web.rendering.formats import Page, page
+from service.web.rendering.metric_order import rank
+
+bp = Blueprint("compare", __name__)
+
+_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+_COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
+"""What faults cost: shown with the metrics that are judged, before all others."""
+_ROWS = 100
+_SUGGESTED = 8
+_COMMANDS = 5
+_NOBODY = UUID(int=0)
+
+
+class KnobDifference(View):
+    """How the environments of some pairs of runs differ."""
+
+    environment_base: str
+    environment_head: str
+    cases: int
+    knobs: list[KnobChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for."""
+
+    base: str
+    head: str
+    subject: str
+    host: str
+    workload: str
+    metric: str
+    show: Literal["all", "changed"]
+    sort: Sort
+    offset: int
+
+    @classmethod
+    def from_query(cls) -> Asked:
+        """Read the query; what it cannot mean is left out."""
+        text = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject", "host", "workload")}
+        sort = request.args.get("sort")
+        return cls(
+            **text,
+            metric=request.args.get("metric") or "judged",
+            show="changed" if request.args.get("show") == "changed" else "all",
+            sort="case" if sort == "case" else "metric" if sort == "metric" else "size",
+            offset=min(max(request.args.get("offset", 0, int), 0), 2**31),
+        )
+
+    @property
+    def metrics(self) -> list[str] | None:
+        """The metrics asked for; None for all."""
+        if self.metric == "all":
+            return None
+        return [*_JUDGED, *_COST] if self.metric == "judged" else [self.metric]
+
+
+@bp.get("/compare/<base>...<head>")
+def between(base: str, head: str) -> ResponseReturnValue:
+    """Lead the short address of a comparison to the long one."""
+    more = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
+    return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **more})}")
+
+
+@page(bp, "/compare")
+def show() -> Page:
+    """Show a comparison, or what can be compared."""
+    asked = Asked.from_query()
+    with database().reading() as session:
+        found = {side: compared_runs.find(session, getattr(asked, side), asked.subject) for side in ("base", "head")}
+        chosen = all(len(sides) == 1 for sides in found.values())
+        rows, knobs, matched = _compared(session, asked, *(sides[0] for sides in found.values())) if chosen else _none()
+        profiled = evidence.of_comparison(session, matched.pairs)
+        suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
+    offset, limit = (0, len(rows)) if "all" in request.args else (asked.offset, _ROWS)
+    shown = [row(one) for one in rows[offset : offset + limit]]
+    verdicts = [one.found.verdict for one in rows]
+    place = {"total": len(rows), "limit": limit, "offset": offset}
+    return Page(
+        "compare.html",
+        {
+            "asked": asked,
+            "found": found,
+            "rows": shown,
+            "place": place,
+            # Made once: for each row again it takes a third of the time that the page takes.
+            "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
+            "series_address": url_for("series.show", series_id=0).removesuffix("0"),
+            "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
+            "knobs": knobs,
+            "matched": matched,
+            "suggested": suggested,
+            "command": _command([*found["base"], *found["head"]], matched) if chosen else "",
+            **profiled,
+            "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
+        },
+        document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": shown, **place},
+        table=lambda: table(rows),
+    )
+
+
+def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
+    """Return what measures both commits again in turns; nothing where something else is compared."""
+    base, head = sides
+    if {base.kind, head.kind} != {"revision"} or head.subject is None:
+        return ""
+    runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
+    workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
+    return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
+
+
+def _none() -> tuple[list[Compared], list[KnobDifference], Matched]:
+    return [], [], Matched((), (), ())
+
+
+def _compared(
+    session: Session, asked: Asked, base: compared_runs.Side, head: compared_runs.Side
+) -> tuple[list[Compared], list[KnobDifference], Matched]:
+    sides = [compared_runs.runs(session, side, asked.host, asked.workload) for side in (base, head)]
+    matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
+    numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
+    rows = compare_all(
+        matched.pairs,
+        compared_runs.readings(session, numbers, asked.metrics),
+        compared_runs.steps(session, matched.pairs),
+        _in_turns(session, matched, base, head),
+    )
+    if asked.show == "changed":
+        rows = [row for row in rows if row.found.verdict is Verdict.CHANGED]
+    return ordered(rows, asked.sort), _knobs(session, matched.pairs), matched
+
+
+def _in_turns(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
+    """Judge two runs of one session by their pairs of samples."""
+    if {side.kind for side in sides} != {"run"} or not matched.pairs:
+        return {}
+    base, head = (runs.report(session, UUID(side.key)) for side in sides)
+    if not base or not head or base.session is None or base.session != head.session or base.host != head.host:
+        return {}
+    return {one.metric: one for one in in_turns.decide(ComparisonRequest(base=base, head=head)).metrics}
+
+
+def _knobs(session: Session, pairs: Sequence[Pair]) -> list[KnobDifference]:
+    seen: dict[tuple[str, str], int] = {}
+    for pair in pairs:
+        key = pair.base[0].environment, pair.head[0].environment
+        if key[0] != key[1]:
+            seen[key] = seen.get(key, 0) + 1
+    return [
+        KnobDifference(
+            environment_base=base,
+            environment_head=head,
+            cases=count,
+            knobs=knob_changes(points.knobs(session, base), points.knobs(session, head)),
+        )
+        for (base, head), count in seen.items()
+    ]
+
+
+def _choice(name: str) -> tuple[int, tuple[int, str]]:
+    return {"judged": 0, "all": 1}.get(name, 2), rank(name)

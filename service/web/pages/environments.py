@@ -1,0 +1,50 @@
+"""Environments: every knob that can move a count, and how two of them differ."""
+
+from __future__ import annotations
+
+from flask import Blueprint, abort, request
+
+from service.rules.series.blame import knob_changes
+from service.store import environments
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+
+bp = Blueprint("environments", __name__)
+
+
+@page(bp, "/environments")
+def listed() -> Page:
+    """List all environments, the last seen first."""
+    with database().reading() as session:
+        found = environments.listed(session)
+    columns = ("environment", "hosts", "runs", "first_seen", "last_seen")
+    return Page(
+        "environments.html",
+        {"environments": found},
+        document=lambda: found,
+        table=lambda: Table(
+            columns,
+            ((entry.hash, " ".join(entry.hosts), entry.runs, entry.first_seen, entry.last_seen) for entry in found),
+        ),
+    )
+
+
+@page(bp, "/environments/<environment>")
+def show(environment: str) -> Page:
+    """Show the knobs of one environment, beside those of another: by default of the one before it on its host."""
+    with database().reading() as session:
+        entry = environments.find(session, environment)
+        if entry is None:
+            abort(404, "There is no such environment, or more than one whose hash begins like this.")
+        asked = request.args.get("against") or environments.before(session, entry)
+        against = environments.find(session, asked) if asked else None
+        if "against" in request.args and against is None:
+            abort(404, "There is no such environment to set against this one.")
+        others = [other for other in environments.listed(session) if other.hash != entry.hash]
+    changes = knob_changes(against.knobs, entry.knobs) if against else []
+    return Page(
+        "environment.html",
+        {"environment": entry, "against": against, "changes": changes, "others": others},
+        document=lambda: {"environment": entry, "against": against and against.hash, "changes": changes},
+        table=lambda: Table(("knob", "value"), sorted(entry.knobs.items())),
+    )

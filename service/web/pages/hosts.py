@@ -1,0 +1,55 @@
+"""Hosts: when each was last heard of, whether it counts right, and whether it is as it was declared."""
+
+from __future__ import annotations
+
+from flask import Blueprint, abort
+
+from service.schemas.directory import HostEntry
+from service.store import environments, hosts, runs
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.tables import run_table
+
+bp = Blueprint("hosts", __name__)
+
+_RUNS = 20
+
+
+@page(bp, "/hosts")
+def listed() -> Page:
+    """List all hosts."""
+    with database().reading() as session:
+        found = hosts.listed(session)
+    return Page("hosts.html", {"hosts": found}, document=lambda: found, table=lambda: _table(found))
+
+
+@page(bp, "/hosts/<name>")
+def show(name: str) -> Page:
+    """Show one host with its environments and its newest runs."""
+    with database().reading() as session:
+        found = hosts.listed(session, name)
+        seen = environments.listed(session, name) if found else []
+        newest = runs.page(session, runs.RunFilter(host=name), _RUNS, 0)
+    if not found:
+        abort(404, "No host of this name has reported anything yet.")
+    (host,) = found
+    return Page(
+        "host.html",
+        {"host": host, "environments": seen, "runs": newest},
+        document=lambda: {"host": host, "environments": seen, "runs": newest.items},
+        table=lambda: run_table(newest.items),
+    )
+
+
+def _table(found: list[HostEntry]) -> Table:
+    columns = ("host", "last_seen", "runs", "environment", "quarantine", "canary_holds", "canary", "mismatches")
+    return Table(
+        columns,
+        (
+            (
+                *(host.name, host.last_seen, host.runs, host.environment, host.quarantine, host.canary_holds),
+                *(host.canary, " ".join(knob.name for knob in host.mismatches)),
+            )
+            for host in found
+        ),
+    )

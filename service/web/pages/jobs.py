@@ -1,0 +1,134 @@
+"""Jobs: what was ordered, how far each is, and the buttons that pause, resume or cancel it. Work without JavaScript."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from pydantic import TypeAdapter, ValidationError
+
+from runner.contract.job import Job, JobDecision, JobOrder, State, Where
+from service.rules.access.scope import Scope
+from service.rules.jobs.states import Act, possible
+from service.store import jobs, runs
+from service.store.jobs import Asked, JobFilter
+from service.web.access import guard
+from service.web.access.author import author
+from service.web.api.jobs import decide, place
+from service.web.current import database
+from service.web.problems import ProblemError
+from service.web.rendering import forms
+from service.web.rendering.formats import Page, Table, page
+
+bp = Blueprint("jobs", __name__)
+
+_LISTED = 100
+_RUNS = 50
+_ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
+_LARGEST = 2**63
+_IDS = TypeAdapter(list[UUID])
+_COLUMNS = (
+    *("id", "kind", "state", "subject", "case", "host", "asked_by", "created_at", "started_at", "finished_at"),
+    *("deadline_at", "attempts", "runs", "runs_left", "seconds_left", "sentence"),
+)
+
+
+@page(bp, "/jobs")
+def listed() -> Page:
+    """List jobs: those of which something can still come, all, or those in one state."""
+    asked = request.args.get("state", "open")
+    state = State(asked) if asked in set(State) else None
+    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    with database().reading() as session:
+        found = jobs.page(session, JobFilter(state=state, open=True if asked == "open" else None), _LISTED, offset)
+    return Page(
+        "jobs.html",
+        {"jobs": found, "asked": asked, "states": ["open", *(one.value for one in State), "all"]},
+        document=lambda: found,
+        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in found.items)),
+    )
+
+
+@page(bp, "/jobs/<int:job_id>")
+def show(job_id: int) -> Page:
+    """Show one job."""
+    context = _context(job_id)
+    job: Job = context["job"]
+    return Page(
+        "job.html",
+        context,
+        document=lambda: job,
+        table=lambda: Table(
+            ("at", "state", "by", "sentence"), ((one.at, one.state.value, one.by, one.sentence) for one in job.course)
+        ),
+    )
+
+
+@bp.post("/jobs")
+def order() -> ResponseReturnValue:
+    """Order the search for the commit that brought a drift, from the button of its page."""
+    form = forms.given()
+    try:
+        asked = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
+    except ValidationError as error:
+        abort(422, forms.wrong(error))
+    found, _ = place(asked, Asked(author(asked.author), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=found.id), HTTPStatus.SEE_OTHER)
+
+
+@bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):act>")
+def change(job_id: int, act: str) -> ResponseReturnValue:
+    """Pause, resume or cancel a job, from the buttons of its page."""
+    form = forms.given()
+    try:
+        told = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
+        decide(job_id, Act(act), told)
+    except ValidationError as error:
+        return _again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+    except ProblemError as error:
+        if error.status is HTTPStatus.NOT_FOUND:
+            raise
+        return _again(job_id, str(error), error.status)
+    return redirect(url_for("jobs.show", job_id=job_id), HTTPStatus.SEE_OTHER)
+
+
+def _again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
+    return render_template("job.html", **(_context(job_id) | {"problem": problem})), status
+
+
+def _context(job_id: int) -> dict[str, Any]:
+    with database().reading() as session:
+        row = jobs.find(session, job_id) if job_id < _LARGEST else None
+        if row is None:
+            abort(404, "There is no such job. It may belong to another Faultwatch service.")
+        job = jobs.view(row)
+        measured = runs.some(session, job.runs[-_RUNS:])
+    return {
+        "job": job,
+        "measured": measured,
+        "acts": [act.value for act in _ACTS if possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
+        "profiles": _profiles(job),
+        "author": forms.author(),
+        "problem": None,
+    }
+
+
+def _profiles(job: Job) -> list[UUID]:
+    """Return the profiles that came of a job; its runner says what the result is, and need not be believed."""
+    told = (job.result or {}).get("profiles")
+    try:
+        return _IDS.validate_python(told or [])
+    except ValidationError:
+        return []
+
+
+def _cell(job: Job, name: str) -> object:
+    if name in {"subject", "case", "kind"}:
+        return getattr(job.question, name)
+    if name == "runs":
+        return len(job.runs)
+    value = getattr(job, name)
+    return value.value if isinstance(value, State) else value

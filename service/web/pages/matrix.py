@@ -1,0 +1,126 @@
+"""The nightly grid as a heat map: the level of each cell, and its change since last night."""
+
+from __future__ import annotations
+
+from math import log10
+
+from flask import Blueprint, abort, request
+from sqlalchemy.orm import Session
+
+from runner.contract import CATALOGUE, metric
+from runner.contract.night import NightDigest
+from service.rules import nightly_grid
+from service.rules.nightly_grid import Cell, LastNight, Matrix
+from service.rules.nightly_outcome import Missed
+from service.rules.nightly_outcome import missed as missed_in
+from service.store import environments, nights, recent_points
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.metric_order import rank
+
+bp = Blueprint("matrix", __name__)
+
+_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
+_ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
+_EFFICIENCY = "scaling-efficiency"
+_ROWS = 200
+_SHADES = 4
+
+
+@page(bp, "/matrix")
+def show() -> Page:
+    """Show the grid of one metric."""
+    name = request.args.get("metric") or "minor-faults"
+    subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+    with database().reading() as session:
+        points = recent_points.points(session, name, subject, workload)
+        scaling = recent_points.points(session, _EFFICIENCY, subject, workload) if name != _EFFICIENCY else []
+        failed = [run for run in recent_points.failures(session) if not subject or run.subject == subject]
+        night = _night(session)
+        missed = [] if night is None else missed_in(night)
+        failed = failed if not workload else _of_cases(failed, points)
+        grid = nightly_grid.arrange(points, failed, scaling, _told(night, missed))
+        knobs = environments.knobs(session, [column.environment for column in grid.columns])
+    return Page(
+        "matrix.html",
+        {
+            "grid": grid,
+            "rows": grid.rows if "all" in request.args else grid.rows[:_ROWS],
+            "metric": metric(name),
+            "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
+            "subject": subject,
+            "workload": workload,
+            "labels": _labels(grid, knobs),
+            "shade": _shade,
+            "night": night,
+            "missed": missed,
+            "efficient": any(cell.efficiency is not None for row in grid.rows for cell in row.cells),
+            "unmeasured": sum(bool(cell.why) for row in grid.rows for cell in row.cells),
+        },
+        document=lambda: {"night": night, "columns": grid.columns, "rows": grid.rows},
+        table=lambda: _table(grid, metric(name).unit),
+    )
+
+
+def _night(session: Session) -> NightDigest | None:
+    """Return the night that is asked for, else the last one."""
+    asked = request.args.get("night", "").strip()
+    name = asked or nights.newest(session)
+    found = None if name is None else nights.find(session, name)
+    if asked and found is None:
+        abort(404, "There is no night of this name.")
+    return found
+
+
+def _told(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
+    if night is None:
+        return None
+    hosts = frozenset(cell.host for cell in night.cells)
+    return LastNight(night.started_at, hosts, {(one.host, one.case): one.why for one in missed if one.case})
+
+
+def _of_cases(
+    failed: list[nightly_grid.Unmeasured], points: list[nightly_grid.Recent]
+) -> list[nightly_grid.Unmeasured]:
+    known = {point.case_key for point in points}
+    return [run for run in failed if run.case_key in known]
+
+
+def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Say of each environment what tells it from the others of its host: its own values of a knob that differs."""
+    labels = {}
+    for column in grid.columns:
+        others = [other.environment for other in grid.columns if other.host == column.host]
+        own = knobs.get(column.environment, {})
+        differ = sorted(
+            name
+            for name in {name for other in others for name in knobs.get(other, {})}
+            if len({knobs.get(other, {}).get(name) for other in others}) > 1
+        )
+        told = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
+        labels[column.environment] = ", ".join(told)
+    return labels
+
+
+def _shade(cell: Cell) -> int:
+    """Return how strong a cell's colour is: one step for each power of ten of percent, from a hundredth on."""
+    if not cell.change:
+        return 0
+    if cell.percent is None:
+        return _SHADES
+    return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+
+
+def _table(grid: Matrix, unit: str) -> Table:
+    columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
+    return Table(
+        (*columns, "revision", "efficiency", "why", "missed"),
+        (
+            (
+                *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
+                *(cell.change, cell.percent, cell.revision, cell.efficiency, cell.why or None, cell.missed or None),
+            )
+            for row in grid.rows
+            for column, cell in zip(grid.columns, row.cells, strict=True)
+        ),
+    )

@@ -1,0 +1,128 @@
+"""Profiles: a list, one as flame graphs and tables, and two side by side."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from uuid import UUID
+
+from flask import Blueprint, abort, request
+from sqlalchemy.orm import Session
+
+from service.schemas.profiles import ProfileGist, ProfileList
+from service.store import profiles
+from service.store.profiles import ProfileFilter
+from service.web import vendor
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.profile_view import View, alone, beside
+
+bp = Blueprint("profile", __name__)
+
+_LISTED = 100
+
+
+@page(bp, "/profiles")
+def listed() -> Page:
+    """List profiles, the newest first: all, or those of a commit, case or host."""
+    asked = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
+    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    with database().reading() as session:
+        found = profiles.page(session, ProfileFilter(**{k: v or None for k, v in asked.items()}), _LISTED, offset)
+    return Page(
+        "profiles.html", {"profiles": found, "asked": asked}, document=lambda: found, table=lambda: _table(found)
+    )
+
+
+@page(bp, "/profiles/<uuid:profile_id>")
+def show(profile_id: UUID) -> Page:
+    """Show a profile, or what changed since another one (`?before=ID`)."""
+    before = request.args.get("before", "")
+    with database().reading() as session:
+        view = _beside(session, before, profile_id) if before else _alone(session, profile_id)
+        others = _others(session, view.after)
+    return Page(
+        "profile.html",
+        {"view": view, "others": others, "scripts": scripts(), "missing": vendor.missing()},
+        document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
+        table=lambda: _sites(view),
+    )
+
+
+def scripts() -> list[str]:
+    """Return the addresses of what flame graphs need; none where it is not installed."""
+    return [] if vendor.missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
+
+
+def pair(session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]) -> View | None:
+    """Return the newest profiles of two sides as a page shows them; None where one of them has none."""
+    found = [
+        profiles.newest(session, asked, environment)
+        for asked, environment in zip((before, after), environments, strict=True)
+    ]
+    if found[0] is None or found[1] is None or found[0] == found[1]:
+        return None
+    return read(session, found[0], found[1])
+
+
+def _alone(session: Session, profile_id: UUID) -> View:
+    told = profiles.gist_of(session, profile_id)
+    if told is None:
+        abort(
+            404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
+        )
+    return alone(told)
+
+
+def _beside(session: Session, before: str, after: UUID) -> View:
+    try:
+        return read(session, UUID(before), after)
+    except ValueError:
+        abort(404, "What stands behind before= is not the id of a profile.")
+
+
+def read(session: Session, before: UUID, after: UUID) -> View:
+    """Return two profiles as a page shows them."""
+    documents = [profiles.zipped(session, one) for one in (before, after)]
+    if documents[0] is None or documents[1] is None:
+        abort(404, "One of the two profiles is not there.")
+    return _compared(documents[0], documents[1])
+
+
+@lru_cache(maxsize=16)
+def _compared(before: bytes, after: bytes) -> View:
+    return beside(profiles.unzip(before), profiles.unzip(after))
+
+
+def _others(session: Session, told: ProfileGist) -> ProfileList:
+    """Return other profiles of the case, which this one can be compared with."""
+    return profiles.page(session, ProfileFilter(subject=told.subject, case=told.case.name, host=told.host), 10, 0)
+
+
+def _table(found: ProfileList) -> Table:
+    columns = ("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults", "diagnosis")
+    return Table(
+        columns,
+        (
+            (
+                *(one.profile_id, one.subject, one.host, one.case, one.revision, one.environment, one.started_at),
+                *(one.faults, " ".join(one.diagnosis)),
+            )
+            for one in found.items
+        ),
+    )
+
+
+def _sites(view: View) -> Table:
+    if view.before is not None:
+        rows = (
+            (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places
+        )
+        return Table(("function", "module", "file", "line_before", "line_after", "before", "after", "change"), rows)
+    sites = view.after.anatomy.sites if view.after.anatomy else ()
+    return Table(
+        ("function", "module", "file", "line", "memory", "touch", "faults"),
+        (
+            (*(one.frame.function, one.frame.module, one.frame.file, one.frame.line), one.memory, one.touch, one.faults)
+            for one in sites
+        ),
+    )

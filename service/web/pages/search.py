@@ -1,0 +1,40 @@
+"""One box: a commit, a case, a host, an environment or a knob."""
+
+from __future__ import annotations
+
+from flask import Blueprint, request, url_for
+
+from service.schemas.directory import Hit
+from service.store import search
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+
+bp = Blueprint("search", __name__)
+
+_LONGEST = 200
+_ADDRESSES = {
+    "run": lambda key: url_for("run.show", run_id=key),
+    "host": lambda key: url_for("hosts.show", name=key),
+    "case": lambda key: url_for("workloads.case", key=key),
+    "environment": lambda key: url_for("environments.show", environment=key),
+    "revision": lambda key: url_for("run.listed", revision=key),
+}
+
+
+@page(bp, "/search")
+def show() -> Page:
+    """Show what is found."""
+    text = request.args.get("q", "").strip()[:_LONGEST]
+    with database().reading() as session:
+        found = [
+            Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
+            for kind, key, title, detail in search.find(session, text)
+        ]
+    return Page(
+        "search.html",
+        {"text": text, "hits": found},
+        document=lambda: found,
+        table=lambda: Table(
+            ("kind", "title", "detail", "url"), ((hit.kind, hit.title, hit.detail, hit.url) for hit in found)
+        ),
+    )

@@ -1,0 +1,37 @@
+"""Settings: what this service is set to, and where each value comes from. Secrets are never shown."""
+
+from __future__ import annotations
+
+import os
+
+from flask import Blueprint
+
+from service.config import channels as settings
+from service.errors import ServiceError
+from service.version import VERSION
+from service.web.access import guard
+from service.web.current import config
+from service.web.rendering.formats import Page, Table, page
+from service.web.settings_table import told
+
+bp = Blueprint("settings", __name__)
+
+
+@page(bp, "/settings")
+def show() -> Page:
+    """Show all settings."""
+    known = config()
+    try:
+        channels: settings.Settings | str = settings.load(known.home, os.environ)
+    except ServiceError as error:
+        channels = str(error)
+    groups = told(known, guard.by_token(), os.environ, channels)
+    return Page(
+        "settings.html",
+        {"groups": groups, "version": VERSION},
+        document=lambda: {"version": VERSION, "groups": groups},
+        table=lambda: Table(
+            ("group", "name", "value", "source", "meaning"),
+            ((group.title, one.name, one.value, one.source, one.meaning) for group in groups for one in group.settings),
+        ),
+    )

@@ -1,0 +1,124 @@
+"""Tokens: who may reach the service until when. Made and revoked by admins; a secret is shown once, and never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from service.rules.access.scope import MEANINGS, Scope
+from service.rules.access.token import Shown
+from service.schemas.history import View
+from service.store import tokens
+from service.store.models import Token
+from service.web.access import guard
+from service.web.current import database
+from service.web.rendering.formats import Page, Table, page
+
+bp = Blueprint("tokens", __name__)
+
+_DAYS = 90
+_MOST_DAYS = 3650
+_COLUMNS = ("id", "name", "scopes", "repository", "state", "created_at", "expires_at", "revoked_at")
+
+
+class TokenEntry(View):
+    """A token, as far as it is told."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    repository: str | None
+    state: str
+    """``holds``, ``expired`` or ``revoked``."""
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+@page(bp, "/tokens")
+def listed() -> Page:
+    """List tokens, the newest first."""
+    found = _found()
+    return Page(
+        "tokens.html",
+        _context(found),
+        document=lambda: found,
+        table=lambda: Table(_COLUMNS, ([_cell(one, name) for name in _COLUMNS] for one in found)),
+    )
+
+
+@bp.post("/tokens")
+def make() -> ResponseReturnValue:
+    """Make a token from the form, and show it: this once."""
+    form = {"name": request.form.get("name", ""), "scopes": request.form.getlist("scope")}
+    days = request.form.get("days", _DAYS, int)
+    scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
+    if not scopes:
+        return _again(form, "scope: take at least one.")
+    if not 0 < days <= _MOST_DAYS:
+        return _again(form, f"days: a token holds from 1 to {_MOST_DAYS:,} days.")
+    try:
+        with database().writing() as session:
+            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC))
+    except ValueError as error:
+        return _again(form, f"name: {error}.")
+    response = make_response(render_template("tokens.html", **_context(_found(), shown)))
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@bp.post("/tokens/<token_id>/revoke")
+def revoke(token_id: str) -> ResponseReturnValue:
+    """Let a token hold no longer, from now on."""
+    with database().writing() as session:
+        if tokens.revoke(session, token_id, datetime.now(UTC)) is None:
+            abort(404, "There is no such token.")
+    return redirect(url_for("tokens.listed"), HTTPStatus.SEE_OTHER)
+
+
+def _again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
+    context = _context(_found()) | {"form": form, "problem": problem}
+    return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def _found() -> list[TokenEntry]:
+    now = datetime.now(UTC)
+    with database().reading() as session:
+        return [_entry(row, now) for row in tokens.listed(session)]
+
+
+def _context(found: Sequence[TokenEntry], shown: Shown | None = None) -> dict[str, Any]:
+    return {
+        "tokens": found,
+        "shown": shown,
+        "asked_for": guard.by_token(),
+        "own": guard.caller().token_id,
+        "meanings": MEANINGS,
+        "days": _DAYS,
+        "most_days": _MOST_DAYS,
+        "form": {},
+        "problem": None,
+    }
+
+
+def _entry(row: Token, now: datetime) -> TokenEntry:
+    return TokenEntry(
+        id=row.id,
+        name=row.name,
+        scopes=row.scopes,
+        repository=row.repository,
+        state="revoked" if row.revoked_at else "holds" if row.holds(now) else "expired",
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+    )
+
+
+def _cell(entry: TokenEntry, name: str) -> object:
+    value = getattr(entry, name)
+    return " ".join(value) if isinstance(value, list) else value

@@ -1,0 +1,157 @@
+"""What pages show of a profile, alone or beside the one before a change. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from runner.contract import Case
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
+from runner.contract.profile import Frame, Profile, StackKind
+from runner.contract.profile_difference import Change, Place, StackChange, by_place, by_stack, own_frame
+from service.rules.diagnose import diagnose
+from service.rules.profile_summary import gist
+from service.schemas.profiles import ProfileGist
+
+_PLACES = 12
+_STACKS = 15
+_DEEP = 7
+"""Frames of a stack that a table shows, from the innermost on."""
+_TITLES = {"by_memory": "Kind of memory", "by_touch": "What was there before", "by_access": "What was wanted"}
+UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One table of an anatomy: a number for each kind, before and after, and their sums."""
+
+    title: str
+    rows: Sequence[tuple[str, Change]]
+    total: Change
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """A stack in a table."""
+
+    frames: Sequence[str]
+    """Names of functions, the innermost first; the outermost ones are left out."""
+    left_out: int
+    place: Frame | None
+    """Where the subject's own code was."""
+    change: Change
+    link: str
+    """Fragment of an address that shows this stack in the flame graph."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A profile as a page shows it, and the one before where there is one."""
+
+    after: ProfileGist
+    before: ProfileGist | None
+    diagnosis: Diagnosis
+    places: Sequence[tuple[Place, Change]] = ()
+    """The subject's functions and lines by how much more or less they fault; empty without a profile before."""
+    stacks: Sequence[StackRow] = ()
+
+    @property
+    def kinds(self) -> list[StackKind]:
+        """The stack profiles that can be drawn."""
+        return [one.kind for one in self.after.kinds if one.stacks]
+
+    @property
+    def empty_kinds(self) -> list[StackKind]:
+        """Those that were recorded, and in which nothing happened."""
+        return [one.kind for one in self.after.kinds if not one.stacks]
+
+    @cached_property
+    def tallies(self) -> list[Tally]:
+        """The anatomy's tables, each with its sum."""
+        if self.after.anatomy is None:
+            return []
+        sides = [one.anatomy if one else None for one in (self.before, self.after)]
+        return [
+            _tally(title, *({str(kind): n for kind, n in getattr(one, name).items()} if one else {} for one in sides))
+            for name, title in _TITLES.items()
+        ]
+
+    @cached_property
+    def calls(self) -> list[tuple[str, Change, Change]]:
+        """System calls with how often each was made, and the bytes that it was about."""
+        sides = [one.census.calls if one and one.census else {} for one in (self.before, self.after)]
+        return [
+            (
+                name,
+                Change(*(side[name].calls if name in side else 0 for side in sides)),
+                Change(*((side[name].bytes or 0) if name in side else 0 for side in sides)),
+            )
+            for name in sorted({*sides[0], *sides[1]})
+        ]
+
+    def attempt(self, remedy: Remedy) -> str:
+        """Return the command that tries a remedy."""
+        return attempt(self.after.subject, self.after.revision.commit, self.after.case, remedy)
+
+
+def alone(told: ProfileGist) -> View:
+    """Return one profile as a page shows it: its stacks are not read."""
+    return View(told, None, told.diagnosis)
+
+
+def beside(before: Profile, after: Profile) -> View:
+    """Return two profiles as a page shows them."""
+    return View(
+        gist(after),
+        gist(before),
+        diagnose(DiagnosisRequest(profile=after, before=before)),
+        by_place(before, after)[:_PLACES],
+        [_row(one) for one in by_stack(before, after)[:_STACKS] if one.change.grown > 0],
+    )
+
+
+def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
+    """Return the command that measures a case as it is and with a remedy."""
+    words = ["faultwatch", "try", case.workload, "--repo", f"./{subject}", "--revision", commit[:12]]
+    for name, value in sorted(case.parameters.items()):
+        words += ["--case", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    for name, text in sorted(remedy.settings.items()):
+        words += ["--set", f"{name}={text}"]
+    return shlex.join(words)
+
+
+def stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
+    """Return the fragment that shows a stack: FNV-1a over its functions, as flame/tree.js has it."""
+    key = _OFFSET
+    for frame in frames:
+        key = (key ^ _hash(f"{frame.function}\0{frame.module.rpartition('/')[2]}")) * _PRIME & _MASK
+    return f"{kind}/{key:08x}"
+
+
+_OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
+
+
+def _hash(text: str) -> int:
+    found = _OFFSET
+    for byte in text.encode():
+        found = (found ^ byte) * _PRIME & _MASK
+    return found
+
+
+def _row(one: StackChange) -> StackRow:
+    inner = [frame.function for frame in reversed(one.frames)]
+    return StackRow(
+        inner[:_DEEP],
+        max(0, len(inner) - _DEEP),
+        own_frame(one.frames),
+        one.change,
+        stack_link(StackKind.FAULTS, one.frames),
+    )
+
+
+def _tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:
+    rows = [(name, Change(before.get(name, 0), after.get(name, 0))) for name in {**after, **before}]
+    rows.sort(key=lambda row: -max(row[1]))
+    return Tally(title, rows, Change(sum(before.values()), sum(after.values())))

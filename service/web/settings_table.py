@@ -1,0 +1,191 @@
+"""What a service is set to, where each value comes from, and no secret. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from sqlalchemy import make_url
+
+from service.config.channels import FILE, VARIABLE, EmailChannel, Settings, WebhookChannel
+from service.config.github_app import GithubSettings
+from service.config.settings import LEASE, LOOPBACK, Config
+from service.config.trusted_jobs import TrustedJobs
+from service.schemas.history import View
+
+_ACTIONS = "FAULTWATCH_ACTIONS_"
+_SECRET = "set, and never shown"  # noqa: S105 - what is told in the place of one
+_HIDDEN = "***"
+
+
+class Setting(View):
+    """One value."""
+
+    name: str
+    value: str
+    source: str
+    """``default``, ``given at the start``, a file, or the environment variable that says so."""
+    meaning: str
+
+
+class SettingGroup(View):
+    """Settings that belong together."""
+
+    title: str
+    document: str
+    """The document that tells about them."""
+    empty: str = ""
+    """What is said where there are none."""
+    settings: list[Setting]
+
+
+def told(
+    config: Config, by_token: bool, environment: Mapping[str, str], channels: Settings | str
+) -> list[SettingGroup]:
+    """Tell all settings.
+
+    Parameters
+    ----------
+    by_token
+        Whether callers have to show tokens.
+    channels
+        Where events are told; a text says why that cannot be read.
+    """
+    return [
+        SettingGroup(
+            title="Service", document="docs/access.md", settings=list(_service(config, by_token, environment))
+        ),
+        SettingGroup(
+            title="GitHub App",
+            document="docs/github.md",
+            empty="The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set.",
+            settings=list(_app(config.github, environment)),
+        ),
+        SettingGroup(
+            title="Jobs of GitHub Actions",
+            document="docs/github.md",
+            empty="No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set.",
+            settings=list(_jobs(config.jobs, environment)),
+        ),
+        SettingGroup(
+            title="Notifications",
+            document="docs/notifications.md",
+            empty="" if isinstance(channels, Settings) else channels,
+            settings=list(_channels(config, environment, channels)) if isinstance(channels, Settings) else [],
+        ),
+    ]
+
+
+def _service(config: Config, by_token: bool, environment: Mapping[str, str]) -> Iterator[Setting]:
+    def one(name: str, value: str, variable: str, meaning: str, *, default: bool) -> Setting:
+        return Setting(name=name, value=value, source=_source(environment, variable, default), meaning=meaning)
+
+    home = not environment.get("FAULTWATCH_HOME")
+    names = "any" if config.trusted_hosts is None else ", ".join(config.trusted_hosts)
+    access = "by token" if by_token else "open: whoever reaches it may do everything"
+    yield one("Home", str(config.home), "FAULTWATCH_HOME", "folder of everything that it stores", default=home)
+    own_file = config.database_url == f"sqlite:///{config.home / 'faultwatch.db'}"
+    yield one("Database", _without_password(config.database_url), "DATABASE_URL", "", default=own_file)
+    yield one("Port", str(config.port), "FAULTWATCH_PORT", "TCP; 0 takes any that is free", default=config.port == 8080)
+    yield one(
+        "Names",
+        names,
+        "FAULTWATCH_NAMES",
+        "by which it may be called; a request for another name is refused",
+        default=config.trusted_hosts == LOOPBACK,
+    )
+    yield one(
+        "Access",
+        access,
+        "FAULTWATCH_ACCESS",
+        "by token, unless all of its names are loopback's",
+        default=config.access is None,
+    )
+    yield one("Processes", str(config.workers), "FAULTWATCH_WORKERS", "that serve", default=config.workers == 1)
+    yield one(
+        "Jobs here",
+        "yes" if config.starts_jobs else "no",
+        "FAULTWATCH_JOBS_HERE",
+        "whether this machine carries out jobs; only where no tokens are asked for, unless it is told to",
+        default=config.jobs_here is None,
+    )
+    yield one(
+        "Lease",
+        f"{config.lease.total_seconds():.0f} s",
+        "FAULTWATCH_LEASE_SECONDS",
+        "for how long a runner that is not heard of keeps its job",
+        default=config.lease == LEASE,
+    )
+
+
+def _app(settings: GithubSettings | None, environment: Mapping[str, str]) -> Iterator[Setting]:
+    if settings is None:
+        return
+    known = GithubSettings(app_id=0, key="", secret=b"")
+    prefix = "FAULTWATCH_GITHUB_"
+    for name, value, variable, usual, meaning in (
+        ("App", str(settings.app_id), f"{prefix}APP", None, "its number"),
+        ("Private key", _SECRET, f"{prefix}KEY_FILE", None, "what it signs in with"),
+        ("Webhook secret", _SECRET, f"{prefix}SECRET_FILE", None, "what GitHub signs webhooks with"),
+        ("API", settings.api, f"{prefix}API", known.api, "address of GitHub's API"),
+        ("Workflow", settings.workflow, f"{prefix}WORKFLOW", known.workflow, "what measures a pull request"),
+        ("Address", settings.address or "none", "FAULTWATCH_ADDRESS", "none", "where people reach this service"),
+    ):
+        yield Setting(name=name, value=value, source=_source(environment, variable, value == usual), meaning=meaning)
+
+
+def _jobs(trusted: TrustedJobs | None, environment: Mapping[str, str]) -> Iterator[Setting]:
+    if trusted is None:
+        return
+    for name, words, variable, meaning in (
+        ("Repositories", trusted.repositories, "REPOSITORIES", "whose jobs may sign in"),
+        ("Audience", (trusted.audience,), "AUDIENCE", "whom an identity has to be made for"),
+        ("Workflows", trusted.workflows or ("any",), "WORKFLOWS", "which may sign in"),
+        ("Runners", trusted.runners, "RUNNERS", "kinds of runners that may sign in"),
+        ("Issuer", (trusted.issuer,), "ISSUER", "who signs identities"),
+    ):
+        yield Setting(
+            name=name,
+            value=", ".join(words),
+            source=_source(environment, f"{_ACTIONS}{variable}", default=True),
+            meaning=meaning,
+        )
+
+
+def _channels(config: Config, environment: Mapping[str, str], settings: Settings) -> Iterator[Setting]:
+    file = environment.get(VARIABLE) or str(config.home / FILE)
+    source = file if settings != Settings() else "default"
+    yield Setting(name="Address in messages", value=settings.url, source=source, meaning="where their links lead")
+    for channel in settings.channel:
+        yield Setting(
+            name=channel.name, value=_channel(channel, environment), source=file, meaning=f"a channel: {channel.kind}"
+        )
+
+
+def _channel(channel: EmailChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
+    """Say where a channel leads. The path of a webhook is its secret."""
+    said = [] if channel.subject == "*" else [f"only {channel.subject}"]
+    said += [] if channel.only == "all" else [f"only {channel.only}"]
+    if channel.digest is not None:
+        said.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
+    if channel.quiet is not None:
+        said.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
+    if isinstance(channel, EmailChannel):
+        where = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
+        variable = channel.password_variable
+    else:
+        variable = channel.url_variable
+        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"
+    if variable is not None:
+        said.append(f"{variable} is {_SECRET if environment.get(variable) else 'not set'}")
+    return "; ".join([where, *said])
+
+
+def _source(environment: Mapping[str, str], variable: str, default: bool) -> str:
+    return variable if environment.get(variable) else "default" if default else "given at the start"
+
+
+def _without_password(address: str) -> str:
+    url = make_url(address)
+    query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True)

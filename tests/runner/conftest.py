@@ -1,0 +1,44 @@
+"""Made-up machines: the files below ``machines/``, unpacked into a folder that stands for ``/``."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+MACHINES = Path(__file__).parent / "environment" / "machines"
+
+
+class Machine:
+    """A made-up machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def change(self, path: str, text: str | None) -> None:
+        """Write one file anew, or remove it."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text + "\n" if text else "")
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        """Change one file in part."""
+        text = (self.root / path).read_text()
+        assert old in text
+        self.change(path, text.replace(old, new).rstrip("\n"))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[[str], Machine]:
+    """Make a machine by name: each ``=== path`` section of its file is a file of it."""
+
+    def make(name: str) -> Machine:
+        made = Machine(tmp_path)
+        for section in (MACHINES / f"{name}.txt").read_text().removeprefix("=== ").split("\n=== "):
+            path, _, text = section.partition("\n")
+            made.change(path, text.rstrip("\n"))
+        return made
+
+    return make

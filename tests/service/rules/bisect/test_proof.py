@@ -1,0 +1,67 @@
+"""What a comparison of a culprit with its parent shows."""
+
+import uuid
+
+import pytest
+
+from runner.contract import ComparisonRequest, Reading, Sample
+from runner.contract.search import ProofState
+from service.rules.bisect import exact
+from service.rules.bisect.proof import DOUBTED, judge, precision, proven
+from service.rules.bisect.question import Culprit, Observation, Question, Refused
+from service.rules.comparison.in_turns import decide
+from tests.service import reports
+from tests.service.rules.bisect import histories
+
+CULPRIT = Culprit(commit="c", parent="b", before=100, after=107, candidates=("c",))
+SESSION = uuid.uuid4()
+
+
+def compared(base, head):
+    sides = [
+        reports.report(
+            1, session=SESSION, samples=tuple(Sample(readings={"minor-faults": Reading(value=one)}) for one in values)
+        )
+        for values in (base, head)
+    ]
+    return decide(ComparisonRequest(base=sides[0], head=sides[1]))
+
+
+def test_a_culprit_stands_where_each_side_repeats_its_count():
+    proof, why = judge(CULPRIT, "minor-faults", compared([100] * 5, [107] * 5))
+    assert proof is ProofState.STANDS
+    assert "5 of 5" in why
+
+
+def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
+    for head in (100, 90):
+        proof, why = judge(CULPRIT, "minor-faults", compared([100] * 5, [head] * 5))
+        assert proof is ProofState.FAILS
+        assert "100 before and 107 after" in why
+
+
+def test_it_is_open_while_runs_are_missing():
+    assert judge(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
+    assert judge(CULPRIT, "major-faults", compared([100] * 5, [107] * 5))[0] is ProofState.OPEN
+
+
+def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
+    merge = CULPRIT.model_copy(update={"before": 107, "after": 100, "brought": 7})
+    assert judge(merge, "minor-faults", compared([100] * 5, [100] * 5))[0] is ProofState.STANDS
+    assert judge(merge, "minor-faults", compared([100] * 5, [107] * 5))[0] is ProofState.FAILS
+
+
+def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
+    question = Question(good="c0", bad="c9", commits=histories.line(9))
+    seen = [Observation(commit=f"c{place}", value=100 + place % 2) for place in range(10)]
+    for place in range(DOUBTED + 1):
+        session = uuid.uuid4()
+        seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
+    answer = proven(question, exact.search(question, seen), seen)
+    assert isinstance(answer, Refused)
+    assert "does not repeat" in answer.sentence
+
+
+def test_a_proof_of_a_noisy_metric_has_to_tell_a_step_of_the_size_that_was_seen():
+    assert precision(CULPRIT, exact=False) == pytest.approx(100 * 7 / 103.5)
+    assert precision(CULPRIT.model_copy(update={"before": 0}), exact=False) == 100

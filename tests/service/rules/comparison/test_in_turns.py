@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import math
+import random
+import uuid
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Sample, Status, Verdict
+from service.rules.comparison.in_turns import CONFIRM, decide
+from tests.service import reports
+
+SESSION = uuid.uuid4()
+Columns = dict[str, Sequence[float]]
+SAME, CHANGED, MORE = Verdict.SAME, Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS
+
+
+def run(columns: Columns, **changes: object) -> Report:
+    """A run with a sample for each row of some metrics."""
+    rows = zip(*columns.values(), strict=True)
+    samples = tuple(
+        Sample(readings={name: Reading(value=value) for name, value in zip(columns, row, strict=True)}) for row in rows
+    )
+    return reports.report(1, samples=samples, session=SESSION, **changes)
+
+
+def compared(base: Columns, head: Columns, precision: dict[str, float] | None = None) -> Comparison:
+    return decide(ComparisonRequest(base=run(base), head=run(head), precision=precision or {}))
+
+
+def of(comparison: Comparison, name: str) -> MetricVerdict:
+    return next(one for one in comparison.metrics if one.metric == name)
+
+
+def faults(base: Sequence[int], head: Sequence[int]) -> MetricVerdict:
+    return of(compared({"minor-faults": base}, {"minor-faults": head}), "minor-faults")
+
+
+def speeds(base: Sequence[float], head: Sequence[float], precision: float = 3) -> MetricVerdict:
+    return of(compared({"throughput": base}, {"throughput": head}, {"throughput": precision}), "throughput")
+
+
+def test_two_samples_that_agree_on_each_side_are_the_same() -> None:
+    found = compared({"minor-faults": [7, 7]}, {"minor-faults": [7, 7]})
+    assert (found.verdict, found.more) == (SAME, 0)
+    assert of(found, "minor-faults").sentence == "The same count in 2 of 2 and 2 of 2 samples."
+
+
+@pytest.mark.parametrize("level", [0, 10_000, 1_000_000, 2**63])
+def test_one_fault_more_is_a_change_once_confirmed(level: int) -> None:
+    before = faults([level] * 4, [level + 1] * 4)
+    assert before.verdict is MORE
+    found = faults([level] * CONFIRM, [level + 1] * CONFIRM)
+    assert (found.verdict, found.change, found.direction) == (CHANGED, 1, "regression")
+    assert found.percent == (None if level == 0 else 100 / level)
+    assert faults([level + 1] * CONFIRM, [level] * CONFIRM).direction == "improvement"
+
+
+def test_what_is_undecided_orders_the_pairs_that_would_decide_it() -> None:
+    assert compared({"minor-faults": [7]}, {"minor-faults": [7]}).more == 1
+    assert compared({"minor-faults": [7, 7]}, {"minor-faults": [8, 8]}).more == CONFIRM - 2
+
+
+@given(st.integers(2, 30), st.integers(0, 29), st.integers(-3, 3), st.booleans())
+def test_a_stray_sample_flips_no_verdict(n: int, place: int, by: int, in_head: bool) -> None:
+    quiet, stray = [100] * n, [100] * n
+    stray[place % n] += by
+    found = faults(quiet, stray) if in_head else faults(stray, quiet)
+    assert found.verdict is not CHANGED
+    if n >= 3:
+        assert found.verdict is SAME
+
+
+@given(st.integers(10, 30), st.integers(0, 29), st.integers(-3, 3))
+def test_a_stray_sample_hides_no_change(n: int, place: int, by: int) -> None:
+    stray = [101] * n
+    stray[place % n] += by
+    assert faults([100] * n, stray).verdict is CHANGED
+
+
+def test_a_count_that_jumps_between_two_values_is_hardly_ever_changed() -> None:
+    chance = random.Random(3)
+    wrong = 0
+    for _ in range(200):
+        base, head = [chance.choices([7, 8], k=30) for _ in "ab"]
+        wrong += any(faults(base[:n], head[:n]).verdict is CHANGED for n in range(4, 31, 2))
+    assert wrong <= 2
+
+
+def test_a_count_that_does_not_repeat_is_judged_as_noise() -> None:
+    chance = random.Random(4)
+    base, head = [[10_000 + chance.randrange(30) for _ in range(30)] for _ in "ab"]
+    found = faults(base, head)
+    assert (found.rule, found.verdict, found.counts) == ("paired", SAME, True)
+    assert faults(base, [2 * value for value in head]).verdict is CHANGED
+
+
+def noise(n: int, spread: float, seed: int = 0) -> list[float]:
+    chance = random.Random(seed)
+    return [1000 * math.exp(chance.gauss(0, spread)) for _ in range(n)]
+
+
+def test_a_noisy_metric_needs_pairs_then_is_decided() -> None:
+    assert speeds(noise(8, 0.01), noise(8, 0.01, 1)).verdict is MORE
+    found = speeds(noise(60, 0.01), noise(60, 0.01, 1))
+    assert found.verdict is SAME
+    assert found.bounds is not None
+    assert -3 < found.bounds[0] < 0 < found.bounds[1] < 3
+    slower = speeds(noise(60, 0.01), [0.97 * value for value in noise(60, 0.01, 1)])
+    assert (slower.verdict, slower.direction) == (CHANGED, "regression")
+
+
+def test_noise_that_both_sides_share_cancels() -> None:
+    shared = noise(40, 0.5)
+    found = speeds(
+        shared, [1.03 * value * wobble / 1000 for value, wobble in zip(shared, noise(40, 0.005, 1), strict=True)]
+    )
+    assert (found.verdict, found.direction) == (CHANGED, "improvement")
+
+
+def test_a_real_change_too_small_to_matter_is_the_same() -> None:
+    base = noise(60, 0.001)
+    assert speeds(base, [1.01 * value for value in base]).verdict is SAME
+
+
+def test_a_metric_that_nobody_asked_for_does_not_decide() -> None:
+    base = {"minor-faults": [7.0] * 20, "elapsed": [1.0] * 20}
+    found = compared(base, base | {"elapsed": [2.0] * 20})
+    assert of(found, "elapsed").verdict is CHANGED
+    assert found.verdict is SAME
+    assert found.more == 0
+
+
+def test_a_change_stands_while_another_metric_is_undecided() -> None:
+    base = {"minor-faults": [7.0] * CONFIRM, "throughput": [1.0] * CONFIRM}
+    found = compared(base, base | {"minor-faults": [8.0] * CONFIRM}, {"throughput": 3})
+    assert found.verdict is CHANGED
+    assert found.more > 0
+
+
+def test_zero_against_zero_is_the_same_and_zero_against_something_a_change() -> None:
+    assert speeds([0.0] * 30, [0.0] * 30).verdict is SAME
+    found = speeds([0.0] * 30, [1.0] * 30)
+    assert (found.verdict, found.percent) == (CHANGED, None)
+
+
+def test_a_metric_that_one_side_lacks_is_absent_not_zero() -> None:
+    head = run({"minor-faults": [7, 7]})
+    base = head.model_copy(
+        update={"samples": (Sample(readings={"minor-faults": Reading(status=Status.NOT_COUNTED)}),) * 2}
+    )
+    found = decide(ComparisonRequest(base=base, head=head)).metrics[0]
+    assert (found.rule, found.verdict, found.base.level) == ("absent", MORE, None)
+
+
+def test_an_estimate_is_never_exact() -> None:
+    estimate = Sample(readings={"minor-faults": Reading(status=Status.MULTIPLEXED, value=7)})
+    side = run({"minor-faults": [7]}).model_copy(update={"samples": (estimate,) * 5})
+    assert decide(ComparisonRequest(base=side, head=side)).metrics[0].rule == "paired"
+
+
+def test_environments_that_differ_are_named() -> None:
+    base = run({"minor-faults": [7, 7]}, environment=reports.GLIBC)
+    head = run({"minor-faults": [7, 7]}, environment=reports.JEMALLOC)
+    assert decide(ComparisonRequest(base=base, head=head)).knobs == ("allocator",)
+
+
+@pytest.mark.parametrize("changes", [{"case": reports.OTHER_CASE}, {"subject": "other"}, {"session": uuid.uuid4()}])
+def test_what_does_not_belong_together_is_not_compared(changes: dict[str, object]) -> None:
+    base = run({"minor-faults": [7]})
+    with pytest.raises(ValueError, match="have to be of one"):
+        ComparisonRequest(base=base, head=base.model_copy(update=changes))
+
+
+def test_a_stored_base_shows_what_is_the_same_and_nothing_else() -> None:
+    def beside(base: Columns, head: Columns) -> Comparison:
+        stored = run(base).model_copy(update={"session": None})
+        return decide(ComparisonRequest(base=stored, head=run(head), base_stored=True))
+
+    same = beside({"minor-faults": [7], "elapsed": [1.0]}, {"minor-faults": [7, 7], "elapsed": [2.0, 2.1]})
+    assert (same.verdict, same.more) == (SAME, 0)
+    assert not of(same, "elapsed").counts
+    for head in ([8] * CONFIRM, [7, 8], [7]):
+        found = beside({"minor-faults": [7] * CONFIRM}, {"minor-faults": head})
+        assert found.verdict is MORE, head
+        assert found.more > 0
+
+
+def test_a_stored_base_has_to_be_of_the_same_environment() -> None:
+    base = run({"minor-faults": [7]}, environment=reports.JEMALLOC)
+    with pytest.raises(ValueError, match="have to be of one environment"):
+        ComparisonRequest(base=base, head=run({"minor-faults": [7]}), base_stored=True)
+
+
+VALUES = st.one_of(
+    st.integers(0, 3), st.integers(-(2**64), 2**64), st.floats(-(2.0**64), 2.0**64), st.floats(-1e-300, 1e-300)
+)
+SIDES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=40)
+MIRROR = {"regression": "improvement", "improvement": "regression", None: None}
+
+
+@given(SIDES, st.sampled_from(["minor-faults", "throughput", "elapsed", "region:minor-faults"]))
+def test_any_numbers_are_judged_and_swapping_the_sides_mirrors_the_verdict(
+    pairs: list[tuple[float, float]], name: str
+) -> None:
+    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    one = of(compared({name: base}, {name: head}, {name: 3}), name)
+    other = of(compared({name: head}, {name: base}, {name: 3}), name)
+    assert (one.verdict, one.rule) == (other.verdict, other.rule)
+    assert one.direction == MIRROR[other.direction]
+    assert (one.base, one.head) == (other.head, other.base)
+    numbers = [one.change, one.percent, one.threshold, *(one.bounds or ())]
+    assert all(math.isfinite(number) for number in numbers if number is not None)
+    assert one.bounds is None or one.bounds == tuple(-bound for bound in reversed(other.bounds or ()))
+    assert one.sentence
+
+
+def test_over_the_api(client: object) -> None:
+    request = ComparisonRequest(base=run({"minor-faults": [7, 7]}), head=run({"minor-faults": [7, 7]}))
+    answer = client.post("/api/v1/comparisons", json=request.model_dump(mode="json"))  # type: ignore[attr-defined]
+    assert answer.status_code == 200, answer.text
+    assert Comparison.model_validate(answer.json).verdict is SAME
+
+
+def within(budget: float | str, base: int, head: int) -> MetricVerdict:
+    sides: list[Columns] = [{"minor-faults": [level] * CONFIRM} for level in (base, head)]
+    request = ComparisonRequest(base=run(sides[0]), head=run(sides[1]), budgets={"minor-faults": budget})
+    return of(decide(request), "minor-faults")
+
+
+@pytest.mark.parametrize(
+    ("budget", "head", "over"),
+    [
+        (0, 10_001, True),
+        (16, 10_016, False),
+        (16, 10_017, True),
+        ("2 %", 10_200, False),
+        ("2%", 10_201, True),
+        ("0.01 %", 10_001, False),
+        ("none", 2**63, False),
+        (0, 9_000, False),
+    ],
+)
+def test_a_change_for_the_worse_is_held_to_its_budget(budget: int | str, head: int, over: bool) -> None:
+    found = within(budget, 10_000, head)
+    assert (found.verdict, found.over, found.budget) == (CHANGED, over, budget)
+    assert ("Within its budget" in found.sentence) == (not over and head > 10_000)
+
+
+def test_any_percentage_of_nothing_is_nothing() -> None:
+    assert within("50 %", 0, 1).over
+    assert not within(1, 0, 1).over
+
+
+def test_a_budget_is_held_to_the_last_of_many_digits() -> None:
+    assert within("1 %", 100 * 2**55, 101 * 2**55 + 1).over
+    assert not within("1 %", 100 * 2**55, 101 * 2**55).over
+
+
+@pytest.mark.parametrize("budget", [-1, "2", "-2 %", "a lot", math.inf, math.nan])
+def test_what_is_no_budget_is_refused(budget: float | str) -> None:
+    with pytest.raises(ValueError, match="a budget is a number"):
+        within(budget, 1, 2)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.one_of(st.integers(0, 10**4), st.just("none"), st.just("3 %")))
+def test_a_larger_change_is_never_better_kept(base: int, more: int, budget: int | str) -> None:
+    near, far = within(budget, base, base + more), within(budget, base, base + 2 * more)
+    assert far.over or not near.over

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.events.assemble import Resolved, resolve
+from service.rules.events.carry_over import Known, carry
+from service.rules.events.grouping import Trace, group
+from service.schemas.events import State
+from service.schemas.history import Cause
+from tests.service.rules.events.made_traces import config, trace
+
+
+def known_of(resolved: Resolved) -> dict[str, Known]:
+    """What is stored after a judging is what the next one knows."""
+    return {
+        name: Known([replace(one, returned=one.drift in resolved.returned) for one in members], age)
+        for age, (name, members) in enumerate(resolved.members.items())
+    }
+
+
+def again(
+    before: Iterable[Trace], after: Iterable[Trace], states: dict[str, State] | None = None
+) -> tuple[dict[str, set[str]], Resolved]:
+    """Judge twice; return the events of the first judging, and the second judging."""
+    first = resolve(list(before), {}, {})
+    names = {name: {one.drift for one in members} for name, members in first.members.items()}
+    given_states = dict.fromkeys(names, State.NEW) | (states or {})
+    return names, resolve(list(after), known_of(first), given_states)
+
+
+def test_an_event_stays_what_it_is_when_a_backfill_names_another_commit() -> None:
+    first, second = again([trace("a", 1, 4, 9)], [trace("b", 1, 5)])
+    assert list(second.members) == list(first)
+
+
+def test_series_that_show_it_later_join() -> None:
+    first, second = again([trace("a", 1)], [trace("a", 1), trace("b", 2), trace("c", 3, 4, 6)])
+    assert list(second.members) == list(first)
+    assert second.new == []
+
+
+def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() -> None:
+    first = resolve([trace("a", 1)], {}, {})
+    (name,) = first.members
+    gone = {name: Known(known_of(first)[name].traces, 0, alive=False)}
+    assert resolve([], gone, {}).members == {}
+    assert list(resolve([trace("z", 1, 4, 5)], gone, {}).members) == [name]
+
+
+def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
+    both = trace("a", 1, 6, cause=Cause.BOTH, detail="knob", since=5, until=6)
+    parts = [trace("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
+    first, second = again([both], parts)
+    (old,) = first
+    assert old in second.members
+    (new,) = second.new
+    assert second.origins[new] == [old]
+
+
+def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
+    first, second = again([trace("a", 1, 3), trace("b", 2, 9)], [trace("a", 1, 3, 9), trace("b", 2, 3, 9)])
+    (kept,) = second.members
+    assert second.merged == {name: kept for name in first if name != kept}
+
+
+def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
+    drifts = [trace("a"), trace("b", 1, 7, before=150, after=100), trace("c", 1, 9)]
+    resolved = resolve(drifts, {}, {})
+    assert [[one.drift for one in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
+    assert resolved.returned == {"c"}
+    _, second = again(drifts, drifts)
+    assert second.returned == {"c"}
+    assert second.new == []
+
+
+def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
+    fixed = [trace("a"), trace("b", 1, 7, before=150, after=100)]
+    (event, *_) = resolve(fixed, {}, {}).members
+    _, second = again(fixed, [*fixed, trace("c", 1, 9)], {event: State.EXPECTED})
+    assert len(second.new) == 1
+    assert second.returned == set()
+
+
+def test_another_drift_of_the_same_series_is_another_event() -> None:
+    resolved = resolve([trace("a"), trace("b", 1, 7, before=150, after=100), trace("c", 1, 9, after=400)], {}, {})
+    assert len(resolved.members) == 3
+
+
+steps = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 40)), unique=True, min_size=1, max_size=20)
+
+
+@given(steps, st.randoms())
+def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
+    places: list[tuple[int, int]],
+    chance: st.randoms,  # type: ignore[valid-type]
+) -> None:
+    spaced = [(series, 10 * position) for series, position in places]
+    before = [trace(f"{series}/{position}", series, position - 3, position) for series, position in spaced]
+    renamed = [
+        trace(f"new/{one.drift}", int(one.series), one.first + chance.randrange(3), one.last)  # type: ignore[attr-defined]
+        for one in before
+    ]
+    names, second = again(before, renamed)
+    found = {name: {one.drift.removeprefix("new/") for one in members} for name, members in second.members.items()}
+    assert found == names
+    assert (second.new, second.merged) == ([], {})
+
+
+@given(steps, steps)
+def test_each_group_has_one_event_and_each_event_one_group(
+    before: list[tuple[int, int]], after: list[tuple[int, int]]
+) -> None:
+    first = resolve([trace(f"a/{s}/{p}", s, max(1, p - 2), p) for s, p in before], {}, {})
+    groups = group(trace(f"b/{s}/{p}", s, max(1, p - 1), p) for s, p in after)
+    carried = carry(groups, known_of(first))
+    kept = [event for event in carried.events if event is not None]
+    assert len(kept) == len(set(kept))
+    assert not set(carried.merged) & set(kept)
+    assert set(carried.merged.values()) <= set(kept)
+    assert all(carried.events[number] is None for number in carried.origins)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.events.lifecycle import CLOSED, OPEN, allowed, follow, state_after
+from service.schemas.events import Action, State, needs_reason
+
+
+@pytest.mark.parametrize(
+    ("actions", "state"),
+    [
+        ("", State.NEW),
+        ("acknowledge", State.ACKNOWLEDGED),
+        ("acknowledge fix", State.FIXED),
+        ("expect", State.EXPECTED),
+        ("dismiss", State.FALSE_ALARM),
+        ("fix reopen", State.REOPENED),
+        ("fix reopen acknowledge", State.ACKNOWLEDGED),
+        ("fix reopen expect", State.EXPECTED),
+    ],
+)
+def test_a_life(actions: str, state: State) -> None:
+    assert state_after(map(Action, actions.split())) is state
+
+
+def test_an_open_event_cannot_be_reopened_and_a_closed_one_only_that() -> None:
+    assert all(Action.REOPEN not in allowed(state) for state in OPEN)
+    assert all(allowed(state) == [Action.REOPEN] for state in CLOSED)
+
+
+def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
+    assert {action for action in Action if needs_reason(action)} == {Action.EXPECT, Action.DISMISS, Action.REOPEN}
+
+
+def test_from_every_state_there_is_a_way_on() -> None:
+    assert all(allowed(state) for state in State)
+    assert {follow(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
+
+
+@given(st.lists(st.sampled_from(Action)))
+def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action]) -> None:
+    made: list[Action] = []
+    state = State.NEW
+    for action in asked:
+        after = follow(state, action)
+        assert (after is None) == (action not in allowed(state))
+        if after is not None:
+            made.append(action)
+            state = after
+        assert state_after(made) is state
+    assert state is State.NEW or made
+
+
+@given(st.lists(st.sampled_from(Action)), st.lists(st.sampled_from(Action)))
+def test_where_two_logs_become_one_the_last_word_that_closes_or_reopens_counts(
+    one: list[Action], other: list[Action]
+) -> None:
+    state = state_after([*one, *other])
+    closing = [action for action in (*one, *other) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
+    if other and other[-1] in closing:
+        assert state in CLOSED
+    if other and other[-1] is Action.REOPEN:
+        assert state in OPEN

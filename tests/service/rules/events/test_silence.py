@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.events.silence import Silence, matches
+
+NOW = datetime(2025, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "covered"),
+    [
+        ("copy[mib=4]", "copy[mib=4]", True),
+        ("copy[*]", "copy[mib=4]", True),
+        ("copy*", "copy[mib=4]", True),
+        ("*mib=4*", "copy[mib=4,operations=2]", True),
+        ("copy[mib=4]", "copym", False),
+        ("copy", "copy[mib=4]", False),
+        ("c.py*", "copy[mib=4]", False),
+        ("*-faults", "minor-faults", True),
+    ],
+)
+def test_a_pattern_matches_the_whole_name_and_only_the_star_is_special(pattern: str, name: str, covered: bool) -> None:
+    assert matches(pattern, name) is covered
+
+
+texts = st.text(alphabet="ab[*]?.", max_size=8)
+
+
+@given(texts, texts)
+def test_patterns_match_as_a_plain_translation_does(pattern: str, name: str) -> None:
+    plain = ".*".join(re.escape(part) for part in pattern.split("*"))
+    assert matches(pattern, name) == bool(re.fullmatch(plain, name, re.DOTALL))
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    assert not matches("*a" * 200, "a" * 199 + "b")
+
+
+def test_a_silence_ends_at_its_time() -> None:
+    silence = Silence("*", "*", "copy*", "*", NOW)
+    place = ("demo", "box", "copy[mib=4]", "minor-faults")
+    assert silence.covers(*place, NOW - timedelta(seconds=1))
+    assert not silence.covers(*place, NOW)
+    assert not silence.covers("demo", "box", "scan", "minor-faults", NOW - timedelta(seconds=1))

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.contract import Verdict
+from service.rules.comparison.in_turns import Found, verdict_of
+from service.rules.gate.creep import Baseline, crept
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "baseline", "budget", "whole"),
+    [
+        (108, 109, 100, "5 %", 9),
+        (108, 109, 105, "5 %", None),  # together still within it
+        (108, 109, 120, "5 %", None),  # better than it was
+        (109, 108, 100, "5 %", None),  # a step for the better
+        (108, 108, 100, "5 %", None),  # no step at all
+        (108, 109, 100, "none", None),
+        (7, 8, 0, 3, 8),
+    ],
+)
+def test_small_steps_count_together(base: int, head: int, baseline: int, budget: int | str, whole: int | None) -> None:
+    verdict = Verdict.SAME if base == head else Verdict.CHANGED
+    one = verdict_of("minor-faults", Found(verdict, "exact", ""), [base] * 5, [head] * 5, counts=True)
+    assert crept(one.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole
+    assert crept(one.model_copy(update={"budget": budget}), None) is None
+    assert crept(one.model_copy(update={"budget": 0, "over": True}), Baseline(baseline, "a" * 40)) is None

@@ -1,0 +1,70 @@
+"""Large batches are judged once it is quiet."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from runner.contract import Case
+from service.pipeline import detect_drifts
+from service.store.engine import deferred
+from tests.service import reports
+from tests.service.apiclient import Api
+
+PATIENCE = 60
+
+
+def test_a_batch_of_many_series_is_judged_without_anybody_asking(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(detect_drifts, "AT_ONCE", 4)
+    cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(6)]
+    batch = [
+        reports.report(number, level, level, case=case)
+        for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))
+        for case in cases
+    ]
+    body = {"reports": [report.model_dump(mode="json") for report in batch]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+    deadline = time.monotonic() + PATIENCE
+    while len(api.drifts()) < len(cases) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert {drift["revision"] for drift in api.drifts()} == {reports.commit(3)}
+    assert len(api.drifts()) == len(cases)
+
+
+def test_work_that_fails_is_done_with_the_next_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.01)
+    calls, done = [], threading.Event()
+
+    def work() -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            done.set()
+            raise RuntimeError
+        done.set()
+
+    worker = deferred.Later(work)
+    for _ in range(2):
+        done.clear()
+        worker.ask()
+        assert done.wait(PATIENCE)
+    worker.stop()
+    assert len(calls) == 2
+    assert "put off failed" in caplog.text
+    worker.ask()
+    assert len(calls) == 2
+
+
+def test_work_that_is_asked_for_again_and_again_is_not_put_off_for_ever() -> None:
+    done = threading.Event()
+    worker = deferred.Later(done.set, busy=lambda: True, longest=0.1)
+    deadline = time.monotonic() + PATIENCE
+    while not done.is_set() and time.monotonic() < deadline:
+        worker.ask()
+        time.sleep(0.005)
+    assert done.is_set()
+    worker.stop()

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
+
+from service.errors import ServiceError
+from service.store.engine.database import Database
+from service.store.engine.upgrade import upgrade
+from service.store.models import Base
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where the database will be."""
+    return tmp_path / "new" / "faultwatch.db"
+
+
+@pytest.fixture
+def empty(file: Path) -> Iterator[Database]:
+    """A database that was not made yet."""
+    database = Database(f"sqlite:///{file}", busy_seconds=0.1)
+    yield database
+    database.close()
+
+
+def refusal(database: Database) -> str:
+    with pytest.raises(ServiceError) as raised:
+        upgrade(database)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -> None:
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_upgrading_again_changes_nothing(empty: Database, file: Path) -> None:
+    upgrade(empty)
+    before = inspect(empty.engine).get_table_names()
+    upgrade(empty)
+    assert inspect(empty.engine).get_table_names() == before
+
+
+def test_many_services_that_start_at_once_upgrade_once(file: Path) -> None:
+    def start(_: int) -> None:
+        database = Database(f"sqlite:///{file}")
+        upgrade(database)
+        database.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(start, range(8)))
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
+
+
+def test_a_database_of_a_newer_version_is_left_alone(empty: Database, file: Path) -> None:
+    upgrade(empty)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    said = refusal(empty)
+    assert "newer version" in said
+    assert "9999" in said
+    assert str(file) in said
+
+
+def test_a_locked_database(empty: Database, file: Path) -> None:
+    upgrade(empty)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        said = refusal(empty)
+    assert said.startswith(f"The database is locked: {file}")
+
+
+def test_a_read_only_database(empty: Database, file: Path) -> None:
+    upgrade(empty)
+    empty.close()
+    said = refusal(Database(f"sqlite:///file:{file}?mode=ro&uri=true"))
+    assert "read-only" in said
+    assert "writable" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_one_may_not_write_to(empty: Database, file: Path) -> None:
+    file.parent.mkdir(mode=0o500)
+    said = refusal(empty)
+    assert str(file) in said
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_file_that_is_no_database(empty: Database, file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text("a shopping list, and more than a hundred bytes of it " * 20)
+    assert refusal(empty).startswith(f"The file is not a database: {file}")
+    assert file.read_text().startswith("a shopping list")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = refusal(Database(f"sqlite:///{tmp_path}/file/faultwatch.db"))
+    assert f"{tmp_path}/file" in said
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    from service.store.engine import upgrade as module
+
+    def fail(*_: object) -> None:
+        with empty.engine.connect():
+            raise RuntimeError
+
+    real = module.command.upgrade
+
+    def half_done(*arguments: object) -> None:
+        real(*arguments)  # type: ignore[arg-type]
+        fail()
+
+    monkeypatch.setattr(module.command, "upgrade", half_done)
+    with pytest.raises(RuntimeError):
+        upgrade(empty)
+    assert inspect(empty.engine).get_table_names() == []
+
+
+@pytest.mark.parametrize("url", ["nonsense", "sqlite+nothing:///x"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(ServiceError, match="DATABASE_URL"):
+        Database(url)

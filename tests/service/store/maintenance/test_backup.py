@@ -1,0 +1,177 @@
+"""Backup, restore, retention and export, on every database, as an operator runs them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from runner.contract import Environment, Report
+from service.errors import ServiceError
+from service.store.engine.database import Database
+from service.store.maintenance.backup import backup, restore
+from service.store.maintenance.retain import retain
+from tests.service import reports
+from tests.service.apiclient import Api
+
+EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+def close(api: Api) -> None:
+    """Stop the service."""
+    from service.web import current
+
+    with api.client.application.app_context():
+        current.database().close()
+
+
+@EVERY_DATABASE
+def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_path: Path) -> None:
+    old, new = reports.report(1, 100, 100), reports.report(2, 200, 200)
+    api.send(old)
+    backup(database, tmp_path / "copy")
+    api.send(new)
+    database.close()
+    close(api)
+    with pytest.raises(ServiceError, match="--replace"):
+        restore(database, tmp_path / "copy")
+    assert api.get("/runs")["total"] == 2
+    close(api)
+    restore(database, tmp_path / "copy", replace=True)
+    assert [run["run_id"] for run in api.get("/runs")["items"]] == [str(old.run_id)]
+    assert api.send(new, old) == [201, 200]
+    assert len(api.series()["points"]) == 2
+
+
+@EVERY_DATABASE
+def test_a_database_in_use_is_not_replaced(api: Api, database: Database, tmp_path: Path) -> None:
+    api.send(reports.report(1, 100))
+    backup(database, tmp_path / "copy")
+    own = Database(database.url.render_as_string(hide_password=False))
+    with database.engine.connect(), pytest.raises(ServiceError, match="in use"):
+        restore(own, tmp_path / "copy")
+    own.close()
+    assert api.get("/runs")["total"] == 1
+
+
+@EVERY_DATABASE
+def test_a_damaged_backup_leaves_the_database_alone(api: Api, database: Database, tmp_path: Path) -> None:
+    api.send(*(reports.report(number, 100, 101) for number in range(1, 30)))
+    file = tmp_path / "copy"
+    backup(database, file)
+    content = bytearray(file.read_bytes())
+    content[: len(content) // 2] = b"\xff" * (len(content) // 2)
+    file.write_bytes(content)
+    database.close()
+    close(api)
+    with pytest.raises(ServiceError):
+        restore(database, file, replace=True)
+    assert api.get("/runs")["total"] == 29
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.endswith(".part")] == []
+
+
+def test_a_backup_is_taken_while_somebody_writes_and_makes_nobody_wait(
+    api: Api, database: Database, tmp_path: Path
+) -> None:
+    api.send(reports.report(1, 100))
+    with database.writing():  # a database whose write lock is taken can be copied, so copying takes none
+        backup(database, tmp_path / "copy")
+    with closing(sqlite3.connect(tmp_path / "copy")) as copy:
+        assert copy.execute("SELECT count(*) FROM run").fetchone() == (1,)
+        assert copy.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_backup_does_not_overwrite_a_file(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "copy").write_text("something else")
+    with pytest.raises(ServiceError, match="already"):
+        backup(database, tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == "something else"
+
+
+def test_a_backup_of_a_newer_version_is_refused(database: Database, tmp_path: Path) -> None:
+    backup(database, tmp_path / "copy")
+    with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:
+        copy.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(ServiceError, match="newer version"):
+        restore(database, tmp_path / "copy")
+
+
+@EVERY_DATABASE
+def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) -> None:
+    sent = [reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
+    api.send(*sent)
+    before = api.series(), api.drifts(), [api.get(f"/runs/{one.run_id}") for one in sent]
+    cutoff = sent[3].started_at
+    assert retain(database, cutoff).runs == 3
+    assert retain(database, cutoff).runs == 0
+    assert (api.series(), api.drifts()) == before[:2]
+    thinned, *_, whole = [Report.model_validate(api.get(f"/runs/{one.run_id}")) for one in sent]
+    assert thinned.samples[0].perf_output == ""
+    assert thinned.values("minor-faults") == (100, 100)
+    assert whole == sent[3]
+    assert api.send(sent[0]) == [200]
+    assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
+
+
+@EVERY_DATABASE
+def test_the_export_has_every_sample_in_a_row_of_its_own(api: Api) -> None:
+    large = 2**63 + 1
+    report = reports.report(1, large, large + 2, others={"throughput": 2.5})
+    api.send(report, reports.failed_build(2), reports.report(3, 5, subject="other"))
+    rows = [json.loads(line) for line in export(api, "jsonl", subject="demo").splitlines()]
+    assert [(row["metric"], row["sample"], row["value"]) for row in rows] == [
+        ("minor-faults", 0, large),
+        ("minor-faults", 1, large + 2),
+        ("throughput", 0, 2.5),
+        ("throughput", 1, 2.5),
+    ]
+    assert {row["level"] for row in rows} == {large + 1, 2.5}
+    table = list(csv.DictReader(io.StringIO(export(api, "csv"))))
+    assert [row["value"] for row in table] == [str(large), str(large + 2), "2.5", "2.5", "5"]
+    assert table[0].keys() == rows[0].keys()
+
+
+@EVERY_DATABASE
+def test_exported_reports_make_the_same_store_again(api: Api) -> None:
+    sent = [reports.report(1, 100, 101), reports.failed_build(2)]
+    api.send(*sent)
+    assert [Report.model_validate_json(line) for line in export(api, "reports").splitlines()] == sent
+
+
+def export(api: Api, kind: str, **query: str) -> str:
+    answer = api.client.get("/api/v1/export", query_string={"format": kind, **query})
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from service.__main__ import cli
+
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
+    started = datetime(2020, 1, 1, tzinfo=UTC)
+    api.send(reports.report(1, 100, 100, started_at=started, finished_at=started))
+    close(api)
+    copy, folder = str(tmp_path / "copy"), tmp_path / "suites"
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "copied to" in run("backup", copy)
+    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles take")
+    assert run("export", "--format", "csv").startswith("run_id,subject,")
+    assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))
+    (suite,) = folder.iterdir()
+    assert pyperf.BenchmarkSuite.load(str(suite)).get_benchmark("minor-faults").get_values() == (100, 100)
+    assert "as" in run("restore", copy)

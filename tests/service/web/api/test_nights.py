@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import CASE, OTHER_CASE, commit
+
+
+def cell(host: str = "host", configuration: str = "plain", **told: Any) -> dict[str, Any]:
+    return {"host": host, "configuration": configuration, "workload": "copy", **told}
+
+
+def carried_out(number: int = 3, **told: Any) -> dict[str, Any]:
+    cases = [case.model_dump(mode="json") for case in (CASE, OTHER_CASE)]
+    return cell(**{"carried_out": True, "subject": "demo", "revision": commit(number), "cases": cases, **told})
+
+
+def put(api: Api, *cells: dict[str, Any], night: str = "2025-01-04") -> dict[str, Any]:
+    answer = api.client.put(f"/api/v1/nights/{night}", json={"cells": cells})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json
+    assert api.get(f"/nights/{night}") == found
+    return found
+
+
+BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@BOTH
+def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    api.send(reports.report(3, 100), reports.report(3, 100, case=OTHER_CASE))
+    put(api, cell(host), cell("elsewhere"))
+    night = put(api, carried_out(host=host))
+    assert night["absent"] == ["elsewhere"]
+    assert not night["complete"]
+    assert night["sentence"] == "1 of 2 cells are complete; elsewhere did not show up; no drift begins here."
+
+
+def test_what_is_planned_again_does_not_undo_what_was_carried_out(api: Api) -> None:
+    put(api, cell("here", carried_out=True, problem="no such workload"))
+    night = put(api, cell("here"), cell("here", "jemalloc"))
+    assert [one["problem"] for one in night["cells"]] == ["no such workload", ""]
+    assert not night["absent"]
+
+
+def test_each_case_says_what_came_of_it(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    api.send(reports.failed_build(3))
+    (told,) = put(api, carried_out(host=host))["cells"]
+    assert [case["state"] for case in told["cases"]] == ["failed", "missing"]
+    assert told["cases"][0]["why"]
+    api.send(reports.report(3, 100, at=99), reports.report(3, 100, case=OTHER_CASE))
+    night = put(api, carried_out(host=host, attempts=2))
+    assert [case["state"] for case in night["cells"][0]["cases"]] == ["measured", "measured"]
+    assert night["complete"]
+
+
+def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    api.send(*(reports.report(number, *[100 if number < 3 else 101] * 5) for number in (1, 2, 3)))
+    assert [drift["revision"] for drift in api.drifts(metric="minor-faults")] == [commit(3)]
+    before = put(api, carried_out(2, host=host), night="before")
+    assert not before["drifts"]
+    (drift,) = [one for one in put(api, carried_out(3, host=host))["drifts"] if one["metric"] == "minor-faults"]
+    assert (drift["before"], drift["after"], drift["title"]) == (100, 101, "Change 3")
+
+
+def test_nights_that_there_are_not(api: Api) -> None:
+    assert api.client.get("/api/v1/nights/never").status_code == 404
+    assert api.client.put("/api/v1/nights/a%20b", json={"cells": []}).status_code == 422

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from runner.contract import Canary, CanaryCount, Environment, Host, Reason
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import GLIBC, JEMALLOC, commit, plan_request
+
+WRONG = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1010, 1009, 1010)),))
+
+
+def test_what_was_stored_is_left_out(api: Api) -> None:
+    api.put_revisions(1, 2, 3, 4)
+    api.send(reports.report(1, 100), reports.failed_build(2))
+    plan = api.plan(plan_request(1, 2, 3, 4))
+    assert ([one.revision for one in plan.runs], plan.stored) == ([commit(3), commit(4)], 2)
+
+
+def test_runs_of_others_do_not_count(api: Api) -> None:
+    api.put_revisions(1)
+    api.send(
+        reports.report(1, 1, case=reports.OTHER_CASE),
+        reports.report(1, 1, host={"name": "other"}),
+        reports.report(1, 1, subject="other"),
+    )
+    assert api.plan(plan_request(1)).stored == 0
+
+
+def test_a_new_environment_starts_with_an_anchor(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    api.send(reports.report(1, 100), reports.report(2, 100))
+    plan = api.plan(plan_request(3, environment=JEMALLOC))
+    assert [(one.revision, one.reason) for one in plan.runs] == [(commit(2), "anchor"), (commit(3), "missing")]
+
+
+def test_commits_that_were_not_sent_are_named(api: Api) -> None:
+    api.put_revisions(1)
+    request = plan_request(1, 2).model_dump(mode="json")
+    answer = api.client.post("/api/v1/plans", json=request)
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json["errors"]] == ["revisions.1"]
+    assert "Send the commits first" in answer.json["detail"]
+
+
+def told(api: Api, *numbers: int, environment: Environment = GLIBC) -> list[tuple[int, str]]:
+    made = api.plan(plan_request(*numbers, environment=environment))
+    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
+
+
+def test_where_commit_and_environment_changed_at_once_both_are_measured_crosswise_and_told_apart(api: Api) -> None:
+    api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
+    api.send(reports.report(3, 180, 180, environment=JEMALLOC))
+    assert [drift["cause"] for drift in api.drifts()] == ["both"]
+    (event,) = api.get("/events")["items"]
+    (crossing,) = api.get(f"/events/{event['id']}")["crossings"]
+    assert (crossing["status"], crossing["split"]) == ("ordered", None)
+    assert told(api, 3, environment=JEMALLOC) == [(2, "crosswise")]
+    assert told(api, 2) == [(3, "crosswise")]
+    api.send(reports.report(2, 160, 160, environment=JEMALLOC, at=9))
+    assert told(api, 3, environment=JEMALLOC) == []
+    assert sorted((drift["cause"], drift["before"], drift["after"]) for drift in api.drifts()) == [
+        ("commit", 160, 180),
+        ("config", 100, 160),
+    ]
+    api.send(reports.report(3, 110, 110, at=10))
+    crossings = [c for event in api.get("/events")["items"] for c in api.get(f"/events/{event['id']}")["crossings"]]
+    assert {(c["split"]["commit"], c["split"]["config"], c["split"]["interaction"]) for c in crossings} == {
+        (15, 65, 10)
+    }
+
+
+def test_what_cannot_be_measured_crosswise_stays_both(api: Api) -> None:
+    api.send(reports.report(1, 100, 100), reports.report(2, 180, 180, environment=JEMALLOC))
+    api.send(reports.failed_build(1, environment=JEMALLOC, at=8), reports.failed_build(2, at=9))
+    assert told(api, 2, environment=JEMALLOC) == told(api, 1) == []
+    (event,) = api.get("/events")["items"]
+    assert event["cause"] == "both"
+    assert api.get(f"/events/{event['id']}")["crossings"][0]["status"] == "impossible"
+
+
+def test_a_doubtful_run_is_measured_again(api: Api) -> None:
+    api.send(*[reports.report(number, 100) for number in range(1, 10)], reports.report(10, 150))
+    (drift,) = api.drifts()
+    if drift["evidence"]["wants_rerun"]:
+        assert told(api, 10) == [(10, "rerun")]
+        api.send(reports.report(10, 150, at=20))
+    while again := told(api, 10):
+        assert again == [(10, "rerun")]
+        api.send(reports.report(10, 150, at=30))
+    assert [drift["evidence"]["wants_rerun"] for drift in api.drifts()] == [False]
+
+
+def test_on_another_host_the_last_revision_of_the_old_one_is_measured_first(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
+    replaced = plan_request(3).model_copy(update={"host": Host(name="new-box")})
+    assert [(one.revision, one.reason) for one in api.plan(replaced).runs] == [
+        (commit(2), Reason.CROSSWISE),
+        (commit(3), Reason.MISSING),
+    ]
+
+
+def test_a_planned_run_says_which_counts_the_history_shows_before_it(api: Api) -> None:
+    api.put_revisions(1, 2, 3, 4)
+    api.send(reports.report(1, 100, 100, 99, others={"elapsed": 0.5}), reports.report(3, 120, 120))
+    api.send(reports.report(2, 7, 7, canary=WRONG))
+    expected = {int(one.revision, 16): dict(one.expected) for one in api.plan(plan_request(2, 4)).runs}
+    assert expected == {2: {"minor-faults": 100}, 4: {"minor-faults": 120}}
+    other = api.plan(plan_request(4, environment=JEMALLOC))
+    assert all(one.expected == {} for one in other.runs)

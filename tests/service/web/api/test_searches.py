@@ -1,0 +1,134 @@
+"""A search that is led over the API: its only state is what is stored."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from runner.contract import Reading, Sample
+from tests.service import reports
+from tests.service.apiclient import Api
+
+COMMITS = 20
+
+
+def ask(api: Api, status: int = 200, **changes: Any) -> dict[str, Any]:
+    request = {
+        "subject": "demo",
+        "host": {"name": "box"},
+        "environment": reports.GLIBC.model_dump(mode="json"),
+        "case": reports.CASE.model_dump(mode="json"),
+        "metric": "minor-faults",
+        "good": reports.commit(1),
+        "bad": reports.commit(COMMITS),
+    }
+    answer = api.client.post("/api/v1/searches", json=request | changes)
+    assert answer.status_code == status, answer.text
+    document: dict[str, Any] = answer.json
+    return document
+
+
+@pytest.fixture
+def api(app: Flask) -> Api:
+    api = Api(app.test_client())
+    api.put_revisions(*range(1, COMMITS + 1))
+    return api
+
+
+def test_a_search_goes_on_from_what_is_stored(api: Api) -> None:
+    """Commit 13 adds a fault, and 12 and 9 do not build. Each question is asked as if it were the first."""
+    asked: list[str] = []
+    while (state := ask(api, prove=False))["answer"]["kind"] == "measure":
+        assert state["known"] == len(asked)
+        (commit,) = state["answer"]["commits"]
+        number = int(commit, 16)
+        api.send(
+            reports.failed_build(number) if number in {9, 12} else reports.report(number, *[7 + (number >= 13)] * 2)
+        )
+        asked.append(commit)
+    (culprit,) = state["answer"]["culprits"]
+    assert culprit["commit"] == reports.commit(13)
+    assert culprit["parent"] == reports.commit(11)
+    assert culprit["candidates"] == [reports.commit(12), reports.commit(13)]
+    assert (culprit["before"], culprit["after"]) == (7, 8)
+    assert len(asked) == len(set(asked)) <= 9
+
+
+def test_runs_of_other_environments_and_cases_say_nothing(api: Api) -> None:
+    api.send(
+        reports.report(1, 7, 7, environment=reports.JEMALLOC),
+        reports.report(COMMITS, 9, 9, case=reports.OTHER_CASE),
+    )
+    assert ask(api)["known"] == 0
+    assert ask(api)["answer"]["commits"] == [reports.commit(1)]
+
+
+def test_ends_that_do_not_differ_are_refused_with_the_numbers(api: Api) -> None:
+    api.send(reports.report(1, 7, 7), reports.report(COMMITS, 7, 7))
+    assert ask(api)["answer"] == {"kind": "refused", "sentence": "The ends do not differ: good 7, bad 7."}
+
+
+def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
+    problem = ask(api, status=422, bad="f" * 40)
+    assert "Send them first" in problem["detail"]
+
+
+def in_turns(number: int, value: int, session: uuid.UUID) -> Any:
+    return reports.report(number, *[value] * 5, session=session)
+
+
+def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
+    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    wanted = ask(api)["answer"]
+    assert (wanted["kind"], wanted["parent"], wanted["commit"]) == ("prove", reports.commit(12), reports.commit(13))
+    assert wanted["precision"] is None
+    session = uuid.uuid4()
+    api.send(in_turns(12, 7, session), in_turns(13, 8, session))
+    (culprit,) = ask(api)["answer"]["culprits"]
+    assert culprit["proof"]["state"] == "stands"
+    assert "5 of 5" in culprit["proof"]["sentence"]
+
+
+def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
+    """One stray run misled the search: in turns 12 measures what 13 does."""
+    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    session = uuid.uuid4()
+    api.send(in_turns(12, 8, session), in_turns(13, 8, session))
+    state = ask(api)["answer"]
+    assert state["kind"] == "measure"
+    (commit,) = state["commits"]
+    assert 1 < int(commit, 16) < 12
+
+
+def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None:
+    noise = random.Random(1)
+    session: uuid.UUID | None = None
+
+    def send(number: int, many: int = 1, commit: int | None = None) -> None:
+        samples = [
+            Sample(readings={"elapsed": Reading(value=2 + noise.gauss(0, 0.01) + 0.05 * (number >= 13))})
+            for _ in range(many)
+        ]
+        api.send(reports.report(commit or number, samples=tuple(samples), session=session))
+
+    while (state := ask(api, metric="elapsed")["answer"])["kind"] == "measure":
+        send(int(state["commits"][0], 16))
+    assert (state["kind"], state["commit"]) == ("prove", reports.commit(13))
+    assert 1 < state["precision"] < 5, "what the step comes to, in percent"
+    # A step that in turns is not there rules its commit out, however sure the search was.
+    session = uuid.uuid4()
+    send(12, 60)
+    send(12, 60, 13)
+    other = ask(api, metric="elapsed")["answer"]
+    assert other["kind"] == "measure" or other["commit"] != reports.commit(13)
+    # What is newer counts.
+    session = uuid.uuid4()
+    send(12, 40)
+    send(13, 40)
+    (culprit,) = ask(api, metric="elapsed")["answer"]["culprits"]
+    assert culprit["proof"]["state"] == "stands"
+    assert culprit["after"] - culprit["before"] == pytest.approx(0.05, abs=0.02)

@@ -1,0 +1,19 @@
+"""An application on a database of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apiflask import APIFlask
+
+from service.app import create_app
+from service.config.settings import Config
+from service.web import current
+
+
+@contextmanager
+def application(home: Path) -> Iterator[APIFlask]:
+    app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}"))
+    yield app
+    with app.app_context():
+        current.database().close()

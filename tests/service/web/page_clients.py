@@ -1,0 +1,55 @@
+"""Applications with databases of their own: empty, with a measured history, with made-up answers.
+
+Pages only read, so one application of each kind serves all tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from service.web.pages.source import EXTENSION
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.made import MadeSource
+
+
+@pytest.fixture(scope="session")
+def measured_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service that got a history's reports."""
+    with application(tmp_path_factory.mktemp("measured")) as app:
+        history.send(app.test_client())
+        yield app
+
+
+@pytest.fixture(scope="session")
+def made_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service whose pages meet everything that can be met."""
+    with application(tmp_path_factory.mktemp("made")) as app:
+        app.extensions[EXTENSION] = MadeSource()
+        yield app
+
+
+@pytest.fixture(scope="session")
+def empty_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service that got nothing yet."""
+    with application(tmp_path_factory.mktemp("empty")) as app:
+        yield app
+
+
+@pytest.fixture
+def client(measured_app: APIFlask) -> FlaskClient:
+    return measured_app.test_client()
+
+
+@pytest.fixture
+def made(made_app: APIFlask) -> FlaskClient:
+    return made_app.test_client()
+
+
+@pytest.fixture
+def empty(empty_app: APIFlask) -> FlaskClient:
+    return empty_app.test_client()

@@ -1,0 +1,189 @@
+"""A bisect from the button on a drift's page to its result, with the runner's part played over the API."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from playwright.sync_api import sync_playwright
+
+from runner.contract import Host
+from runner.contract.profile import Touch
+from tests.e2e.browser import chromium, launched, served, watch
+from tests.service.profiles import anatomy, profile
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+KNOWN = (0, 1, 2, 3, 9, 10)
+HOSTILE = 6
+"""The commit of a hostile title; it does not build here."""
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[FlaskClient]:
+    """A service that knows some commits before and some after the regression, and none between."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client, [history.report(number, history.OLD) for number in KNOWN])
+        yield client
+
+
+class Runner:
+    """Leads the search of a job, as a runner does."""
+
+    def __init__(self, client: FlaskClient, job: int) -> None:
+        self._client = client
+        self._job = job
+        self.lease = self.post("claim", host="lab-1")["lease"]
+        self.measured: list[int] = []
+
+    def post(self, verb: str, **body: Any) -> Any:
+        answer = self._client.post(f"/api/v1/jobs/{self._job}/{verb}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json
+
+    def ask(self) -> Any:
+        first = history.report(0, history.OLD).model_dump(mode="json")
+        asked = {name: first[name] for name in ("subject", "host", "environment", "case")}
+        ends = {"good": history.commit(3), "bad": history.commit(9), "metric": "minor-faults"}
+        return self._client.post("/api/v1/searches", json=asked | ends).json
+
+    def measure(self, commit: str, session: uuid.UUID | None = None) -> None:
+        number = next(number for number in range(14) if history.commit(number) == commit)
+        report = history.report(history.BROKEN if number == HOSTILE else number, history.OLD)
+        told = {"revision": history.revision(number), "session": session, "run_id": uuid.uuid4()}
+        samples = report.samples * 2 if session else report.samples
+        report = report.model_copy(update=told | {"samples": samples})
+        answer = self._client.put(f"/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"))
+        assert answer.status_code == 201, answer.text
+        self.measured.append(number)
+        self.post("progress", lease=self.lease, measured=[str(report.run_id)], runs_left=2, sentence="Searching.")
+
+    def lead(self) -> Any:
+        while (state := self.ask())["answer"]["kind"] in {"measure", "prove"}:
+            answer = state["answer"]
+            session = uuid.uuid4() if answer["kind"] == "prove" else None
+            for commit in (answer["parent"], answer["commit"]) if session else answer["commits"]:
+                self.measure(commit, session)
+        self.post("finish", lease=self.lease, outcome="done", sentence="It was found.", result=state)
+        return state
+
+
+def ordered(client: FlaskClient) -> int:
+    drift = client.get("/api/v1/drifts?metric=minor-faults").json["items"][0]["id"]
+    assert "Bisect this" in page(client, f"/drifts/{drift}")
+    answer = client.post("/jobs", data={"drift": drift, "author": "Mara"}, headers=HERE)
+    assert answer.status_code == 303, answer.text
+    return int(answer.location.rpartition("/")[2])
+
+
+def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
+    job = ordered(client)
+    address = f"/bisects/{job}"
+    assert "Nothing was measured for it yet." in read(client, address)
+    runner = Runner(client, job)
+
+    # Half-way: what is known so far is drawn, and what is to come is said.
+    runner.measure(runner.ask()["answer"]["commits"][0])
+    assert "About 2 more runs." in read(client, address)
+    assert "it looks for the commit" in read(client, address)
+
+    state = runner.lead()
+    assert state["answer"]["culprits"][0]["commit"] == history.commit(history.REGRESSION)
+    text = read(client, address)
+    assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
+    assert "Change +16,384" in text
+    assert "Or one of those that could not be measured: " + history.commit(HOSTILE)[:10] in text
+    assert "proven Measured again in turns with its parent" in text
+    assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
+    assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"
+    assert f"faultwatch bisect {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ./copyd" in text
+
+    source = page(client, address)
+    rows = source.count("<g><title>")
+    assert rows == 2 + len(runner.measured), "each run is drawn"
+    assert source.count('<line class="culprit"') == 2, "a page more, and the regression"
+
+    twin = client.get(f"{address}.json").json
+    numbers = [one["number"] for one in twin["measurements"]]
+    assert numbers == [None, None, *range(1, len(runner.measured) + 1)]
+    assert [one["proof"] for one in twin["measurements"]][-4:] == [True] * 4
+    assert {one["side"] for one in twin["measurements"]} == {"before", "after", "between", "failed"}
+    assert client.get(f"{address}.csv").text.count("\n") == 1 + len(numbers)
+    # What was measured moves the drift to its commit, whose page leads here too.
+    drifts = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
+    moved = next(one["id"] for one in drifts if one["revision"] == history.commit(history.REGRESSION))
+    assert "Bisect 1 done It was found." in read(client, f"/drifts/{moved}")
+
+    # Why it moves: the command that finds out, and once both sides are profiled what those show.
+    told = (
+        f"faultwatch profile copy_service --repo ./copyd --revision {history.commit(3)[:12]}..{history.commit(4)[:12]}"
+    )
+    assert told in text
+    for number, touched in ((3, 100), (4, 9000)):
+        about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
+        here = {"host": Host(name="lab-1"), "environment": history.OLD}
+        one = profile(anatomy({Touch.FIRST: touched}), **about, **here)
+        answer = client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
+        assert answer.status_code == 201, answer.text
+    text = read(client, address)
+    assert "Why it drifted All of both profiles" in text
+    assert told not in text
+
+
+def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient) -> None:
+    job = ordered(client)
+    assert client.post(f"/bisects/{job}/profiles", headers=HERE).status_code == 404, "nothing is found yet"
+    Runner(client, job).lead()
+    answer = client.post(f"/bisects/{job}/profiles", data={"author": "Mara"}, headers=HERE)
+    question = client.get(f"/api/v1{answer.location}").json["question"]
+    assert (question["kind"], question["against"]) == ("profile", history.commit(3))
+    assert (question["revision"], question["host"]) == (history.commit(4), "lab-1")
+
+
+def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
+    assert "Nobody has asked yet." in read(client, "/bisects")
+    answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
+    assert answer.status_code == 422
+    assert "question.bisect.good" in answer.text
+    assert client.get("/bisects/7").status_code == 404
+
+
+def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
+    form = {
+        "subject": "copyd",
+        "case": history.CASE.name,
+        "metric": "minor-faults",
+        "good": "v1",
+        "bad": "v2",
+        "least": "7.5",
+    }
+    assert client.post("/bisects", data=form | {"author": "Mara"}, headers=HERE).location == "/bisects/1"
+    assert client.get("/api/v1/jobs/1").json["question"]["least"] == 7.5
+    assert "v1..v2" in read(client, "/bisects")
+    assert "Mara" in read(client, "/bisects/1")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+def test_the_page_is_quiet_accessible_and_fits(client: FlaskClient) -> None:
+    Runner(client, ordered(client)).lead()
+    with sync_playwright() as playwright, launched(playwright) as browser, served(client.application) as address:
+        watched = watch(browser.new_context(), address)
+        for path in ("/bisects", "/bisects/1"):
+            watched.sweep(path)
+        watched.assert_quiet()
+        # Each culprit's line ends where its own measurement is drawn.
+        page = watched.open("/bisects/1")
+        lines = page.locator(".search-picture .culprit").evaluate_all("all => all.map(one => one.x1.baseVal.value)")
+        after = page.locator(".search-picture path.after").evaluate_all(
+            "all => all.map(one => one.getBBox()).map(box => box.x + box.width / 2)"
+        )
+        assert lines == sorted(lines)
+        assert any(abs(lines[-1] - x) < 1 for x in after)

@@ -1,0 +1,86 @@
+import pytest
+from flask.testing import FlaskClient
+
+from service.web.pages import compare
+from tests.service.web import history
+from tests.service.web.text import page, read
+
+BEFORE, AFTER = history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)
+
+
+def rows(client: FlaskClient, base: str, head: str, more: str = "") -> dict[str, dict[str, object]]:
+    answer = client.get(f"/compare.json?base={base}&head={head}&{more}")
+    assert answer.status_code == 200, answer.text
+    assert answer.json
+    return {row["verdict"]["metric"]: row["verdict"] for row in answer.json["rows"]}
+
+
+def test_two_commits_side_by_side_say_what_moved_and_why(client: FlaskClient) -> None:
+    text = read(client, f"/compare?base={BEFORE[:10]}&head={AFTER[:10]}")
+    assert "2,239 faults the same in all 3 18,623 faults the same in all 3 +16,384 faults +732 %" in text
+    assert f"A drift was found between them: +16,384 faults at {AFTER[:10]}." in text
+    assert "The same on both sides of every case." in text
+    assert next(iter(rows(client, BEFORE, AFTER))) == "minor-faults"
+
+
+def test_all_metrics_and_only_what_changed(client: FlaskClient) -> None:
+    assert "page-faults" not in rows(client, BEFORE, AFTER)
+    assert "page-faults" in rows(client, BEFORE, AFTER, "metric=all")
+    assert list(rows(client, BEFORE, AFTER, "show=changed")) == ["minor-faults"]
+    assert list(rows(client, BEFORE, AFTER, "metric=throughput")) == ["throughput"]
+
+
+def test_a_long_table_comes_in_pages(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "_ROWS", 2)
+    address = f"/compare{{}}?base={BEFORE}&head={AFTER}&metric=all"
+    whole = list(rows(client, BEFORE, AFTER, "metric=all&all="))
+    assert len(whole) == 5
+    found = []
+    for offset in (0, 2, 4):
+        told = client.get(f"{address.format('.json')}&offset={offset}").json
+        assert told is not None
+        assert (told["total"], told["limit"], told["offset"]) == (5, 2, offset)
+        found += [row["verdict"]["metric"] for row in told["rows"]]
+    assert found == whole
+    assert client.get(address.format(".csv")).text.count("\n") == 1 + 5
+    text = read(client, f"{address.format('')}&offset=2")
+    assert "1 changed, 1 the same, 3 undecided; 3 to 4 of 5 shown. Show all" in text
+    assert "Previous Next" in text
+    assert "There are no more rows. Show the first ones" in read(client, f"{address.format('')}&offset=6")
+
+
+def test_two_environments_are_compared_at_the_commit_that_both_measured(client: FlaskClient) -> None:
+    old, new = history.OLD.hash, history.NEW.hash
+    text = read(client, f"/compare?base={old[:6]}&head=environment:{new}")
+    assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
+    assert "+3,000 faults" in text
+    assert rows(client, old, new)["minor-faults"]["rule"] == "trend"
+
+
+def test_two_runs_and_a_host_can_be_named(client: FlaskClient) -> None:
+    one, other = history.run_id(0), history.run_id(history.REGRESSION)
+    assert rows(client, str(one), f"run:{other}")["minor-faults"]["change"] == 16384
+    assert rows(client, "lab-1", "host:lab-1")["minor-faults"]["change"] == 0
+
+
+def test_the_short_address_leads_there(client: FlaskClient) -> None:
+    answer = client.get(f"/compare/{BEFORE[:8]}...{AFTER[:8]}?show=changed")
+    assert answer.status_code == 302
+    assert answer.location == f"/compare?base={BEFORE[:8]}&head={AFTER[:8]}&show=changed"
+
+
+def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> None:
+    text = read(client, "/compare?base=%3Cscript%3E&head=0000000")
+    assert "There is no <script>." in text
+    assert "There is no 0000000. Write the first letters" in text
+
+
+def test_a_commit_that_does_not_build_has_nothing_in_common(client: FlaskClient) -> None:
+    text = read(client, f"/compare?base={BEFORE}&head={history.commit(history.BROKEN)}")
+    assert "These two have no measured case in common." in text
+    assert "faultwatch compare" in text
+
+
+def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:
+    assert f"/compare?base={history.commit(len(history.TITLES) - 1)[:12]}" in page(client, "/compare")
+    assert "Nothing is measured yet." in read(empty, "/compare")

@@ -1,0 +1,78 @@
+import pytest
+from flask.testing import FlaskClient
+
+from service.schemas.history import Cause
+from service.web.pages.source import EXTENSION
+from tests.service.web import history
+from tests.service.web import made as models
+from tests.service.web.text import page, read
+
+
+def drift_id(client: FlaskClient, number: int) -> str:
+    answer = client.get("/api/v1/drifts").json
+    assert answer
+    return next(str(entry["id"]) for entry in answer["items"] if entry["revision"] == history.commit(number))
+
+
+def test_a_commits_drift(client: FlaskClient) -> None:
+    text = read(client, f"/drifts/{drift_id(client, history.REGRESSION)}")
+    assert "Hand memory back after each operation" in text
+    assert "Before 2,239 faults" in text
+    assert "After 18,623 faults" in text
+    assert "Commit in between" in text
+    assert "The same on both sides" in text
+    assert "System share 4.5 % 40.75 % +36.25 points" in text
+    assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(3)[:12]}" in text
+    assert f"--revision {history.commit(4)[:12]} --set mib=8 --set operations=25" in text
+
+
+def test_a_failed_build_in_between_is_a_candidate_too(client: FlaskClient) -> None:
+    text = read(client, f"/drifts/{drift_id(client, history.IMPROVEMENT)}")
+    assert "Forget a semicolon" in text
+    assert "any of these can be the one" in text
+
+
+def test_a_configurations_drift(client: FlaskClient) -> None:
+    source, text = (show(client, f"/drifts/{drift_id(client, history.ANCHOR)}") for show in (page, read))
+    assert "variable.MALLOC_CONF changed" in text
+    assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
+    assert "Commit in between" not in text
+    assert "--env MALLOC_CONF=dirty_decay_ms:0" in text
+    assert text.count("faultwatch profile") == 2, "the commit in each of the two environments"
+    assert f"/runs/{history.run_id(history.ANCHOR)}" in source
+    assert f"/runs/{history.run_id(history.ANCHOR, again=True)}" in source
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (Cause.BOTH, "measure the older commit in the newer environment"),
+        (Cause.UNKNOWN, "Something that is not recorded moved the count"),
+    ],
+)
+def test_a_cause_that_is_not_settled_says_so(
+    made: FlaskClient, monkeypatch: pytest.MonkeyPatch, cause: Cause, words: str
+) -> None:
+    series = models.faults()
+    drift = series.drifts[0].model_copy(update={"cause": cause})
+    source = models.MadeSource([series.model_copy(update={"drifts": [drift]})])
+    monkeypatch.setitem(made.application.extensions, EXTENSION, source)
+    assert words in read(made, f"/drifts/{drift.id}")
+    read(made, "/")
+
+
+def test_a_companion_without_a_baseline_has_a_difference_and_no_percent(made: FlaskClient) -> None:
+    assert "Major faults 0 faults 12 faults +12 faults" in read(made, "/drifts/00010004d")
+
+
+def test_a_drift_that_is_not_certain_says_so(made: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    series = models.faults()
+    first = series.drifts[0]
+    drift = first.model_copy(update={"evidence": first.evidence.model_copy(update={"wants_rerun": True})})
+    source = models.MadeSource([series.model_copy(update={"drifts": [drift]})])
+    monkeypatch.setitem(made.application.extensions, EXTENSION, source)
+    assert "One more run is wanted before this is a fact." in read(made, f"/drifts/{drift.id}")
+
+
+def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:
+    assert "There is no such drift" in read(client, "/drifts/none", 404)

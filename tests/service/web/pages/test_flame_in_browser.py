@@ -1,0 +1,87 @@
+"""Flame graphs in a real Chromium, under the policy of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.e2e.browser import MODES, Watched, chromium, launched, served, watch
+from tests.service.web.application import application
+from tests.service.web.profiled import AFTER, BEFORE, sent
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
+]
+BESIDE = f"/profiles/{AFTER.profile_id}?before={BEFORE.profile_id}"
+DRAWN = ".flame-graph g.frame rect[width]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home: Path = tmp_path_factory.mktemp("flame")
+    with application(home) as app:
+        sent(app)
+        with served(app) as address:
+            yield address
+
+
+def drawn(watched: Watched, path: str) -> Page:
+    page = watched.open(path)
+    page.wait_for_selector(DRAWN, state="attached")
+    return page
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_profiles_are_quiet_accessible_and_fit(browser: Browser, service: str, mode: str) -> None:
+    # axe-core comes into the page as a script of its own, which the policy of the pages refuses.
+    with browser.new_context(**MODES[mode], bypass_csp=True) as context:
+        watched = watch(context, service)
+        for path in (f"/profiles/{AFTER.profile_id}", BESIDE):
+            drawn(watched, path)
+            watched.assert_fits()
+            watched.assert_accessible()
+        watched.assert_quiet()
+
+
+def test_a_stack_is_found_by_keyboard_and_again_by_its_address(browser: Browser, service: str) -> None:
+    with browser.new_context(**MODES["desktop"]) as context:
+        watched = watch(context, service)
+        page = drawn(watched, BESIDE)
+        # A sign says what the colour says.
+        names = page.locator(".d3-flame-graph-label").all_text_contents()
+        assert any(name.startswith("+") and name.endswith("answer") for name in names)
+        page.locator("[data-graph]").focus()
+        for _ in range(2):
+            page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        reading = page.locator("[data-reading]").text_content()
+        assert reading == "answer · main.c:25 · 2,000 faults → 51,200 faults: grew by 49,200 faults"
+        address = page.url
+        assert "#faults/" in address
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_selector(DRAWN, state="attached")
+        assert page.locator("[data-reading]").text_content() == reading
+        page.keyboard.press("Escape")
+        page.locator("[data-search]").fill("img src")
+        assert page.locator("[data-reading]").text_content() == "1 function, 0.00195 % of all"
+        watched.assert_quiet()
+
+
+def test_a_row_of_the_table_shows_its_stack(browser: Browser, service: str) -> None:
+    with browser.new_context(**MODES["desktop"]) as context:
+        watched = watch(context, service)
+        page = drawn(watched, BESIDE)
+        page.locator("[data-stack]").first.click()
+        assert (page.locator("[data-reading]").text_content() or "").startswith("memcpy · ")
+        watched.assert_quiet()

@@ -1,0 +1,384 @@
+"""The pages in a real Chromium, served by a real service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
+from tests.service.web import history
+from tests.service.web.application import application
+
+LABELS = """() => {
+  const chart = Chart.getChart(document.querySelector("canvas"));
+  const found = Chart.registry.getPlugin("annotation").getAnnotations(chart).map(({ label }) => label);
+  return found.filter((label) => label?.options.display).map(({ x, x2, y, options }) =>
+    ({ left: x, right: x2, top: y, content: [options.content].flat() }));
+}"""
+"""The labels of configuration changes that are drawn, where they are."""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def service(measured_app: APIFlask) -> Iterator[str]:
+    with served(measured_app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def extremes(made_app: APIFlask) -> Iterator[str]:
+    with served(made_app) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opener]:
+    contexts = []
+
+    def make(address: str, **options: Any) -> Watched:
+        contexts.append(browser.new_context(locale="en-GB", timezone_id="Europe/Berlin", **options))
+        return watch(contexts[-1], address)
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def measured(service: str, opened: Opener) -> Watched:
+    """A desktop page of a service that has the history."""
+    return opened(service, **MODES["desktop"])
+
+
+def addresses(client: FlaskClient) -> list[str]:
+    """Every kind of page, with real data."""
+    drifts = client.get("/api/v1/drifts").json["items"]
+    series = client.get("/api/v1/series").json["items"]
+    return [
+        "/",
+        *(
+            f"/series/{entry['id']}"
+            for entry in series
+            if entry["metric"] in {"minor-faults", "throughput", "instructions"}
+        ),
+        *(f"/drifts/{entry['id']}" for entry in drifts[:2]),
+        f"/events/{client.get('/events.json').json['items'][0]['id']}",
+        f"/compare?base={history.OLD.hash}&head={history.NEW.hash}",
+        *("/compare", "/matrix?metric=throughput", "/hosts/lab-1"),
+    ]
+
+
+def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, measured: Watched) -> None:
+    for address in addresses(client):
+        measured.sweep(address)
+    measured.assert_quiet()
+
+
+def test_made_up_extremes_are_accessible_and_fit(extremes: str, opened: Opener) -> None:
+    watched = opened(extremes)
+    for address in ["/", *(f"/series/{number}" for number in range(1, 7))]:
+        watched.sweep(address)
+    watched.assert_quiet()
+
+
+def test_hostile_text_is_shown_and_not_run(measured: Watched) -> None:
+    for address in (
+        "/",
+        "/series/1",
+        f"/runs/{history.run_id(6)}",
+        f"/runs/{history.run_id(history.BROKEN, again=True)}",
+    ):
+        page = measured.open(address)
+        assert page.locator("img").count() == 0
+    assert history.HOSTILE in page.content().replace("&lt;", "<").replace("&gt;", ">")
+    measured.assert_quiet()
+
+
+def test_the_chart_draws_every_run_where_it_belongs(measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    path = chart["datasets"]["path"]
+    numbers = [*range(history.ANCHOR + 1), history.ANCHOR, 10, 12, 13]
+    assert [entry["commit"] for entry in path] == [history.commit(number)[:10] for number in numbers]
+    left, top, right, bottom = chart["area"]
+    columns = [entry["pixel"][0] for entry in path]
+    assert columns == sorted(set(columns))
+    assert all(left <= x <= right and top <= y <= bottom for x, y in (entry["pixel"] for entry in path))
+    by_value = sorted(path, key=lambda entry: entry["y"])
+    assert [entry["pixel"][1] for entry in by_value] == sorted((entry["pixel"][1] for entry in path), reverse=True)
+
+
+def test_the_chart_flags_what_the_service_found(client: FlaskClient, measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    flags = {entry["commit"]: entry for entry in chart["datasets"]["flags"]}
+    assert {hash_: entry["label"].replace("\xa0", " ") for hash_, entry in flags.items()} == {
+        history.commit(history.REGRESSION)[:10]: "+16,384 faults",
+        history.commit(history.ONE_PAGE)[:10]: "+1 fault",
+        history.commit(history.ANCHOR)[:10]: "+3,000 faults",
+        history.commit(history.IMPROVEMENT)[:10]: "−16,384 faults",
+    }
+    up, down = flags[history.commit(history.REGRESSION)[:10]], flags[history.commit(history.IMPROVEMENT)[:10]]
+    assert (up["style"], up["rotation"]) == ("triangle", 0)
+    assert (down["style"], down["rotation"]) == ("triangle", 180)
+    assert up["colour"] != down["colour"]
+    pixels = [entry["pixel"] for entry in chart["datasets"]["path"]]
+    assert all(flag["pixel"] in pixels for flag in flags.values())
+    shown = [entry for entry in client.get("/api/v1/drifts").json["items"] if entry["series_id"] == 1]
+    assert len(shown) == len(flags)
+
+
+def test_the_chart_draws_levels_configuration_changes_and_failures(measured: Watched) -> None:
+    chart = drawn(measured.open("/series/1"))
+    levels = [
+        entry["y"] for entry in chart["datasets"]["levels"] if entry["y"] == entry["y"] and entry["y"] is not None
+    ]
+    assert levels[::2] == [2239, 18623, 18624, 21624, 5240]
+    (line,) = (entry for entry in chart["annotations"] if entry["type"] == "line")
+    assert line["content"] == "variable.MALLOC_CONF"
+    assert line["knobs"] == ["variable.MALLOC_CONF: not set → dirty_decay_ms:0"]
+    before, after = chart["datasets"]["path"][history.ANCHOR], chart["datasets"]["path"][history.ANCHOR + 1]
+    assert before["pixel"][0] < line["pixel"] < after["pixel"][0]
+    (gap,) = chart["datasets"]["gaps"]
+    assert gap["commit"] == history.commit(history.BROKEN)[:10]
+    assert gap["pixel"][1] == pytest.approx(chart["area"][3])
+
+
+def test_axes_are_chosen_and_kept_in_the_address(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.get_by_role("button", name="Log").click()
+    page.get_by_role("button", name="By time").click()
+    assert page.url.endswith("/series/1?y=log&x=time")
+    chart = drawn(page)
+    assert chart["y"] == "logarithmic"
+    assert chart["datasets"]["path"][0]["x"] == history.START.timestamp() * 1000
+    page.reload(wait_until="load")
+    assert drawn(page)["y"] == "logarithmic"
+    assert page.get_by_role("button", name="By time").get_attribute("aria-pressed") == "true"
+    measured.assert_quiet()
+
+
+def test_zero_forbids_a_logarithmic_axis(measured: Watched) -> None:
+    found = measured.page.request.get(f"{measured.address}/api/v1/series?metric=major-faults").json()["items"]
+    page = measured.open(f"/series/{found[0]['id']}?y=log")
+    assert page.get_by_role("button", name="Log").is_disabled()
+    assert drawn(page)["y"] == "linear"
+
+
+def test_the_keyboard_walks_zooms_and_opens(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    canvas = page.locator("canvas")
+    canvas.focus()
+    whole = drawn(page)["x"]
+    canvas.press("+")
+    zoomed = drawn(page)["x"]
+    assert whole[0] < zoomed[0] < zoomed[1] < whole[1]
+    canvas.press("0")
+    assert drawn(page)["x"] == whole
+    canvas.press("Home")
+    canvas.press("ArrowRight")
+    assert history.TITLES[1] in page.locator("[data-reading]").inner_text()
+    canvas.press("Enter")
+    page.wait_for_url(f"**/runs/{history.run_id(1)}")
+    measured.assert_quiet()
+
+
+def test_a_drag_zooms_and_the_button_resets(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    whole = drawn(page)["x"]
+    box = page.locator("canvas").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 300, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 600, box["y"] + 160, steps=5)
+    page.mouse.up()
+    assert comes_true(page, f"Chart.getChart(document.querySelector('canvas')).scales.x.max < {whole[1]}")
+    page.get_by_role("button", name="Reset zoom").click()
+    assert drawn(page)["x"] == whole
+
+
+def test_a_click_on_a_point_opens_its_run(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    box = page.locator("canvas").bounding_box()
+    assert box
+    x, y = drawn(page)["datasets"]["path"][history.REGRESSION + 1]["pixel"]
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_url(f"**/runs/{history.run_id(history.REGRESSION + 1)}")
+
+
+def test_a_change_of_scheme_redraws_the_chart(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    light = drawn(page)["datasets"]["flags"][0]["colour"]
+    page.emulate_media(color_scheme="dark")
+    assert comes_true(
+        page,
+        "Chart.getChart(document.querySelector('canvas')).getDatasetMeta(0).data[0].options.backgroundColor"
+        f" !== {json.dumps(light)}",
+    )
+
+
+def test_times_are_in_the_readers_zone_with_utc_on_hover(measured: Watched) -> None:
+    moment = measured.open(f"/runs/{history.run_id(0)}").locator("time").first
+    assert moment.get_attribute("title") == "2025-04-12 09:30 UTC"
+    assert "11:30" in moment.inner_text()
+
+
+def test_a_command_is_copied(service: str, opened: Opener) -> None:
+    watched = opened(service, **MODES["desktop"], permissions=["clipboard-read", "clipboard-write"])
+    page = watched.open(f"/runs/{history.run_id(0)}")
+    page.get_by_role("button", name="Copy the command that measures it again").click()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo ./copyd")
+
+
+def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    kinds = "a[href], button:not(:disabled), input, select, canvas, summary"
+    controls = f"[...document.querySelectorAll('{kinds}')].filter((control) => control.checkVisibility())"
+    wanted = page.evaluate(f"{controls}.length")
+    reached = set()
+    for _ in range(wanted + 20):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(f"{controls}.indexOf(document.activeElement)"))
+    assert reached >= set(range(wanted))
+
+
+def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extremes: str, opened: Opener) -> None:
+    watched = opened(extremes, **MODES["desktop"])
+    page = watched.open("/series/5")
+    assert len(page.content()) < 500_000
+    chart = drawn(page)
+    assert 2 * 250 > len(chart["datasets"]["path"]) > 200
+    (flag,) = chart["datasets"]["flags"]
+    assert flag["label"].replace("\xa0", " ") == "+1 fault"
+    low, high = chart["datasets"]["path"][0]["pixel"][1], chart["datasets"]["path"][-1]["pixel"][1]
+    assert low - high > 100
+    with page.expect_response("**/chart.json*"):
+        page.evaluate("Chart.getChart(document.querySelector('canvas')).zoomScale('x', { min: 6600, max: 6700 })")
+    assert comes_true(page, "Chart.getChart(document.querySelector('canvas')).data.datasets[3].data.length === 103")
+    near = drawn(page)["datasets"]["path"]
+    assert [point["x"] for point in near] == list(range(6599, 6702))
+    watched.assert_quiet()
+
+
+def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(extremes: str, opened: Opener) -> None:
+    watched = opened(extremes, **MODES["desktop"])
+    page = watched.open("/series/6")
+    labels = page.evaluate(LABELS)
+    assert len(labels) > 4
+    assert all(
+        one["right"] <= other["left"] or other["right"] <= one["left"] or abs(one["top"] - other["top"]) >= 16
+        for one, other in combinations(labels, 2)
+    )
+    box = page.locator("canvas").bounding_box()
+    assert box
+    line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
+    page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
+    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_3: 0 → 1'))")
+    assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
+    watched.assert_quiet()
+
+
+def test_two_picked_runs_are_compared(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.get_by_role("button", name="Compare two runs").click()
+    picked = page.locator("[data-picked]")
+    for number, told in ((history.REGRESSION, "Pick the first"), (0, "Pick the other")):
+        # Where the chart is now: the line that tells what was picked moves it.
+        picked.filter(has_text=told).wait_for()
+        box = page.locator("canvas").bounding_box()
+        assert box
+        x, y = drawn(page)["datasets"]["path"][number]["pixel"]
+        page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_url("**/compare?*")
+    assert "+16,384\xa0faults" in page.inner_text("main")
+    page = measured.open("/series/1")
+    page.locator("canvas").focus()
+    for key in ("Home", "c", "End", "c"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/compare?*")
+    measured.assert_quiet()
+
+
+def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, measured: Watched) -> None:
+    other = client.get("/api/v1/series?metric=throughput").json["items"][0]["id"]
+    page = measured.open(f"/series/1?with={other}")
+    over = drawn(page)["datasets"]["over-1"]
+    assert len(over) == 14
+    assert len({point["pixel"][1] for point in over}) == 2
+    assert page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.second.options.title.text")
+    assert "Throughput of copy_service" in page.inner_text(".legend")
+    measured.assert_quiet()
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[tuple[FlaskClient, str]]:
+    """A service that has the first runs of the history, and gets more."""
+    with application(tmp_path) as app, served(app) as address:
+        client = app.test_client()
+        history.send(client, history.reports()[: history.REGRESSION])
+        yield client, address
+
+
+def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    watched = opened(address, **MODES["desktop"])
+    page = watched.open("/series/1")
+    assert len(drawn(page)["datasets"]["path"]) == history.REGRESSION
+    page.evaluate("window.same = true")
+    history.send(client, history.reports()[history.REGRESSION :])
+    chart = "Chart.getChart(document.querySelector('canvas'))"
+    assert comes_true(page, f"() => {chart}.data.datasets.find(({{ id }}) => id === 'path').data.length === 14")
+    page.get_by_role("heading", name="variable.MALLOC_CONF changed").wait_for()
+    assert page.evaluate("window.same"), "the page was loaded again"
+    watched.assert_quiet()
+
+
+def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str], opened: Opener) -> None:
+    client, address = growing
+    watched = opened(address, **MODES["phone, dark"])
+    page = watched.open("/")
+    page.get_by_role("heading", name="No open drifts").wait_for()
+    history.send(client, history.reports()[history.REGRESSION :])
+    page.get_by_role("heading", name="3 open drifts").wait_for()
+    assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
+    watched.assert_fits()
+    watched.assert_quiet()
+
+
+def test_a_job_tells_its_progress_by_itself_and_keeps_what_is_typed(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    question = {"kind": "bisect", "subject": "copyd", "case": history.CASE.name}
+    ends = {"good": history.commit(0), "bad": history.commit(history.REGRESSION)}
+    job = client.post("/api/v1/jobs", json={"question": question | ends, "backend": "caller"}).json["id"]
+    lease = client.post(f"/api/v1/jobs/{job}/claim", json={"host": "lab-1"}).json["lease"]
+    watched = opened(address)
+    watched.sweep(f"/jobs/{job}")
+    page = watched.page
+    page.get_by_label("Reason").fill("the host is needed")
+    told = {"lease": lease, "measured": [str(history.run_id(0))], "runs_left": 3, "sentence": "One of four."}
+    assert client.post(f"/api/v1/jobs/{job}/progress", json=told).status_code == 200
+    page.get_by_text("1 of about 4 runs").wait_for()
+    assert page.get_by_label("Reason").input_value() == "the host is needed"
+    page.get_by_role("button", name="Pause").press("Enter")
+    page.get_by_text("paused", exact=True).wait_for()
+    assert "the host is needed" in page.inner_text("main")
+    watched.sweep("/jobs")
+    watched.assert_quiet()

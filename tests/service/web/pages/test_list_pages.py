@@ -1,0 +1,82 @@
+import pytest
+from flask.testing import FlaskClient
+
+from tests.service.web import history
+from tests.service.web.text import page, read
+
+LISTS = ["/compare", "/workloads", "/runs", "/hosts", "/environments", "/search"]
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_an_empty_list_says_what_to_do_next(empty: FlaskClient, address: str) -> None:
+    text = read(empty, address)
+    assert any(words in text for words in ("says how to begin", "faultwatch", "The box above finds")), text
+    assert empty.get(f"{address}.json").status_code == empty.get(f"{address}.csv").status_code == 200
+
+
+def test_hosts_tell_when_they_were_seen_and_whether_they_count_right(client: FlaskClient) -> None:
+    assert "lab-1 no canary 2025-04-12" in read(client, "/hosts")
+    text = read(client, "/hosts/lab-1")
+    assert "15 runs" in text
+    assert "whether this host counts right is not known" in text
+    assert "No host of this name" in read(client, "/hosts/nobody", 404)
+
+
+def test_an_environment_is_set_against_the_one_before_it(client: FlaskClient) -> None:
+    assert read(client, "/environments").index(history.NEW.hash[:8]) < len(read(client, "/environments"))
+    text = read(client, f"/environments/{history.NEW.hash[:6]}")
+    assert f"Against {history.OLD.hash[:8]}" in text
+    assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
+    assert "first environment of its host" in read(client, f"/environments/{history.OLD.hash}")
+    text = read(client, f"/environments/{history.OLD.hash}?against={history.NEW.hash}")
+    assert "variable.MALLOC_CONF dirty_decay_ms:0 not set" in text
+    assert client.get("/environments/ffff").status_code == 404
+    assert client.get(f"/environments/{history.OLD.hash}?against=ffff").status_code == 404
+
+
+def test_workloads_lead_to_cases_and_those_to_series(client: FlaskClient) -> None:
+    assert history.CASE.name in read(client, "/workloads")
+    assert client.get("/workloads/nothing").status_code == 404
+    key = client.get("/workloads/copy_service.json").json[0]["key"]
+    text = read(client, f"/cases/{key}")
+    assert "copyd on lab-1" in text
+    assert "Minor faults 5,240 faults 14 judged" in text
+    assert 'href="/series/1"' in page(client, f"/cases/{key}")
+
+
+def test_runs_are_listed_newest_first_and_by_what_is_asked(client: FlaskClient) -> None:
+    text = read(client, "/runs")
+    assert text.index("Explain the exit code") < text.index("Copy a buffer")
+    assert "1 run " in read(client, "/runs?outcome=failed")
+    assert "2 runs " in read(client, f"/runs?revision={history.commit(history.ANCHOR)}")
+    assert "No run fits." in read(client, "/runs?host=nobody")
+    assert "15 runs" in read(client, "/runs?outcome=nonsense&offset=-3")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "title"),
+    [
+        (history.commit(4)[:7], "revision", "Hand memory back after each operation"),
+        ("memory operation", "revision", "Hand memory back after each operation"),
+        ("copy_service", "case", history.CASE.name),
+        ("lab", "host", "lab-1"),
+        ("MALLOC_conf", "environment", history.NEW.hash),
+        (history.OLD.hash[:5], "environment", history.OLD.hash),
+        (str(history.run_id(3)), "run", f"{history.CASE.name} at {history.commit(3)[:10]}"),
+    ],
+)
+def test_one_box_finds_it(client: FlaskClient, text: str, kind: str, title: str) -> None:
+    found = client.get("/search.json", query_string={"q": text}).json
+    (hit,) = [hit for hit in found if (hit["kind"], hit["title"]) == (kind, title)]
+    assert client.get(hit["url"]).status_code == 200
+
+
+def test_an_address_of_nothing_says_where_to_look(client: FlaskClient) -> None:
+    assert "The search box finds" in client.get("/nosuch", headers={"Accept": "text/html"}).text
+    assert "There is no such drift." in read(client, "/drifts/0000000000000000", 404)
+
+
+def test_a_search_is_text_and_finds_no_pattern(client: FlaskClient) -> None:
+    assert client.get("/search.json?q=%25").json == []
+    assert "1 found for “<script>”" in read(client, "/search?q=%3Cscript%3E")
+    assert "<script>alert" not in page(client, "/search?q=%3Cscript%3E")

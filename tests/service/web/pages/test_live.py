@@ -1,0 +1,43 @@
+import re
+
+from flask.testing import FlaskClient
+
+from service.web.pages import live
+from tests.service.web import history
+from tests.service.web.text import page
+
+
+def question(source: str) -> str:
+    (found,) = re.findall(r'hx-get="(/live[^"]*)"', source)
+    return str(found).replace("&amp;", "&")
+
+
+def test_nothing_new_is_no_event_and_the_next_question_the_same(client: FlaskClient) -> None:
+    for address in ("/", "/series/1"):
+        asked = question(page(client, address))
+        answer = client.get(asked)
+        assert "HX-Trigger" not in answer.headers
+        assert question(answer.text) == asked.replace("quiet=0", "quiet=1")
+        assert "load delay:1500ms" in answer.text
+
+
+def test_anything_new_is_an_event(client: FlaskClient) -> None:
+    answer = client.get("/live?state=0.0&quiet=7")
+    assert answer.headers["HX-Trigger"] == "faultwatch:changed"
+    assert "quiet=0" in question(answer.text)
+    assert client.get("/live?state=1.1&series=1").headers["HX-Trigger"] == "faultwatch:changed"
+
+
+def test_a_page_on_which_nothing_happens_for_long_asks_less_often(client: FlaskClient) -> None:
+    asked = re.sub("quiet=0", f"quiet={live._PATIENCE}", question(page(client, "/")))
+    assert "load delay:5000ms" in client.get(asked).text
+
+
+def test_a_series_that_is_not_there_is_quiet(empty: FlaskClient) -> None:
+    assert "HX-Trigger" not in empty.get("/live?state=none&series=99").headers
+    assert empty.get(f"/live?state=none&series={2**70}").status_code == 200
+
+
+def test_each_run_is_told_of_its_own_series_only(client: FlaskClient) -> None:
+    assert question(page(client, "/series/1")) != question(page(client, "/series/2"))
+    assert history.CASE.name in client.get("/").text

@@ -1,0 +1,53 @@
+from pathlib import Path
+
+from flask.testing import FlaskClient
+
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+
+def test_cases_stand_against_hosts_in_their_configurations(client: FlaskClient) -> None:
+    text = read(client, "/matrix")
+    assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
+    assert "5,240 faults unchanged" in text
+    assert 'href="/series/1"' in page(client, "/matrix")
+
+
+def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:
+    assert "Matrix of throughput" in read(client, "/matrix?metric=throughput")
+    assert "operations/s" in read(client, "/matrix?metric=throughput&workload=copy_service")
+    assert "No case has reported minor faults of nothing yet." in read(client, "/matrix?workload=nothing")
+    assert "not supported" in read(client, "/matrix?metric=instructions")
+
+
+def test_the_twins_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
+    assert client.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
+    assert len(client.get("/matrix.csv").text.splitlines()) == 3
+    assert "says how to begin" in read(empty, "/matrix")
+
+
+def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        at, case = history.commit(13), history.CASE.model_dump(mode="json")
+        place = {"host": "lab-1", "configuration": "plain", "workload": "copy"}
+        done = place | {"carried_out": True, "subject": "copyd", "revision": at, "cases": [case]}
+        cells = [done, {**place, "workload": "scan", "carried_out": True, "problem": "no such workload"}]
+        cells.append({**place, "host": "lab-2"})
+        assert client.put("/api/v1/nights/2025-05-01", json={"cells": cells}).status_code == 200
+        text = read(client, "/matrix")
+        assert "Last night: 2025-05-01" in text
+        assert "1 of 3 cells are complete; lab-2 did not show up" in text
+        assert "2 planned and not measured" in text
+        assert "lab-1 plain scan no such workload" in text
+        assert "lab-2 plain copy lab-2 did not show up" in text
+        assert client.get("/matrix.json").json["night"]["absent"] == ["lab-2"]
+        cells[0] = done | {"revision": history.commit(history.BROKEN)}
+        client.put("/api/v1/nights/2025-05-02", json={"cells": cells[:1]})
+        text = read(client, "/matrix")
+        assert "failed : " in text
+        assert "✕ not last night" in text
+        assert "1 of 3 cells" in read(client, "/matrix?night=2025-05-01")
+        assert client.get("/matrix?night=never").status_code == 404

@@ -1,0 +1,56 @@
+"""Profiles on pages: one, two side by side, and the list."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from flask.testing import FlaskClient
+
+from runner.contract.profile import StackKind
+from service.web.rendering.profile_view import stack_link
+from tests.service.web.application import application
+from tests.service.web.profiled import AFTER, BEFORE, FRAMES, sent
+from tests.service.web.text import read
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    with application(tmp_path_factory.mktemp("profiles")) as app:
+        return sent(app)
+
+
+def test_a_profile_says_what_it_shows_with_sums(client: FlaskClient) -> None:
+    page = read(client, f"/profiles/{AFTER.profile_id}")
+    assert "Returned memory is touched again" in page
+    assert "after madvise 51,201 Sum, as counted 51,201" in page
+    assert "madvise 51" in page
+    for form in ("folded", "speedscope", "pprof"):
+        assert f"/faults.{form}" in client.get(f"/profiles/{AFTER.profile_id}").text
+
+
+def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
+    address = f"/profiles/{AFTER.profile_id}?before={BEFORE.profile_id}"
+    page = read(client, address)
+    assert "answer main.c:25 2,000 51,200 ▲ +49,200" in page
+    assert "memcpy ← answer ← main main.c:25 2,000 51,200 ▲ +49,200" in page
+    assert stack_link(StackKind.FAULTS, FRAMES[:3]) in client.get(address).text
+    rows = client.get(f"/profiles/{AFTER.profile_id}.csv?before={BEFORE.profile_id}").text.splitlines()
+    assert rows[1] == "answer,copyserve,main.c,25,25,2000,51200,49200"
+
+
+def test_what_a_program_calls_itself_is_shown_and_not_run(client: FlaskClient) -> None:
+    for address in (f"/profiles/{AFTER.profile_id}", f"/profiles/{AFTER.profile_id}?before={BEFORE.profile_id}"):
+        assert "<img" not in client.get(address).text
+
+
+def test_profiles_are_listed(client: FlaskClient) -> None:
+    page = read(client, "/profiles")
+    assert "51,201 returned-memory" in page
+    assert "No profile of this is stored" in read(client, "/profiles?host=elsewhere")
+
+
+@pytest.mark.parametrize("before", ["0ef70985-9ec2-4858-a79f-9d8def346e6e", "nonsense"])
+def test_a_profile_that_is_not_there(client: FlaskClient, before: str) -> None:
+    assert client.get(f"/profiles/{AFTER.profile_id}?before={before}").status_code == 404
+    assert client.get(f"/profiles/{uuid.uuid4()}").status_code == 404

@@ -1,0 +1,59 @@
+import uuid
+
+from flask.testing import FlaskClient
+
+from tests.service.web import history
+from tests.service.web import made as models
+from tests.service.web.text import page, read
+
+
+def test_every_number_has_its_unit_and_definition(made: FlaskClient) -> None:
+    text = read(made, f"/runs/{models.run_id(4)}")
+    assert "Minor faults ? Page faults that the kernel resolved" in text
+    assert "18,623 faults all the same 3" in text
+    assert "0.04021 s 0.03921 – 0.04121 s 3" in text
+    assert "290.984 faults/operation" in text
+
+
+def test_what_has_no_value_says_why_in_words(made: FlaskClient) -> None:
+    text = read(made, f"/runs/{models.run_id(4)}")
+    assert "no value none 0 not supported: no hardware counter in this virtual machine" in text
+    assert "no value none 0 not counted" in text
+    assert "multiplexed, an estimate from 48.2 % of the run" in text
+    assert "not supported not supported not supported" in text
+
+
+def test_what_a_run_was_measured_without_is_told(made: FlaskClient) -> None:
+    source, text = (show(made, f"/runs/{models.run_id(4)}") for show in (page, read))
+    assert "Measured with reservations the stack limit cannot be set: " + models.HOSTILE in text
+    assert "<img" not in source
+
+
+def test_a_run_shows_perfs_output_its_build_and_its_environment(client: FlaskClient) -> None:
+    text = read(client, f"/runs/{history.run_id(history.ANCHOR, again=True)}")
+    assert "21624;;minor-faults" in text
+    assert "$ make copyserve cc -O2 copyd.c" in text
+    assert "took 1.25 s" in text
+    assert "variable.MALLOC_CONF dirty_decay_ms:0" in text
+    assert "./copyserve --mib 8 --operations 25" in text
+
+
+def test_a_run_leads_to_its_series_and_its_pyperf_file(client: FlaskClient) -> None:
+    source = page(client, f"/runs/{history.run_id(0)}")
+    assert 'href="/series/1"' in source
+    address = f"/api/v1/runs/{history.run_id(0)}/pyperf"
+    assert address in source
+    assert client.get(address).status_code == 200
+
+
+def test_a_run_that_failed_shows_stage_message_and_log(client: FlaskClient) -> None:
+    source, text = (show(client, f"/runs/{history.run_id(history.BROKEN, again=True)}") for show in (page, read))
+    assert "Build failed" in text
+    assert "make ended with status 2" in text
+    assert "copyd.c:41: " + history.HOSTILE in text
+    assert "pyperf" not in text
+    assert "<img" not in source
+
+
+def test_an_unknown_run_is_a_page_that_says_so(client: FlaskClient) -> None:
+    assert "There is no such run" in read(client, f"/runs/{uuid.uuid4()}", 404)

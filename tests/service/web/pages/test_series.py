@@ -1,0 +1,57 @@
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.web import vendor
+from tests.service.web import history
+from tests.service.web.text import page, read
+
+
+def test_a_series_shows_its_definition_drifts_and_why(client: FlaskClient) -> None:
+    text = read(client, "/series/1")
+    assert "Minor faults of copy_service[mib=8,operations=25]" in text
+    assert "Page faults that the kernel resolved" in text
+    assert "Hand memory back after each operation" in text
+    assert "Rule exact ; 4 runs before, 3 after; within a level all samples are the same." in text
+
+
+def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskClient) -> None:
+    text = read(client, "/series/1")
+    assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
+    assert "Forget a semicolon Build failed make ended with status 2" in text
+    assert "18,624 all the same 3" in text
+
+
+def test_the_chart_gets_its_data_with_the_page(client: FlaskClient) -> None:
+    found = re.search(r'<script type="application/json">(.*?)</script>', page(client, "/series/1"), re.DOTALL)
+    assert found
+    chart = json.loads(found.group(1))
+    assert len(chart["path"]) == 14
+    assert chart["path"][6]["title"] == history.HOSTILE
+
+
+def test_what_was_not_supported_is_a_word_and_never_zero(client: FlaskClient) -> None:
+    series = client.get("/api/v1/series?metric=instructions").json
+    assert series
+    text = read(client, f"/series/{series['items'][0]['id']}")
+    assert "not supported none 0" in text
+    assert "No run has a value to draw" in text
+
+
+def test_long_series_show_the_newest_runs_first(made: FlaskClient) -> None:
+    assert "100 of 10,000. Show all" in read(made, "/series/5")
+    assert page(made, "/series/5?all").count("/runs/") > 10_000
+
+
+def test_an_unknown_series_is_a_page_that_says_so(client: FlaskClient) -> None:
+    assert "There is no such series" in read(client, "/series/4711", 404)
+
+
+def test_missing_packages_are_told_with_the_remedy(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vendor, "NODE_MODULES", vendor.NODE_MODULES / "none")
+    text = read(client, "/series/1")
+    assert "The chart cannot be drawn." in text
+    assert "Run `npm ci`" in text
+    assert "Hand memory back" in text

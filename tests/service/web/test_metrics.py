@@ -1,0 +1,86 @@
+"""What whoever runs the service watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from flask.testing import FlaskClient
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from runner.contract.job import State
+from service.app import create_app
+from service.config.settings import Access, Config
+from service.store.service_figures import Figures
+from service.web.metrics import Exposed
+from tests.service import reports
+from tests.service.apiclient import Api
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+# As Prometheus asks; it would take a page for people too, and make nothing of it.
+PROMETHEUS = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+Values = dict[tuple[str, str], float]
+
+
+def values(families: Iterable[Metric]) -> Values:
+    """Metric and the values of its labels → value."""
+    samples = [sample for family in families for sample in family.samples]
+    return {(one.name.removeprefix("faultwatch_"), " ".join(one.labels.values())): one.value for one in samples}
+
+
+NOTHING = Figures(
+    runs={},
+    last_runs={},
+    jobs={},
+    queued_since=None,
+    drifts=0,
+    unjudged=0,
+    messages={"channels": 0, "github": 0},
+    told_by_github=0,
+    size=0,
+)
+
+
+def test_what_there_is_none_of_is_told_all_the_same() -> None:
+    # An alert on a figure that is not there would never come.
+    told = values(Exposed(NOTHING, NOW, "1.2").collect())
+    assert told["runs_total", "measured true"] == 0
+    assert told["jobs", "lost"] == 0
+    assert told["jobs_oldest_queued_seconds", ""] == 0
+    assert told["build_info", "1.2"] == 1
+
+
+def test_hosts_and_jobs_are_told_by_their_age() -> None:
+    seen = {"here": NOW - timedelta(minutes=59), "gone": NOW - timedelta(minutes=61)}
+    found = replace(NOTHING, last_runs=seen, jobs={State.QUEUED: 2}, queued_since=NOW - timedelta(seconds=90))
+    told = values(Exposed(found, NOW, "1.2").collect())
+    assert told["hosts_active", ""] == 1
+    assert told["host_last_run_timestamp_seconds", "gone"] == seen["gone"].timestamp()
+    assert (told["jobs", "queued"], told["jobs_oldest_queued_seconds", ""]) == (2, 90)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_what_was_measured_is_counted(api: Api) -> None:
+    # Nobody judges the task clock.
+    good = [reports.report(number, 100, others={"task-clock": 1.5}) for number in (1, 2, 3)]
+    api.send(*good, reports.report(6, 300, aside=True), reports.failed_build(5))
+    answer = api.client.get("/metrics")
+    assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    told = values(text_string_to_metric_families(answer.text))
+    runs = [told["runs_total", kind] for kind in ("measured false", "measured true", "failed false")]
+    assert runs == [3, 1, 1]
+    assert told["hosts_active", ""] == 0
+    newest = reports.failed_build(6).started_at
+    assert told["host_last_run_timestamp_seconds", "box"] == newest.timestamp()
+    assert told["drifts_open", ""] == len(api.drifts())
+    assert told["series_unjudged", ""] == 0
+    assert told["database_size_bytes", ""] > 100_000
+
+
+def test_prometheus_gets_no_page_to_sign_in(client: FlaskClient, config: Config) -> None:
+    assert client.get("/metrics", headers={"Accept": PROMETHEUS}).mimetype == "text/plain"
+    closed = create_app(replace(config, access=Access.TOKENS)).test_client()
+    assert closed.get("/metrics", headers={"Accept": PROMETHEUS}).status_code == 401

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+from uuid import UUID
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from service.config.settings import Config
+from service.pipeline import detect_drifts
+from service.store import revisions
+from service.web.api import body
+from tests.service import reports
+from tests.service.apiclient import Api
+
+SOME_RUN = f"/api/v1/runs/{UUID(int=1)}"
+
+
+def assert_problem(answer: TestResponse, status: int) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.mimetype == "application/problem+json"
+    problem: dict[str, Any] = answer.json
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["detail"]
+    return problem
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing/here",
+        "/api/v1/nothing",
+        "/api/v1/runs/not-a-uuid",
+        SOME_RUN,
+        f"{SOME_RUN}/pyperf",
+        "/api/v1/series/1",
+        "/api/v1/series/99999999999999999999",
+        "/api/v1/drifts/0123456789abcdef",
+        "/api/v1/subjects/nobody/revisions",
+    ],
+)
+def test_what_is_not_there(client: FlaskClient, path: str) -> None:
+    assert_problem(client.get(path, headers={"Accept": "application/json"}), 404)
+
+
+def test_a_wrong_method_names_the_right_ones(client: FlaskClient) -> None:
+    answer = client.delete(SOME_RUN)
+    assert_problem(answer, 405)
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "PUT"}
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_body_has_to_say_that_it_is_json(client: FlaskClient, media_type: str) -> None:
+    problem = assert_problem(client.put(SOME_RUN, data="{}", content_type=media_type), 415)
+    assert "application/json" in problem["detail"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\ufeff", '{"a": ' + "9" * 5000 + "}", b"\xff\xfe\x00"])
+def test_bad_json(client: FlaskClient, text: str) -> None:
+    problem = assert_problem(client.put(SOME_RUN, data=text, content_type="application/json"), 400)
+    assert problem["detail"].startswith("The body is ")
+
+
+@pytest.mark.parametrize("text", ["null", "1", '"text"', "[]", "{}"])
+def test_json_of_another_shape(client: FlaskClient, text: str) -> None:
+    assert_problem(client.put(SOME_RUN, data=text, content_type="application/json"), 422)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"subject": "../etc"}, "subject"),
+        ({"surprise": 1}, "surprise"),
+        ({"schema_version": 2}, "schema_version"),
+        ({"revision": {"commit": "abc", "committed_at": "2025-01-01T00:00:00Z"}}, "revision.commit"),
+        ({"revision": {"commit": "a" * 40, "committed_at": "2025-01-01T00:00:00"}}, "revision.committed_at"),
+        ({"started_at": "0001-01-01T00:00:00+14:00"}, "started_at"),
+        ({"samples": [{"readings": {"minor-faults": {"value": 2**65}}}]}, "samples.0.readings.minor-faults.value"),
+        ({"samples": [{"readings": {"minor-faults": {"value": "NaN"}}}]}, "samples.0.readings.minor-faults.value"),
+        ({"samples": []}, ""),
+        ({"case": {"workload": "w", "definition": "0" * 16, "parameters": {"a": [1]}}}, "case.parameters.a"),
+    ],
+)
+def test_a_report_that_does_not_fit_names_the_field(api: Api, change: dict[str, Any], field: str) -> None:
+    report = reports.report(1, 100)
+    document = report.model_dump(mode="json") | change
+    problem = assert_problem(api.client.put(f"/api/v1/runs/{report.run_id}", json=document), 422)
+    assert any(error["field"].startswith(field) for error in problem["errors"]), problem
+    assert api.get("/runs")["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("/runs?limit=0", "limit"),
+        ("/runs?offset=-1", "offset"),
+        ("/runs?offset=9999999999999999999999", "offset"),
+        ("/runs?outcome=great", "outcome"),
+        ("/series?limit=1001", "limit"),
+        ("/drifts?cause=weather", "cause"),
+        ("/drifts?metrik=minor-faults", "metrik"),
+    ],
+)
+def test_a_query_that_does_not_fit_names_the_field(client: FlaskClient, query: str, field: str) -> None:
+    problem = assert_problem(client.get(f"/api/v1{query}"), 422)
+    assert [error["field"] for error in problem["errors"]] == [field]
+
+
+def test_a_subject_has_to_be_a_name(client: FlaskClient) -> None:
+    problem = assert_problem(client.put("/api/v1/subjects/-x/revisions", json={"revisions": []}), 422)
+    assert [error["field"] for error in problem["errors"]] == ["subject"]
+
+
+def test_a_body_that_is_too_large(client: FlaskClient, app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert app.config["MAX_CONTENT_LENGTH"] == body.MAX_BYTES == 64 * 1024 * 1024
+    app.config["MAX_CONTENT_LENGTH"] = 1000
+    assert_problem(client.put(SOME_RUN, data=" " * 1001, content_type="application/json"), 413)
+
+
+def test_an_error_of_our_own_tells_nothing_of_the_inside(
+    api: Api, app: APIFlask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(revisions, "add", crash)
+    report = reports.report(1, 100)
+    answer = api.put(report)
+    assert_problem(answer, 500)
+    assert "secret" not in answer.text
+    monkeypatch.undo()
+    assert api.get("/runs")["total"] == 0
+    assert api.client.get("/api/v1/subjects/demo/revisions").status_code == 404
+
+
+def test_a_series_that_cannot_be_judged_keeps_no_run_out(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise ValueError("a detector's mistake")
+
+    monkeypatch.setattr(detect_drifts.judge, "find_shifts", crash)
+    assert api.send(reports.report(1, 100, 100), reports.report(2, 150, 150)) == [201, 201]
+    assert "could not be judged" in caplog.text
+    monkeypatch.undo()
+    assert api.send(reports.report(3, 150, 150)) == [201]
+    assert [drift["revision"] for drift in api.drifts()] == [reports.commit(2)]
+
+
+def test_a_database_that_another_program_holds(
+    api: Api, config: Config, app: APIFlask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from service.web import current
+
+    current.use(app, current.Database(config.database_url, busy_seconds=0.1), config)
+    other = sqlite3.connect(config.home / "faultwatch.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    answer = api.put(reports.report(1, 100))
+    other.close()
+    problem = assert_problem(answer, 503)
+    assert "locked" in problem["detail"]
+    assert answer.headers["Retry-After"]
+    assert api.send(reports.report(1, 100)) == [201]
