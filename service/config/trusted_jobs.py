@@ -15,11 +15,11 @@ GITHUB = "https://token.actions.githubusercontent.com"
 _NAME = "FAULTWATCH_ACTIONS_"
 
 
-class Refused(Exception):
+class IdentityRefused(Exception):
     """An identity that lets nobody in; says why in one line."""
 
 
-class Unsure(Exception):
+class IssuerUnavailable(Exception):
     """The issuer's keys cannot be had at the moment."""
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from service.config.channels import Channel, Quiet
+from service.config.notifications import ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(hours=6)
 
 
-def may_send(channel: Channel, now: datetime, last_digest: datetime | None) -> bool:
+def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
     """Tell whether a channel sends now what it has.
 
     Parameters
@@ -35,7 +35,7 @@ def is_quiet(quiet: Quiet, local: datetime) -> bool:
     return moment >= quiet.start or moment < quiet.end
 
 
-def digest_due(channel: Channel, now: datetime) -> datetime:
+def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     """Return when the newest digest was due, now or before."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)

@@ -15,12 +15,12 @@ NIGHT = timedelta(hours=12)
 before."""
 CURRENT = timedelta(days=7)
 """A configuration that its host was not seen in for longer has no column."""
-MOST = 8
+MOST_COLUMNS = 8
 """Columns of one host."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentPoint:
     """One of the newest points of a series."""
 
     series_id: int
@@ -40,7 +40,7 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmeasured:
+class UnmeasuredRun:
     """A run that measured nothing, and why."""
 
     subject: str
@@ -54,7 +54,7 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A host in one of its configurations."""
 
     host: str
@@ -63,7 +63,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One case in one column.
 
     Attributes
@@ -102,21 +102,21 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GridRow:
     """One case of a subject."""
 
     subject: str
     case: str
     case_key: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class NightlyGrid:
     """The grid."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[GridColumn, ...]
+    rows: tuple[GridRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,12 @@ class LastNight:
 _Place = tuple[str, str, str, str]
 
 
-def arrange(
-    recent: Sequence[Recent],
-    failures: Iterable[Unmeasured],
-    efficiency: Sequence[Recent] = (),
+def build_grid(
+    recent: Sequence[RecentPoint],
+    failures: Iterable[UnmeasuredRun],
+    efficiency: Sequence[RecentPoint] = (),
     night: LastNight | None = None,
-) -> Matrix:
+) -> NightlyGrid:
     """Put the newest points of a metric into the grid.
 
     Parameters
@@ -156,12 +156,12 @@ def arrange(
     night
         The last one, if there was any.
     """
-    failed: dict[_Place, Unmeasured] = {}
+    failed: dict[_Place, UnmeasuredRun] = {}
     for run in failures:
         failed.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _grouped(recent)
     scaling = {place: _newest(points).value for place, points in _grouped(efficiency).items()}
-    seen: list[Recent | Unmeasured] = [*failed.values(), *recent]
+    seen: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
     names = {(run.subject, run.case_key): run.case for run in seen}
     columns = _columns(seen)
     rows = []
@@ -171,25 +171,25 @@ def arrange(
             _cell(cells.get(place, ()), failed.get(place), scaling.get(place), _began(night, place[2]))
             for place in places
         ]
-        rows.append(Row(subject, case, case_key, tuple(_marked(told, columns, case, night))))
-    return Matrix(columns, tuple(rows))
+        rows.append(GridRow(subject, case, case_key, tuple(_marked(told, columns, case, night))))
+    return NightlyGrid(columns, tuple(rows))
 
 
-def _columns(seen: Iterable[Recent | Unmeasured]) -> tuple[Column, ...]:
+def _columns(seen: Iterable[RecentPoint | UnmeasuredRun]) -> tuple[GridColumn, ...]:
     newest: dict[tuple[str, str], datetime] = {}
     for run in seen:
         key = run.host, run.environment
         newest[key] = max(run.started_at, newest.get(key, run.started_at))
-    columns: list[Column] = []
+    columns: list[GridColumn] = []
     for host in sorted({host for host, _ in newest}):
-        own = [Column(host, environment, at) for (name, environment), at in newest.items() if name == host]
+        own = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         own.sort(key=lambda column: column.last_seen, reverse=True)
-        columns += [column for column in own[:MOST] if own[0].last_seen - column.last_seen <= CURRENT]
+        columns += [column for column in own[:MOST_COLUMNS] if own[0].last_seen - column.last_seen <= CURRENT]
     return tuple(columns)
 
 
-def _grouped(points: Iterable[Recent]) -> dict[_Place, list[Recent]]:
-    groups: dict[_Place, list[Recent]] = {}
+def _grouped(points: Iterable[RecentPoint]) -> dict[_Place, list[RecentPoint]]:
+    groups: dict[_Place, list[RecentPoint]] = {}
     for point in points:
         groups.setdefault((point.subject, point.case_key, point.host, point.environment), []).append(point)
     return groups
@@ -199,7 +199,7 @@ def _began(night: LastNight | None, host: str) -> datetime | None:
     return night.began if night is not None and host in night.hosts else None
 
 
-def _marked(cells: list[Cell], columns: Sequence[Column], case: str, night: LastNight | None) -> list[Cell]:
+def _marked(cells: list[GridCell], columns: Sequence[GridColumn], case: str, night: LastNight | None) -> list[GridCell]:
     """Say why a case was missed, in the newest configuration of its host."""
     hosts = [column.host for column in columns]
     missed = {} if night is None else {host: why for (host, name), why in night.missed.items() if name == case}
@@ -209,17 +209,17 @@ def _marked(cells: list[Cell], columns: Sequence[Column], case: str, night: Last
     return cells
 
 
-def _newest(points: Sequence[Recent]) -> Recent:
+def _newest(points: Sequence[RecentPoint]) -> RecentPoint:
     return max(points, key=lambda point: (point.position, point.started_at))
 
 
 def _cell(
-    points: Sequence[Recent], failed: Unmeasured | None, efficiency: Number | None, began: datetime | None
-) -> Cell:
+    points: Sequence[RecentPoint], failed: UnmeasuredRun | None, efficiency: Number | None, began: datetime | None
+) -> GridCell:
     levels = [point for point in points if point.value is not None and point.quarantine is None]
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
-        return Cell(run_id=failed.run_id, why=failed.why)
+        return GridCell(run_id=failed.run_id, why=failed.why)
     if not levels:
         return _without_level(points)
     latest = _newest(levels)
@@ -227,7 +227,7 @@ def _cell(
     until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
     nights = [point for point in older if point.started_at <= until]
     before = _newest(nights or older) if older else None
-    return Cell(
+    return GridCell(
         series_id=latest.series_id,
         run_id=latest.run_id,
         value=latest.value,
@@ -238,9 +238,9 @@ def _cell(
     )
 
 
-def _without_level(points: Sequence[Recent]) -> Cell:
+def _without_level(points: Sequence[RecentPoint]) -> GridCell:
     if not points:
-        return Cell(why="not measured here")
+        return GridCell(why="not measured here")
     newest = _newest(points)
     why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
-    return Cell(series_id=newest.series_id, run_id=newest.run_id, why=why)
+    return GridCell(series_id=newest.series_id, run_id=newest.run_id, why=why)

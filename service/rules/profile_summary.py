@@ -8,7 +8,7 @@ from service.rules.diagnose import diagnose
 from service.schemas.profiles import ProfileGist, ProfileSummary, StackHead
 
 
-def gist(profile: Profile) -> ProfileGist:
+def summarise_profile(profile: Profile) -> ProfileGist:
     """Return what is told of a profile without its stacks."""
     told = profile.model_dump(
         include={"profile_id", "subject", "runner_version", "started_at", "finished_at", "scope", "processes"}
@@ -40,7 +40,7 @@ def gist(profile: Profile) -> ProfileGist:
     )
 
 
-def summary(told: ProfileGist) -> ProfileSummary:
+def list_entry(told: ProfileGist) -> ProfileSummary:
     """Return a line of a list."""
     return ProfileSummary(
         profile_id=told.profile_id,

@@ -10,7 +10,7 @@ _STACKS = 200
 _REST = Frame(function="[lighter stacks, put together by retention]")
 
 
-def thin(report: Report) -> Report:
+def thin_report(report: Report) -> Report:
     """Return a report without perf's own output, the readings of single processes, and logs.
 
     Everything that a level, a drift or a page's number comes from stays.

@@ -93,7 +93,7 @@ _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silen
 """Where people decide. Whatever else such a noun will let them write is a decision too."""
 
 
-def needed(endpoint: str | None, method: str) -> Scope | None:
+def needed_scope(endpoint: str | None, method: str) -> Scope | None:
     """Return what a request needs; None where anybody may send it, also where there is nothing at its address."""
     if endpoint is None or endpoint in _PUBLIC:
         return None

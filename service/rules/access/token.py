@@ -17,7 +17,7 @@ _TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PresentedToken:
     """A token as a caller shows it."""
 
     id: str
@@ -38,7 +38,7 @@ class Shown:
         return hmac.compare_digest(self.digest, digest)
 
 
-def read(text: str) -> Shown | None:
+def parse_token(text: str) -> PresentedToken | None:
     """Return the token that a text is, if it is one."""
     found = _TEXT.fullmatch(text)
-    return Shown(found[1], found[2]) if found else None
+    return PresentedToken(found[1], found[2]) if found else None

@@ -38,7 +38,7 @@ def _differs(one: MetricVerdict, culprit: Culprit) -> bool:
     return one.verdict is Verdict.CHANGED or culprit.brought != 0
 
 
-def in_turns(culprit: Culprit, observations: Iterable[Observation]) -> tuple[Observation, Observation] | None:
+def runs_in_turns(culprit: Culprit, observations: Iterable[Observation]) -> tuple[Observation, Observation] | None:
     """Return the newest runs of parent and culprit that were measured in turns, if there are any."""
     parents: dict[UUID, Observation] = {}
     commits: dict[UUID, Observation] = {}
@@ -64,7 +64,7 @@ def precision(culprit: Culprit, *, exact: bool) -> float | None:
     return min(100.0, max(0.01, 100 * abs(culprit.after - culprit.before) / size)) if size else 100.0
 
 
-def proven(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
+def next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
     """Return what is to be proven next of what was found; or the answer itself, where nothing is left to be."""
     if not isinstance(answer, Found):
         return answer
@@ -74,7 +74,7 @@ def proven(question: Question, answer: Answer, observations: Sequence[Observatio
             sentence=f"The metric does not repeat: {doubted} differences that single runs showed were gone when they "
             "were measured in turns. A metric that is declared noisy is searched by its own rules."
         )
-    left = [one for one in answer.culprits if in_turns(one, observations) is None]
+    left = [one for one in answer.culprits if runs_in_turns(one, observations) is None]
     if not left:
         return answer
     return Prove(

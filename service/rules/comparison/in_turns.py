@@ -41,7 +41,7 @@ MORE = 4
 _Pairs = Sequence[tuple[Number, Number]]
 
 
-class Found(NamedTuple):
+class MetricDecision(NamedTuple):
     """What was decided, and why."""
 
     verdict: Verdict
@@ -104,7 +104,7 @@ def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float]
             return verdict_of(name, found, *sides, counts=True, threshold=1)
     if not pairs:
         sentence = "There is no pair of samples in which both sides have a value."
-        found = Found(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
+        found = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
         return verdict_of(name, found, *sides, counts=name in precision)
     counts = metric(name).exact or name in precision
     return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
@@ -122,7 +122,7 @@ def _beside_stored(name: str, base: Report, head: Report, precision: Mapping[str
     else:
         verdict, sentence = Verdict.NEEDS_MORE_RUNS, "Base was measured before, and not beside head."
     counts = metric(name).exact or name in precision
-    found = Found(verdict, "exact" if exact else "absent", sentence)
+    found = MetricDecision(verdict, "exact" if exact else "absent", sentence)
     return verdict_of(name, found, base.values(name), head.values(name), counts=counts)
 
 
@@ -134,7 +134,7 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def judge_exact(base: Sequence[Number], head: Sequence[Number]) -> Found | None:
+def judge_exact(base: Sequence[Number], head: Sequence[Number]) -> MetricDecision | None:
     """Judge a count by its levels; None where it does not repeat, so that it is noise like any other."""
     left, right = majority(base), majority(head)
     if left is None or right is None or min(left[1], right[1]) < 2:
@@ -153,7 +153,7 @@ def judge_exact(base: Sequence[Number], head: Sequence[Number]) -> Found | None:
         else:
             verdict = Verdict.NEEDS_MORE_RUNS
             sentence = f"The counts differ, {shown}; {CONFIRM} of each have to agree, and all but one in ten."
-    return Found(verdict, "exact", sentence)
+    return MetricDecision(verdict, "exact", sentence)
 
 
 def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts: bool) -> MetricVerdict:
@@ -174,7 +174,7 @@ def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts:
             sentence = f"{shown}, and {precision:g} % would matter."
     return verdict_of(
         name,
-        Found(verdict, "paired", sentence),
+        MetricDecision(verdict, "paired", sentence),
         [base for base, _ in pairs],
         [head for _, head in pairs],
         counts=counts,
@@ -191,7 +191,7 @@ def _relative(base: Number, head: Number) -> float:
 
 def verdict_of(
     name: str,
-    found: Found,
+    found: MetricDecision,
     base: Sequence[Number],
     head: Sequence[Number],
     *,

@@ -12,7 +12,7 @@ GROUP = 3
 """Runs of one revision in one environment that are taken together, the newest ones."""
 
 
-class Measured(NamedTuple):
+class ComparableRun(NamedTuple):
     """A stored run, and what makes it comparable to another."""
 
     run_id: UUID
@@ -29,7 +29,7 @@ class Measured(NamedTuple):
     started_at: datetime
 
 
-Runs = tuple[Measured, ...]
+Runs = tuple[ComparableRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Matched:
     only_head: Runs
 
 
-def match(base: Iterable[Measured], head: Iterable[Measured], *, by_host: bool) -> Matched:
+def match(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
     """Pair the runs of both sides.
 
     Parameters
@@ -67,14 +67,14 @@ def match(base: Iterable[Measured], head: Iterable[Measured], *, by_host: bool) 
     )
 
 
-def _grouped(runs: Iterable[Measured], by_host: bool) -> dict[tuple[str, ...], list[Measured]]:
-    groups: dict[tuple[str, ...], list[Measured]] = {}
+def _grouped(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+    groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
     return groups
 
 
-def _nearest(base: Sequence[Measured], head: Sequence[Measured]) -> Pair:
+def _nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
     """Keep to the newest revision, then the newest environment, then the newest host that both sides have."""
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
@@ -87,16 +87,16 @@ def _nearest(base: Sequence[Measured], head: Sequence[Measured]) -> Pair:
     return Pair(_newest(base), _newest(head))
 
 
-def _age(run: Measured) -> tuple[int, datetime]:
+def _age(run: ComparableRun) -> tuple[int, datetime]:
     return run.position, run.started_at
 
 
-def _newest(runs: Sequence[Measured]) -> Runs:
+def _newest(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run, with those that repeat it."""
     newest = max(runs, key=_age)
     alike = [run for run in runs if _what(run) == _what(newest)]
     return tuple(sorted(alike, key=_age, reverse=True)[:GROUP])
 
 
-def _what(run: Measured) -> tuple[str, str, str]:
+def _what(run: ComparableRun) -> tuple[str, str, str]:
     return run.revision, run.environment, run.host

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import bounds, enough, median
 from service.rules.comparison import in_turns
-from service.rules.comparison.in_turns import Found
+from service.rules.comparison.in_turns import MetricDecision
 from service.rules.comparison.pairing import Pair, Runs
 from service.schemas.history import Number
 from service.text.numbers import unit_of
 
 
-class Readings(NamedTuple):
+class SideReadings(NamedTuple):
     """One metric over the runs of one side."""
 
     held: Sequence[Number] | str = ()
@@ -46,12 +46,12 @@ class Readings(NamedTuple):
         return json.loads(self.held) if isinstance(self.held, str) else self.held
 
 
-ByRun = Mapping[int, dict[str, Readings]]
+ByRun = Mapping[int, dict[str, SideReadings]]
 """What was measured, by the run's number and the metric."""
-_NOTHING = Readings()
+_NOTHING = SideReadings()
 
 
-class Step(NamedTuple):
+class StoredDrift(NamedTuple):
     """A drift of a series, and its place in the history."""
 
     position: int
@@ -60,14 +60,14 @@ class Step(NamedTuple):
     told: str
 
 
-class Compared(NamedTuple):
+class ComparedMetric(NamedTuple):
     """One metric of one pair, judged."""
 
     pair: Pair
     metric: Metric
-    base: Readings
-    head: Readings
-    found: Found
+    base: SideReadings
+    head: SideReadings
+    found: MetricDecision
     in_turns: MetricVerdict | None = None
     """The verdict about both sides measured in turns, which holds."""
 
@@ -96,20 +96,20 @@ class Compared(NamedTuple):
         return in_turns.verdict_of(self.metric.name, self.found, *sides, counts=self.counts, threshold=threshold)
 
 
-def step(position: int, drift: Mapping[str, Any]) -> Step:
+def stored_drift(position: int, drift: Mapping[str, Any]) -> StoredDrift:
     """Return a drift as a comparison tells it; `drift` is a :class:`service.schemas.history.Drift` as JSON has it."""
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
     what = knobs if drift["cause"] == "config" else drift["revision"][:10]
     told = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {what}"
-    return Step(position, drift["environment_before"], drift["environment_after"], told)
+    return StoredDrift(position, drift["environment_before"], drift["environment_after"], told)
 
 
 def compare(
     pairs: Iterable[Pair],
     readings: ByRun,
-    steps: Mapping[int, Sequence[Step]],
+    steps: Mapping[int, Sequence[StoredDrift]],
     measured_in_turns: Mapping[str, MetricVerdict],
-) -> list[Compared]:
+) -> list[ComparedMetric]:
     """Judge every metric that either side of a pair has a value of.
 
     Parameters
@@ -131,15 +131,21 @@ def compare(
             entry, base, head = known(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
             told = measured_in_turns.get(name)
             if told is not None:
-                found.append(Compared(pair, entry, base, head, Found(told.verdict, told.rule, told.sentence), told))
+                found.append(
+                    ComparedMetric(
+                        pair, entry, base, head, MetricDecision(told.verdict, told.rule, told.sentence), told
+                    )
+                )
             elif base.n or head.n:
                 own = steps.get(base.series) if base.series is not None and base.series == head.series else None
                 between = [one.told for one in own if _lies_between(one, pair)] if own else ()
-                found.append(Compared(pair, entry, base, head, judge(entry, base, head, between, error)))
+                found.append(ComparedMetric(pair, entry, base, head, judge(entry, base, head, between, error)))
     return found
 
 
-def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str], error: float) -> Found:
+def judge(
+    known: Metric, base: SideReadings, head: SideReadings, between: Sequence[str], error: float
+) -> MetricDecision:
     """Say whether one metric differs between the two sides of a pair.
 
     Parameters
@@ -156,26 +162,26 @@ def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str],
     if found is None:
         return _apart(base, head, error)
     if found.verdict is Verdict.NEEDS_MORE_RUNS and base.level == head.level:
-        return Found(Verdict.SAME, "trend", "The same count, and no drift was found between them.")
+        return MetricDecision(Verdict.SAME, "trend", "The same count, and no drift was found between them.")
     return found
 
 
-def _pooled(parts: Sequence[Readings]) -> Readings:
+def _pooled(parts: Sequence[SideReadings]) -> SideReadings:
     """Take runs together that repeat each other, the newest first."""
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
-    return Readings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
+    return SideReadings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
 
 
-def _together(runs: Runs, readings: ByRun) -> dict[str, Readings]:
+def _together(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
     there = [readings.get(run.number, {}) for run in runs]
     return {name: _pooled([one[name] for one in there if name in one]) for name in dict.fromkeys(chain(*there))}
 
 
-def _lies_between(one: Step, pair: Pair) -> bool:
+def _lies_between(one: StoredDrift, pair: Pair) -> bool:
     base, head = pair.base[0], pair.head[0]
     environments = {base.environment, head.environment}
     if one.environment_before != one.environment_after:
@@ -184,23 +190,23 @@ def _lies_between(one: Step, pair: Pair) -> bool:
     return one.environment_after in environments and low < one.position <= high
 
 
-def _by_trend(base: Readings, head: Readings, between: Sequence[str]) -> Found:
+def _by_trend(base: SideReadings, head: SideReadings, between: Sequence[str]) -> MetricDecision:
     many = "A drift was" if len(between) == 1 else f"{len(between)} drifts were"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     told = f"{many} found between them: {'; '.join(between[:3])}{more}."
     if base.level == head.level:
-        return Found(Verdict.SAME, "trend", f"{told} Together they cancel out.")
-    return Found(Verdict.CHANGED, "trend", told)
+        return MetricDecision(Verdict.SAME, "trend", f"{told} Together they cancel out.")
+    return MetricDecision(Verdict.CHANGED, "trend", told)
 
 
-def _apart(base: Readings, head: Readings, error: float) -> Found:
+def _apart(base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
     """Judge noise: each side's median lies within bounds that hold however it is distributed."""
     if base.level is None or head.level is None:
-        return Found(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
     few = min(base.n, head.n)
     if not enough(few, error / 2):
         sentence = f"The metric is noisy, and {few} sample{'s' if few > 1 else ''} of a side are too few to judge by."
-        return Found(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
     left, right = bounds(base.samples, error / 2), bounds(head.samples, error / 2)
     assert left is not None
     assert right is not None
@@ -214,4 +220,4 @@ def _apart(base: Readings, head: Readings, error: float) -> Found:
         verdict, sentence = Verdict.SAME, f"{shown}: less than {in_turns.PRECISION:g} % from each other."
     else:
         verdict, sentence = Verdict.NEEDS_MORE_RUNS, f"{shown}: not apart, and not near enough to call them the same."
-    return Found(verdict, "apart", f"{sentence} They were not measured in turns.")
+    return MetricDecision(verdict, "apart", f"{sentence} They were not measured in turns.")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.rules.detect.detector import DriftSeries
-from service.rules.detect.drift import Drift, Kind, Number
+from service.rules.detect.detector import LevelChangeDetector
+from service.rules.detect.level_change import Kind, LevelChange, Number
 
 
-def find_drifts(
+def find_level_changes(
     values: Sequence[Number],
     *,
     samples: Sequence[Sequence[Number]] | None = None,
     kind: Kind = "count",
-) -> list[Drift]:
+) -> list[LevelChange]:
     """Find where a series changes its level.
 
     Parameters
@@ -35,6 +35,6 @@ def find_drifts(
     ValueError
         If a number is NaN or infinite, or ``samples`` has another length than ``values``.
     """
-    series = DriftSeries(kind)
+    series = LevelChangeDetector(kind)
     series.extend(values, samples)
     return series.drifts()

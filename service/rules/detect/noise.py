@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.rules.detect.median import Floats, median_of_nine
+from service.rules.detect.median_of_nine import Floats, median_of_nine
 
 # E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
 # two points.

@@ -8,19 +8,19 @@ that were looked at are the answer.
 from __future__ import annotations
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
-from service.rules.diagnose import changes, giving_back, starting, waiting
-from service.rules.diagnose.facts import Facts
+from service.rules.diagnose import compared_profiles, contention, returned_memory, storage_faults
+from service.rules.diagnose.profile_facts import Facts
 
 RULES = (
-    giving_back.returned_memory,
-    giving_back.temporary_buffers,
-    waiting.lock_contention,
-    waiting.first_touch_storm,
-    waiting.concurrent_first_use,
-    starting.cold_start,
-    starting.memory_limit,
+    returned_memory.returned_memory,
+    returned_memory.temporary_buffers,
+    contention.lock_contention,
+    contention.first_touch_storm,
+    contention.concurrent_first_use,
+    storage_faults.cold_start,
+    storage_faults.memory_limit,
 )
-COMPARING = (changes.huge_pages, changes.loader)
+COMPARING = (compared_profiles.huge_pages, compared_profiles.loader)
 
 __all__ = ["diagnose"]
 

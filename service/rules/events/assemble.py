@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
-from service.rules.events.carry_over import Known, carry
-from service.rules.events.grouping import Group, Trace, group
-from service.rules.events.resolution import Turn, returns, turns
+from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
+from service.rules.events.resolution import Transition, returns, transitions
 from service.schemas.events import State
 
 _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
@@ -17,7 +17,7 @@ _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
 
 
 @dataclass(slots=True)
-class Resolved:
+class AssembledEvents:
     """The events, and what became of those that were known.
 
     Attributes
@@ -38,18 +38,21 @@ class Resolved:
         The events of each series.
     """
 
-    members: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
+    members: dict[str, list[LocatedDrift]] = field(default_factory=lambda: defaultdict(list))
     returned: set[str] = field(default_factory=set)
     new: list[str] = field(default_factory=list)
     origins: dict[str, list[str]] = field(default_factory=dict)
     merged: dict[str, str] = field(default_factory=dict)
-    turns: dict[str, list[Turn]] = field(default_factory=dict)
+    transitions: dict[str, list[Transition]] = field(default_factory=dict)
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def resolve(
-    found: Collection[Trace], known: Mapping[str, Known], states: Mapping[str, State], taken: Collection[str] = ()
-) -> Resolved:
+def assemble(
+    found: Collection[LocatedDrift],
+    known: Mapping[str, KnownEvent],
+    states: Mapping[str, State],
+    taken: Collection[str] = (),
+) -> AssembledEvents:
     """Make events of drifts.
 
     Parameters
@@ -63,15 +66,15 @@ def resolve(
     taken
         Names that a new event cannot have.
     """
-    series: dict[int | str, list[Trace]] = defaultdict(list)
+    series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for trace in found:
         series[trace.series].append(trace)
     came_back = {trace.drift: name for name, entry in known.items() for trace in entry.traces if trace.returned}
-    groups = group(found)
+    groups = group_drifts(found)
     again = [next((came_back[trace.drift] for trace in one if trace.drift in came_back), None) for one in groups]
     first = [one for one, event in zip(groups, again, strict=True) if event is None]
-    carried = carry(first, known)
-    resolved = Resolved(merged=carried.merged)
+    carried = carry_over(first, known)
+    resolved = AssembledEvents(merged=carried.merged)
 
     for one, event in zip(groups, again, strict=True):
         if event is not None:
@@ -93,11 +96,11 @@ def resolve(
 
     for event, members in resolved.members.items():
         members.sort(key=lambda trace: trace.order)
-        resolved.turns[event] = turns(members, series)
+        resolved.transitions[event] = transitions(members, series)
     return resolved
 
 
-def _add(resolved: Resolved, event: str, one: Group, *, returned: bool = False) -> None:
+def _add(resolved: AssembledEvents, event: str, one: DriftGroup, *, returned: bool = False) -> None:
     resolved.members[event] += one
     for trace in one:
         resolved.seen_in[trace.series][event] = None
@@ -106,7 +109,10 @@ def _add(resolved: Resolved, event: str, one: Group, *, returned: bool = False) 
 
 
 def _returning(
-    one: Group, resolved: Resolved, series: Mapping[int | str, Sequence[Trace]], states: Mapping[str, State]
+    one: DriftGroup,
+    resolved: AssembledEvents,
+    series: Mapping[int | str, Sequence[LocatedDrift]],
+    states: Mapping[str, State],
 ) -> str | None:
     """Return the event that a group of drifts is the return of."""
     for event in resolved.seen_in[one[0].series]:
@@ -115,7 +121,7 @@ def _returning(
     return None
 
 
-def _name(one: Group, taken: Collection[str]) -> str:
+def _name(one: DriftGroup, taken: Collection[str]) -> str:
     """Name a new event: the same history gives the same names."""
     start = min(trace.drift for trace in one)
     return next(name for n in range(len(taken) + 1) if (name := hash_of(["event", start, n])) not in taken)

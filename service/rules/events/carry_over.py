@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.rules.events.grouping import Group, Trace, overlaps, touches
+from service.rules.events.grouping import DriftGroup, LocatedDrift, may_be_same, overlaps
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEvent:
     """An event that is known already.
 
     Attributes
@@ -27,13 +27,13 @@ class Known:
         Whether any of its drifts was found in the judging before.
     """
 
-    traces: Sequence[Trace]
+    traces: Sequence[LocatedDrift]
     age: int
     alive: bool = True
 
 
 @dataclass(slots=True)
-class Carried:
+class CarriedEvents:
     """What becomes of the events.
 
     Attributes
@@ -54,13 +54,13 @@ class Carried:
 _Score = tuple[int, int, int]
 
 
-def carry(groups: Sequence[Group], known: Mapping[str, Known]) -> Carried:
+def carry_over(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Give each group the known event that it has most in common with.
 
     The same drifts count most, then drifts of the same series at the same place, then the same place.
     """
     scores = _scores(groups, known)
-    carried = Carried([None] * len(groups))
+    carried = CarriedEvents([None] * len(groups))
     taken: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
@@ -84,7 +84,7 @@ def carry(groups: Sequence[Group], known: Mapping[str, Known]) -> Carried:
     return carried
 
 
-def _scores(groups: Sequence[Group], known: Mapping[str, Known]) -> dict[tuple[int, str], _Score]:
+def _scores(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
     """Return what each group has in common with each event, where that is anything."""
     same: Counter[tuple[int, str]] = Counter()
     touching: Counter[tuple[int, str]] = Counter()
@@ -94,7 +94,7 @@ def _scores(groups: Sequence[Group], known: Mapping[str, Known]) -> dict[tuple[i
         for trace in traces:
             if trace.drift in by_drift:
                 same[number, by_drift[trace.drift]] += 1
-            for event in {event for event, other in by_series[trace.series] if touches(trace, other)}:
+            for event in {event for event, other in by_series[trace.series] if may_be_same(trace, other)}:
                 touching[number, event] += 1
         low, high = max(trace.stretch[0] for trace in traces), min(trace.stretch[1] for trace in traces)
         for event, stretch in by_key[traces[0].key]:
@@ -103,11 +103,11 @@ def _scores(groups: Sequence[Group], known: Mapping[str, Known]) -> dict[tuple[i
     return {pair: (same[pair], touching[pair], placed[pair]) for pair in same.keys() | touching.keys() | placed.keys()}
 
 
-_Series = dict[int | str, list[tuple[str, Trace]]]
+_Series = dict[int | str, list[tuple[str, LocatedDrift]]]
 _Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _indexes(known: Mapping[str, Known]) -> tuple[dict[str, str], _Series, _Keys]:
+def _indexes(known: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
     by_drift: dict[str, str] = {}
     by_series: _Series = defaultdict(list)
     by_key: _Keys = defaultdict(list)
@@ -123,7 +123,7 @@ def _indexes(known: Mapping[str, Known]) -> tuple[dict[str, str], _Series, _Keys
     return by_drift, by_series, by_key
 
 
-def _by_key(traces: Iterable[Trace]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+def _by_key(traces: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
     found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for trace in traces:
         found[trace.key].append(trace.stretch)

@@ -16,7 +16,7 @@ from service.schemas.history import Cause, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class LocatedDrift:
     """What the place and the life of a drift depend on.
 
     Attributes
@@ -79,12 +79,12 @@ class Trace:
         return self.last, self.until, self.drift
 
 
-Group = tuple[Trace, ...]
+DriftGroup = tuple[LocatedDrift, ...]
 
 
-def group(traces: Iterable[Trace]) -> list[Group]:
+def group_drifts(traces: Iterable[LocatedDrift]) -> list[DriftGroup]:
     """Put the drifts of each event together, in the order of the history; the order of what is given has no say."""
-    by_key: dict[tuple[str, str], list[Trace]] = defaultdict(list)
+    by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
     for trace in traces:
         by_key[trace.key].append(trace)
     groups = [found for alike in by_key.values() for found in _stabbed(alike)]
@@ -96,7 +96,7 @@ def overlaps(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
 
 
-def touches(one: Trace, other: Trace) -> bool:
+def may_be_same(one: LocatedDrift, other: LocatedDrift) -> bool:
     """Tell whether two findings in one series can be of the same drift, also where it was blamed differently."""
     commits = {Cause.COMMIT, Cause.BOTH}
     if one.cause in commits and other.cause in commits:
@@ -106,9 +106,9 @@ def touches(one: Trace, other: Trace) -> bool:
     return overlaps((one.since, one.until), (other.since, other.until))
 
 
-def _stabbed(traces: Iterable[Trace]) -> Iterable[list[Trace]]:
+def _stabbed(traces: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
     """Yield the fewest groups in which all stretches share a point: those open where the next stretch ends."""
-    found: list[Trace] = []
+    found: list[LocatedDrift] = []
     end = float("-inf")
     for trace in sorted(traces, key=lambda trace: (trace.stretch[1], trace.drift)):
         if found and trace.stretch[0] > end:

@@ -21,7 +21,7 @@ def size(drift: Drift) -> float:
     return ALL if drift.percent is None else abs(drift.percent)
 
 
-def speaker(drifts: Sequence[Drift]) -> Drift:
+def leading_drift(drifts: Sequence[Drift]) -> Drift:
     """Return the drift that speaks for an event: a regression before an improvement, then the largest."""
     return min(
         drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, -size(drift), drift.case, drift.id)
@@ -30,7 +30,7 @@ def speaker(drifts: Sequence[Drift]) -> Drift:
 
 def headline(drifts: Sequence[Drift]) -> str:
     """Say in one line what moved, how far, and where."""
-    first = speaker(drifts)
+    first = leading_drift(drifts)
     change = _moved(first)
     if first.percent is not None:
         change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
@@ -39,7 +39,7 @@ def headline(drifts: Sequence[Drift]) -> str:
     return f"{change} in {first.case}{more}"
 
 
-def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return what is told of an event that neither decisions nor silences change.
 
     Parameters
@@ -49,7 +49,7 @@ def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str
     returned
         Those with which it came back.
     """
-    first = speaker(drifts)
+    first = leading_drift(drifts)
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,

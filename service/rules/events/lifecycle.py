@@ -19,13 +19,13 @@ _LEADS_TO = {
 }
 
 
-def follow(state: State, action: Action) -> State | None:
+def next_state(state: State, action: Action) -> State | None:
     """Return the state that a decision leads to; None where it cannot be made in this state."""
-    allowed, after = _LEADS_TO[action]
-    return after if state in allowed else None
+    states, after = _LEADS_TO[action]
+    return after if state in states else None
 
 
-def allowed(state: State) -> list[Action]:
+def allowed_actions(state: State) -> list[Action]:
     """Return what can be decided in a state."""
     return [action for action, (states, _) in _LEADS_TO.items() if state in states]
 
@@ -38,7 +38,7 @@ def state_after(actions: Iterable[Action]) -> State:
     """
     state = State.NEW
     for action in actions:
-        after = follow(state, action)
+        after = next_state(state, action)
         if after is None and state in CLOSED and action is not Action.ACKNOWLEDGE:
             after = _LEADS_TO[action][1]
         state = after or state

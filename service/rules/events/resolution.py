@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.rules.events.grouping import Group, Trace
+from service.rules.events.grouping import DriftGroup, LocatedDrift
 from service.schemas.events import Action
 from service.schemas.history import Number
 
@@ -16,14 +16,16 @@ NEAR_IN_NOISE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Transition:
     """The event was over (fix), or came back (reopen), by a drift."""
 
     action: Action
-    by: Trace
+    by: LocatedDrift
 
 
-def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]]) -> list[Turn]:
+def transitions(
+    members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> list[Transition]:
     """Return when the event of some drifts was over and came back, in the order of the history.
 
     It is over once each of its series has it undone, and comes back with the first that has it again. An event that is
@@ -38,7 +40,7 @@ def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]])
     """
     first = _first_in_each_series(members)
     away = set(first)
-    found: list[Turn] = []
+    found: list[Transition] = []
     for turn in _in_order(first, series):
         if turn.action is Action.FIX:
             away.discard(turn.by.series)
@@ -51,41 +53,45 @@ def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]])
     return found
 
 
-def returns(group: Group, members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]]) -> bool:
+def returns(
+    group: DriftGroup, members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> bool:
     """Tell whether a group of drifts is an event coming back: all of them do what it did, after it was over."""
     members = tuple(members)
     first = _first_in_each_series(members)
     group = tuple(trace for trace in group if not trace.whole_suite)
     again = {turn.by.drift for turn in _in_order(first, series) if turn.action is Action.REOPEN}
-    back = {turn.by.drift for turn in turns(members, series) if turn.action is Action.REOPEN}
+    back = {turn.by.drift for turn in transitions(members, series) if turn.action is Action.REOPEN}
     return any(trace.drift in back for trace in group) and all(trace.drift in again for trace in group)
 
 
-def _in_order(first: Mapping[int | str, Trace], series: Mapping[int | str, Sequence[Trace]]) -> list[Turn]:
+def _in_order(
+    first: Mapping[int | str, LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> list[Transition]:
     found = [turn for name, step in first.items() for turn in _course(step, series.get(name, ()))]
     return sorted(found, key=lambda turn: turn.by.order)
 
 
-def _course(step: Trace, drifts: Iterable[Trace]) -> Iterator[Turn]:
+def _course(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
     """Yield the drifts of a series that undo one of them, or do it again, in turn."""
-    standing: list[Trace] = []
-    over: Trace | None = None
+    standing: list[LocatedDrift] = []
+    over: LocatedDrift | None = None
     for trace in sorted(drifts, key=lambda trace: trace.order):
         if not trace.worse:
             left = _left(standing, trace)
             if step in standing and step not in left:
                 over = trace
-                yield Turn(Action.FIX, trace)
+                yield Transition(Action.FIX, trace)
             standing = left
         elif over is not None and _near(trace.after, over.after + (step.after - step.before), step):
             over = None
             standing.append(step)
-            yield Turn(Action.REOPEN, trace)
+            yield Transition(Action.REOPEN, trace)
         else:
             standing.append(trace)
 
 
-def _left(standing: Sequence[Trace], better: Trace) -> list[Trace]:
+def _left(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
     """Return which of the steps for the worse that stand in a series are left after one for the better.
 
     A level alone does not tell: where a large step is undone, the level is better than before each small step that came
@@ -105,14 +111,14 @@ def _left(standing: Sequence[Trace], better: Trace) -> list[Trace]:
     return list(standing)
 
 
-def _near(level: Number, other: Number, step: Trace) -> bool:
+def _near(level: Number, other: Number, step: LocatedDrift) -> bool:
     """Tell whether two levels, or two sizes, are the same one, measured by a step."""
     size = abs(step.after - step.before)
     return abs(level - other) <= max(NEAR * size, min(NEAR_IN_NOISE * size, step.spread))
 
 
-def _first_in_each_series(members: Iterable[Trace]) -> dict[int | str, Trace]:
-    first: dict[int | str, Trace] = {}
+def _first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+    first: dict[int | str, LocatedDrift] = {}
     for trace in sorted(members, key=lambda trace: trace.order):
         if trace.worse and not trace.whole_suite:
             first.setdefault(trace.series, trace)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class SilencePattern:
     """Keeps the drifts of some series from being told until a time.
 
     Patterns match the whole name; ``*`` stands for anything. Nothing else is special: names of cases have brackets.

@@ -21,14 +21,14 @@ class Baseline:
     commit: str
 
 
-def step(one: MetricVerdict) -> bool:
+def is_small_step(one: MetricVerdict) -> bool:
     """Whether a verdict is one step for the worse that is within its budget."""
     return one.counts and one.direction == "regression" and not one.over
 
 
-def crept(one: MetricVerdict, baseline: Baseline | None) -> Number | None:
+def crept_change(one: MetricVerdict, baseline: Baseline | None) -> Number | None:
     """Return by how much such a step leaves a metric worse than its baseline, where that is over its budget."""
-    if baseline is None or not step(one) or one.head.level is None or not one.change:
+    if baseline is None or not is_small_step(one) or one.head.level is None or not one.change:
         return None
     whole = one.head.level - baseline.level
     same_way = (whole > 0) == (one.change > 0)

@@ -28,7 +28,7 @@ class Insight:
     """Faults more, and the stack they come from, the most first."""
 
 
-def insight(case: str, before: Profile | None, after: Profile) -> Insight:
+def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Return what the profile of a head shows, beside that of its base where there is one."""
     found = diagnose(DiagnosisRequest(profile=after, before=before)).findings
     stacks = by_stack(before, after) if before else []
@@ -40,7 +40,7 @@ def insight(case: str, before: Profile | None, after: Profile) -> Insight:
     return Insight(case, found[0].title if found else "", tuple(grown))
 
 
-def text(insights: Iterable[Insight]) -> str:
+def as_markdown(insights: Iterable[Insight]) -> str:
     """Return them as Markdown."""
     parts = []
     for one in insights:

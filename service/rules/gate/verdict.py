@@ -12,11 +12,11 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Report,
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.level import Number
 from service.rules.comparison import in_turns
-from service.rules.gate.creep import Baseline, crept, step
+from service.rules.gate.creep import Baseline, crept_change, is_small_step
 from service.rules.gate.insight import Insight
 
 
-class State(StrEnum):
+class GateState(StrEnum):
     """What a gate comes to; of several cases the first in this order decides."""
 
     HEAD_FAILED = "head_failed"
@@ -38,20 +38,20 @@ class State(StrEnum):
 
 
 _WORDS = {
-    State.HEAD_FAILED: GateVerdict.FAILED,
-    State.OVER: GateVerdict.REGRESSED,
-    State.CREPT: GateVerdict.REGRESSED,
-    State.BASE_FAILED: GateVerdict.UNDECIDED,
-    State.UNDECIDED: GateVerdict.UNDECIDED,
-    State.WITHIN: GateVerdict.CHANGED,
-    State.BETTER: GateVerdict.IMPROVED,
-    State.SAME: GateVerdict.SAME,
-    State.EMPTY: GateVerdict.UNDECIDED,
+    GateState.HEAD_FAILED: GateVerdict.FAILED,
+    GateState.OVER: GateVerdict.REGRESSED,
+    GateState.CREPT: GateVerdict.REGRESSED,
+    GateState.BASE_FAILED: GateVerdict.UNDECIDED,
+    GateState.UNDECIDED: GateVerdict.UNDECIDED,
+    GateState.WITHIN: GateVerdict.CHANGED,
+    GateState.BETTER: GateVerdict.IMPROVED,
+    GateState.SAME: GateVerdict.SAME,
+    GateState.EMPTY: GateVerdict.UNDECIDED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Acceptance:
     """That somebody wants the change."""
 
     by: str
@@ -59,7 +59,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MetricOutcome:
     """One metric of one case."""
 
     case: str
@@ -70,7 +70,7 @@ class Row:
     @property
     def crept(self) -> Number | None:
         """By how much it is worse than that, where that is over its budget."""
-        return crept(self.one, self.since)
+        return crept_change(self.one, self.since)
 
     @property
     def changed(self) -> bool:
@@ -84,7 +84,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseOutcome:
     """One case."""
 
     case: GateCase
@@ -92,10 +92,10 @@ class Judged:
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MetricOutcome, ...]:
         """What was found out about each metric."""
         metrics = self.comparison.metrics if self.comparison else ()
-        return tuple(Row(self.name, one, self.baselines.get(one.metric)) for one in metrics)
+        return tuple(MetricOutcome(self.name, one, self.baselines.get(one.metric)) for one in metrics)
 
     @property
     def name(self) -> str:
@@ -116,21 +116,21 @@ class Judged:
         return ("base", skipped) if skipped else None
 
     @property
-    def state(self) -> State:
+    def state(self) -> GateState:
         """What it comes to."""
         if self.comparison is None:
-            return State.HEAD_FAILED if self.failed and self.failed[0] == "head" else State.BASE_FAILED
+            return GateState.HEAD_FAILED if self.failed and self.failed[0] == "head" else GateState.BASE_FAILED
         counting = [one for one in self.comparison.metrics if one.counts]
         if any(one.over for one in counting):
-            return State.OVER
+            return GateState.OVER
         if any(row.crept is not None for row in self.rows):
-            return State.CREPT
+            return GateState.CREPT
         if any(one.verdict is Verdict.NEEDS_MORE_RUNS for one in counting):
-            return State.UNDECIDED
+            return GateState.UNDECIDED
         directions = {one.direction for one in counting}
         if "regression" in directions:
-            return State.WITHIN
-        return State.BETTER if "improvement" in directions else State.SAME
+            return GateState.WITHIN
+        return GateState.BETTER if "improvement" in directions else GateState.SAME
 
     @property
     def command(self) -> str:
@@ -144,21 +144,21 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Finding:
+class GateOutcome:
     """All of it."""
 
     base: str
     head: str
-    cases: tuple[Judged, ...]
+    cases: tuple[CaseOutcome, ...]
     log_url: str = ""
-    accepted: Accepted | None = None
+    accepted: Acceptance | None = None
     insights: tuple[Insight, ...] = ()
 
     @cached_property
-    def state(self) -> State:
+    def state(self) -> GateState:
         """What it comes to."""
-        order = list(State)
-        return min((one.state for one in self.cases), key=order.index, default=State.EMPTY)
+        order = list(GateState)
+        return min((one.state for one in self.cases), key=order.index, default=GateState.EMPTY)
 
     @property
     def word(self) -> GateVerdict:
@@ -168,25 +168,25 @@ class Finding:
     @property
     def passed(self) -> bool:
         """Whether the pull request may go on."""
-        if self.state in {State.OVER, State.CREPT}:
+        if self.state in {GateState.OVER, GateState.CREPT}:
             return self.accepted is not None
-        return self.state is not State.HEAD_FAILED
+        return self.state is not GateState.HEAD_FAILED
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MetricOutcome, ...]:
         """Every metric of every case; what matters most first."""
         return tuple(sorted((row for one in self.cases for row in one.rows), key=_weight))
 
-    def changed(self) -> Iterator[Row]:
+    def changed(self) -> Iterator[MetricOutcome]:
         """Return what differs and counts."""
         return (row for row in self.rows if row.changed)
 
     def steps(self) -> Iterator[tuple[int, str]]:
         """Return which metrics of which cases got worse within their budgets: their baselines matter."""
         for place, case in enumerate(self.cases):
-            yield from ((place, row.one.metric) for row in case.rows if step(row.one))
+            yield from ((place, row.one.metric) for row in case.rows if is_small_step(row.one))
 
-    def since(self, baselines: Mapping[tuple[int, str], Baseline]) -> Finding:
+    def since(self, baselines: Mapping[tuple[int, str], Baseline]) -> GateOutcome:
         """Return the same beside the baselines of its steps."""
         of_case: dict[int, dict[str, Baseline]] = {}
         for (place, metric), baseline in baselines.items():
@@ -195,20 +195,20 @@ class Finding:
         return replace(self, cases=cases)
 
 
-def judge(report: GateReport, accepted: Accepted | None = None) -> Finding:
+def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
     """Decide every case of a report."""
     judged = tuple(
-        Judged(case, in_turns.decide(case.request()) if case.measured and not _spoilt(case) else None)
+        CaseOutcome(case, in_turns.decide(case.request()) if case.measured and not _spoilt(case) else None)
         for case in report.cases
     )
-    return Finding(report.base, report.head, judged, report.log_url, accepted)
+    return GateOutcome(report.base, report.head, judged, report.log_url, accepted)
 
 
 def _spoilt(case: GateCase) -> bool:
     return bool(case.base.quarantine or case.head.quarantine)
 
 
-def _weight(row: Row) -> tuple[int, float, str, str]:
+def _weight(row: MetricOutcome) -> tuple[int, float, str, str]:
     one = row.one
     if not one.counts:
         place = 4

@@ -23,7 +23,7 @@ class Act(StrEnum):
     """It is to be started once more."""
 
 
-class NotPossibleError(Exception):
+class JobTransitionError(Exception):
     """What was asked for cannot happen to a job in its state."""
 
     def __init__(self, act: Act, state: State) -> None:
@@ -59,7 +59,7 @@ _MOVES: dict[State, dict[Act, State]] = {
 }
 
 
-def after(state: State, act: Act) -> State:
+def next_state(state: State, act: Act) -> State:
     """Return the state that something leads to.
 
     Raises
@@ -70,9 +70,9 @@ def after(state: State, act: Act) -> State:
     try:
         return _MOVES[state][act]
     except KeyError:
-        raise NotPossibleError(act, state) from None
+        raise JobTransitionError(act, state) from None
 
 
-def possible(state: State, act: Act) -> bool:
+def is_possible(state: State, act: Act) -> bool:
     """Whether something can happen to a job in a state."""
     return act in _MOVES[state]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.rules.series.path import Point
+from service.rules.series.path import PathPoint
 from service.schemas.history import Cause, KnobChange
 
 
-def blame(before: Point, after: Point) -> Cause:
+def blame(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level."""
     other_revision = before.revision != after.revision
     other_environment = before.environment != after.environment

@@ -12,7 +12,7 @@ from service.schemas.history import Number
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CrossLevels:
     """Levels of a case at two revisions in two environments; None where it is not measured."""
 
     old_in_old: Number | None
@@ -22,7 +22,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ChangeParts:
     """How much of a change the commits made, and how much the configuration; together they are the change.
 
     Attributes
@@ -38,7 +38,7 @@ class Parts:
     interaction: Number | None
 
 
-def split(cells: Cells) -> Parts | None:
+def split(cells: CrossLevels) -> ChangeParts | None:
     """Return both parts; None where no crosswise measurement is there, or one end of the change is not."""
     start, end = cells.old_in_old, cells.new_in_new
     if start is None or end is None:
@@ -46,11 +46,11 @@ def split(cells: Cells) -> Parts | None:
     moved, went = cells.old_in_new, cells.new_in_old
     if moved is not None and went is not None:
         commit = _half((end - moved) + (went - start))
-        return Parts(commit, (end - start) - commit, end - moved - (went - start))
+        return ChangeParts(commit, (end - start) - commit, end - moved - (went - start))
     if moved is not None:
-        return Parts(end - moved, moved - start, None)
+        return ChangeParts(end - moved, moved - start, None)
     if went is not None:
-        return Parts(went - start, end - went, None)
+        return ChangeParts(went - start, end - went, None)
     return None
 
 

@@ -30,7 +30,7 @@ def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     return kept
 
 
-def thinned(series: SeriesDetail, most: int) -> SeriesDetail:
+def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
     """Return a series with no more than about so many points, and those of which something is told.
 
     What is left of the path, and of what lies beside it, are the extremes of as many columns as there is room for; the

@@ -11,7 +11,7 @@ COLUMNS = 74
 """What a picture of that size can show."""
 
 
-class Outline(View):
+class SeriesOutline(View):
     """What is drawn: places along the path with their values."""
 
     count: int
@@ -21,7 +21,7 @@ class Outline(View):
     """The first value of each new level, and whether it is for the worse."""
 
 
-def outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Outline | None:
+def draw_outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> SeriesOutline | None:
     """Draw values small, without losing a step of a single one; None of nothing.
 
     Parameters
@@ -32,7 +32,7 @@ def outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) 
     if not values:
         return None
     kept = sorted({*extremes(COLUMNS, values), len(values) - 1})
-    return Outline(
+    return SeriesOutline(
         count=len(values),
         points=[(index, values[index]) for index in kept],
         flagged=[(index, values[index], worse) for index, worse in flagged if 0 <= index < len(values)],

@@ -16,7 +16,7 @@ from service.schemas.history import Number
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PathPoint:
     """The level of one run, and what its place in the trend depends on."""
 
     run_id: UUID
@@ -28,7 +28,7 @@ class Point:
     samples: tuple[Number, ...]
 
 
-Points = tuple[Point, ...]
+Points = tuple[PathPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Trend:
     beside: tuple[Points, ...]
 
 
-def arrange(points: Iterable[Point]) -> Trend:
+def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     """Arrange the points of one series. The order in which they arrived has no say."""
     tracks = _tracks(points)
     if not tracks:
@@ -63,9 +63,9 @@ def arrange(points: Iterable[Point]) -> Trend:
     return Trend(path, (*detours, *partly_off))
 
 
-def _tracks(points: Iterable[Point]) -> list[Points]:
+def _tracks(points: Iterable[PathPoint]) -> list[Points]:
     """Group by environment, the one first seen first; each in the order of the commits, then of measuring."""
-    tracks: dict[str, list[Point]] = {}
+    tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
         tracks.setdefault(point.environment, []).append(point)
     return [tuple(sorted(track, key=lambda point: point.position)) for track in tracks.values()]
@@ -103,9 +103,9 @@ def _came_back(path: Points, track: Points) -> bool:
     return any(point.measured_at > seen for point in path if point.position > track[-1].position)
 
 
-def _up_to(points: Sequence[Point], position: int) -> Points:
+def _up_to(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position <= position)
 
 
-def _from(points: Sequence[Point], position: int) -> Points:
+def _from(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position >= position)

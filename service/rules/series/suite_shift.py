@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.series.blame import blame, knob_changes
-from service.rules.series.path import Point, Points
+from service.rules.series.path import PathPoint, Points
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
 NO_SERIES = 0
@@ -18,7 +18,7 @@ NO_SERIES = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SuiteKey:
     """What a suite measured where."""
 
     subject: str
@@ -39,12 +39,12 @@ def level_before(path: Points, last_change: int) -> Points:
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
 
 
-def tell(
+def describe_suite_shift(
     *,
     identity: str,
-    place: Place,
+    place: SuiteKey,
     shift: PooledShift,
-    ends: tuple[Point, Point],
+    ends: tuple[PathPoint, PathPoint],
     knobs: tuple[Mapping[str, str], Mapping[str, str]],
     candidates: Sequence[Candidate],
     committed_at: datetime,

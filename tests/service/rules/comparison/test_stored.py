@@ -9,15 +9,15 @@ import pytest
 
 from runner.contract import MetricVerdict, Verdict
 from runner.contract.level import median
-from service.rules.comparison.pairing import Measured, Pair, match
-from service.rules.comparison.stored import Readings, Step, compare, step
+from service.rules.comparison.pairing import ComparableRun, Pair, match
+from service.rules.comparison.stored import SideReadings, StoredDrift, compare, stored_drift
 from service.schemas.history import Cause
 from tests.service.web import made
 
 AT = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def run(position: int, **changes: Any) -> Measured:
+def run(position: int, **changes: Any) -> ComparableRun:
     told: dict[str, Any] = {
         "run_id": uuid.uuid4(),
         "number": position,
@@ -31,23 +31,23 @@ def run(position: int, **changes: Any) -> Measured:
         "position": position,
         "started_at": AT + timedelta(minutes=position),
     }
-    return Measured(**(told | changes))
+    return ComparableRun(**(told | changes))
 
 
-def drift(position: int, change: int = 10, **changes: Any) -> Step:
+def drift(position: int, change: int = 10, **changes: Any) -> StoredDrift:
     before, after = made.point(0, 100), made.point(1, 100 + change)
     told = {"environment_before": "old", "environment_after": "old", **changes}
-    return step(position, made.drift(1, before, after, **told).model_dump(mode="json"))
+    return stored_drift(position, made.drift(1, before, after, **told).model_dump(mode="json"))
 
 
-def readings(samples: tuple[float, ...], *, counted: bool = True) -> Readings:
-    return Readings(samples, len(samples), median(samples), counted, series=1)
+def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
+    return SideReadings(samples, len(samples), median(samples), counted, series=1)
 
 
 def judged(
     base: tuple[float, ...],
     head: tuple[float, ...],
-    *drifts: Step,
+    *drifts: StoredDrift,
     name: str = "minor-faults",
     pair: Pair | None = None,
     counted: bool = True,

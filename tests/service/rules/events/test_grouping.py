@@ -5,13 +5,13 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.grouping import Trace, group
+from service.rules.events.grouping import LocatedDrift, group_drifts
 from service.schemas.history import Cause
-from tests.service.rules.events.made_traces import config, trace
+from tests.service.rules.events.made_drifts import config, trace
 
 
-def grouped(*traces: Trace) -> list[set[str]]:
-    return [{one.drift for one in found} for found in group(traces)]
+def grouped(*traces: LocatedDrift) -> list[set[str]]:
+    return [{one.drift for one in found} for found in group_drifts(traces)]
 
 
 def test_one_commit_in_a_hundred_series_is_one_event() -> None:
@@ -63,13 +63,13 @@ traces = st.lists(
 
 @given(traces, st.integers())
 def test_each_drift_is_in_one_event_in_which_all_share_a_point_in_whatever_order_they_come(
-    found: list[Trace], seed: int
+    found: list[LocatedDrift], seed: int
 ) -> None:
-    groups = group(found)
+    groups = group_drifts(found)
     assert sorted(one.drift for members in groups for one in members) == sorted(one.drift for one in found)
     for members in groups:
         assert len({one.key for one in members}) == 1
         assert max(one.stretch[0] for one in members) <= min(one.stretch[1] for one in members)
     shuffled = list(found)
     random.Random(seed).shuffle(shuffled)
-    assert group(shuffled) == groups
+    assert group_drifts(shuffled) == groups

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.lifecycle import CLOSED, OPEN, allowed, follow, state_after
+from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, next_state, state_after
 from service.schemas.events import Action, State, needs_reason
 
 
@@ -28,8 +28,8 @@ def test_a_life(actions: str, state: State) -> None:
 
 
 def test_an_open_event_cannot_be_reopened_and_a_closed_one_only_that() -> None:
-    assert all(Action.REOPEN not in allowed(state) for state in OPEN)
-    assert all(allowed(state) == [Action.REOPEN] for state in CLOSED)
+    assert all(Action.REOPEN not in allowed_actions(state) for state in OPEN)
+    assert all(allowed_actions(state) == [Action.REOPEN] for state in CLOSED)
 
 
 def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
@@ -37,8 +37,8 @@ def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
 
 
 def test_from_every_state_there_is_a_way_on() -> None:
-    assert all(allowed(state) for state in State)
-    assert {follow(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
+    assert all(allowed_actions(state) for state in State)
+    assert {next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
 
 
 @given(st.lists(st.sampled_from(Action)))
@@ -46,8 +46,8 @@ def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action])
     made: list[Action] = []
     state = State.NEW
     for action in asked:
-        after = follow(state, action)
-        assert (after is None) == (action not in allowed(state))
+        after = next_state(state, action)
+        assert (after is None) == (action not in allowed_actions(state))
         if after is not None:
             made.append(action)
             state = after

@@ -5,23 +5,23 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.followup import Entry, entries
-from service.rules.events.grouping import Trace
+from service.rules.events.automatic_decisions import LogEntry, new_entries
+from service.rules.events.grouping import LocatedDrift
 from service.rules.events.lifecycle import state_after
-from service.rules.events.resolution import Turn, turns
+from service.rules.events.resolution import Transition, transitions
 from service.schemas.events import Action, State
 from service.schemas.history import Cause
-from tests.service.rules.events.made_traces import trace
+from tests.service.rules.events.made_drifts import trace
 
 
-def told(members: list[Trace], *others: Trace) -> list[tuple[str, str]]:
-    series: dict[int | str, list[Trace]] = defaultdict(list)
+def told(members: list[LocatedDrift], *others: LocatedDrift) -> list[tuple[str, str]]:
+    series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for one in (*members, *others):
         series[one.series].append(one)
-    return [(turn.action.value, turn.by.drift) for turn in turns(members, series)]
+    return [(turn.action.value, turn.by.drift) for turn in transitions(members, series)]
 
 
-def back(drift: str, series: int, at: int, level: float = 100) -> Trace:
+def back(drift: str, series: int, at: int, level: float = 100) -> LocatedDrift:
     return trace(drift, series, at, before=150, after=level)
 
 
@@ -81,21 +81,21 @@ def test_what_is_for_the_better_is_never_over() -> None:
 UNITS: dict[int | str, str] = {1: "faults"}
 
 
-def turn(action: Action, commit: str) -> Turn:
-    return Turn(action, trace("x", revision=commit))
+def turn(action: Action, commit: str) -> Transition:
+    return Transition(action, trace("x", revision=commit))
 
 
 def test_the_service_says_once_that_it_is_fixed() -> None:
     over = [turn(Action.FIX, "c7")]
-    (fixed,) = entries([], over, UNITS)
+    (fixed,) = new_entries([], over, UNITS)
     assert (fixed.action, fixed.commit, fixed.by_service) == (Action.FIX, "c7", True)
-    assert entries([fixed], over, UNITS) == []
+    assert new_entries([fixed], over, UNITS) == []
 
 
 def test_the_service_says_by_which_step_between_which_levels() -> None:
-    undone = Turn(Action.FIX, trace("b", 1, 7, before=21624, after=5240))
-    again = Turn(Action.REOPEN, trace("c", 2, 9, before=4.25, after=1234.5, cause=Cause.CONFIG))
-    told = [entry.reason for entry in entries([], [undone, again], {1: "faults", 2: "%"})]
+    undone = Transition(Action.FIX, trace("b", 1, 7, before=21624, after=5240))
+    again = Transition(Action.REOPEN, trace("c", 2, 9, before=4.25, after=1234.5, cause=Cause.CONFIG))
+    told = [entry.reason for entry in new_entries([], [undone, again], {1: "faults", 2: "%"})]
     assert told == [
         "Undone: 21,624 → 5,240 faults.",
         "It came back: 4.25 → 1,234.5 %, by a change of the configuration.",
@@ -105,21 +105,21 @@ def test_the_service_says_by_which_step_between_which_levels() -> None:
 def test_what_people_decided_stands() -> None:
     over = [turn(Action.FIX, "c7"), turn(Action.REOPEN, "c9")]
     for action in (Action.EXPECT, Action.DISMISS):
-        assert entries([Entry(action, by_service=False)], over, UNITS) == []
-    taken_back = [Entry(Action.FIX, True, commit="c7"), Entry(Action.REOPEN, by_service=False)]
-    assert entries(taken_back, over[:1], UNITS) == []
+        assert new_entries([LogEntry(action, by_service=False)], over, UNITS) == []
+    taken_back = [LogEntry(Action.FIX, True, commit="c7"), LogEntry(Action.REOPEN, by_service=False)]
+    assert new_entries(taken_back, over[:1], UNITS) == []
 
 
 def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_is_gone_is_taken_back() -> None:
-    log = [Entry(Action.FIX, True, commit="c7")]
-    assert [entry.commit for entry in entries(log, [turn(Action.FIX, "c6")], UNITS)] == ["c6"]
-    assert [entry.action for entry in entries(log, [], UNITS)] == [Action.REOPEN]
-    assert entries([Entry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
+    log = [LogEntry(Action.FIX, True, commit="c7")]
+    assert [entry.commit for entry in new_entries(log, [turn(Action.FIX, "c6")], UNITS)] == ["c6"]
+    assert [entry.action for entry in new_entries(log, [], UNITS)] == [Action.REOPEN]
+    assert new_entries([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
 
 
 logs = st.lists(
     st.builds(
-        Entry,
+        LogEntry,
         st.sampled_from(Action),
         st.booleans(),
         st.just(""),
@@ -133,9 +133,9 @@ alternating = st.integers(0, 5).map(
 
 
 @given(logs, alternating)
-def test_following_up_twice_adds_nothing_the_second_time(log: list[Entry], found: list[Turn]) -> None:
-    added = entries(log, found, UNITS)
+def test_following_up_twice_adds_nothing_the_second_time(log: list[LogEntry], found: list[Transition]) -> None:
+    added = new_entries(log, found, UNITS)
     assert all(entry.by_service for entry in added)
-    assert entries([*log, *added], found, UNITS) == []
+    assert new_entries([*log, *added], found, UNITS) == []
     if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
         assert added == []

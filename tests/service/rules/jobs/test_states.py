@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.due import MOST_ATTEMPTS, Standing, due
-from service.rules.jobs.states import Act, NotPossibleError, after, possible
+from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, automatic_act
+from service.rules.jobs.states import Act, JobTransitionError, is_possible, next_state
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-QUEUED = Standing(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0, 0)
+QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0, 0)
 
 
 def test_a_job_that_has_ended_stays_as_it_is() -> None:
     for state in State:
-        assert any(possible(state, act) for act in Act) == state.open
+        assert any(is_possible(state, act) for act in Act) == state.open
 
 
 def test_from_every_open_state_there_is_a_way_out() -> None:
-    assert all(after(state, Act.CANCEL) is State.CANCELLED for state in State if state.open)
-    assert all(after(state, Act.FAIL) is State.FAILED for state in State if state.open)
+    assert all(next_state(state, Act.CANCEL) is State.CANCELLED for state in State if state.open)
+    assert all(next_state(state, Act.FAIL) is State.FAILED for state in State if state.open)
 
 
 def test_the_way_of_a_job_that_is_paused_and_lost() -> None:
@@ -42,13 +42,13 @@ def test_the_way_of_a_job_that_is_paused_and_lost() -> None:
         (Act.CLAIM, State.RUNNING),
         (Act.DONE, State.DONE),
     ):
-        state = after(state, act)
+        state = next_state(state, act)
         assert state is then
 
 
 def test_what_cannot_be_is_said() -> None:
-    with pytest.raises(NotPossibleError, match="a job that is done cannot be paused"):
-        after(State.DONE, Act.PAUSE)
+    with pytest.raises(JobTransitionError, match="a job that is done cannot be paused"):
+        next_state(State.DONE, Act.PAUSE)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_what_cannot_be_is_said() -> None:
         (replace(QUEUED, state=State.DONE, deadline_at=NOW), 1, None),
     ],
 )
-def test_what_is_due(job: Standing, later: int, act: Act | None) -> None:
-    found = due(job, NOW + later * MINUTE)
+def test_what_is_due(job: JobSnapshot, later: int, act: Act | None) -> None:
+    found = automatic_act(job, NOW + later * MINUTE)
     assert (found and found.act) == act
 
 
@@ -88,7 +88,7 @@ def test_what_is_due(job: Standing, later: int, act: Act | None) -> None:
 def test_what_is_due_can_happen(
     state: State, backend: Backend, leased: timedelta | None, deadline: timedelta | None, fruitless: int
 ) -> None:
-    job = Standing(
+    job = JobSnapshot(
         state,
         backend,
         NOW,
@@ -99,5 +99,5 @@ def test_what_is_due_can_happen(
         0,
         fruitless,
     )
-    found = due(job, NOW)
-    assert found is None or possible(state, found.act)
+    found = automatic_act(job, NOW)
+    assert found is None or is_possible(state, found.act)
