@@ -33,11 +33,11 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.page_cache import StaysWarm
+from runner.measuring.page_cache import StaysWarm
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import collect
 from runner.settings import load_settings
-from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload, load_workload
 from service.rules.diagnose import diagnose
 from tests.e2e.browser import chromium

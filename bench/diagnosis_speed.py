@@ -7,11 +7,11 @@ import uuid
 from pathlib import Path
 
 from bench.store_service import Service
-from runner.client import Service as Client
+from runner.measuring.trial import Trial
 from runner.profile.allowed import allowed
 from runner.profile.collect import Collector, collect, expectation
 from runner.profile.elf import call_graph_of
-from runner.trial import Trial
+from runner.reporting.client import Service as Client
 
 
 def fault_profile(trial: Trial) -> tuple[float, float, int]:

@@ -30,7 +30,7 @@ from bench.store_service import Service
 from runner.cli.common import Workbench, workbench
 from runner.cli.compare import compared
 from runner.cli.gate_report import gate_report
-from runner.embedded import connect
+from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload

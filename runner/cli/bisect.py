@@ -27,9 +27,9 @@ from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
-from runner.known import remember
+from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.spool import Spool
+from runner.subject.registry import remember
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
 
@@ -141,14 +141,14 @@ def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
 
     It is a job of the service like any other, so that it can be seen, paused and cancelled there.
     """
-    from runner.bisect import ends
+    from runner.campaigns.culprit_search import ends
     from runner.cli.job import say
     from runner.cli.job_work import Finder
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
-    from runner.embedded import connect
-    from runner.jobs import bisect as job_of_bisect
+    from runner.jobs import bisect_job as job_of_bisect
     from runner.jobs.carry import Carrier
-    from runner.jobs.work import Ended, Work
+    from runner.jobs.context import Ended, Work
+    from runner.reporting.embedded import connect
 
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
@@ -193,13 +193,13 @@ def _search_knobs(
     asked: _Searched, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
 ) -> bool:
     """Search what differs between two environments, print what was found, and return whether anything was."""
-    from runner.alone import alone
+    from runner.campaigns.knob_search import KnobHunter, Setting
     from runner.cli import bisect_knobs as told
     from runner.cli.env import load
     from runner.cli.job import say
     from runner.cli.text import plain
-    from runner.embedded import connect
-    from runner.knobs import KnobHunter, Setting
+    from runner.host.lock import alone
+    from runner.reporting.embedded import connect
 
     sides = [told.knobs_of(*load(side)) for side in told.ends(knobs)] if knobs else [{}, {}]
     own = told.parameters(asked.case.parameters)

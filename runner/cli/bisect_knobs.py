@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
 from runner.contract.base import Parameter
 from runner.contract.knob_search import FoundKnobs, KnobChange, KnobSearch, MeasureKnobs
 from runner.contract.level import median
@@ -14,7 +15,6 @@ from runner.contract.metrics import metric
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
 from runner.errors import FaultwatchError
-from runner.knobs import PARAMETER, PER_RUN, VARIABLE, can_be_set
 from runner.state.memory_group import MemoryGroup
 from runner.workload import Workload
 from runner.workload.allocators import ALLOCATORS

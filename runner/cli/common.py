@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.beside import beside
 from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case, Environment, Host
 from runner.environment import capture, compilers
 from runner.errors import FaultwatchError
-from runner.sandbox import sandbox
+from runner.execution.in_background import beside
+from runner.execution.sandbox import sandbox
+from runner.host.trust import Standing, standing
+from runner.measuring.trial import Bench
 from runner.settings import Settings
-from runner.standing import Standing, standing
 from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository, open_repository
-from runner.trial import Bench
 from runner.workload import Workload, cases, load_workload
 
 if TYPE_CHECKING:

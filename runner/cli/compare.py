@@ -24,13 +24,13 @@ from runner.cli.common import (
     workload_and_repository,
     workload_option,
 )
-from runner.client import Service
-from runner.compare import Compared, Pairs, beside_stored, compare, undecided
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
+from runner.measuring.comparison import Compared, Pairs, beside_stored, compare, undecided
+from runner.measuring.trial import Subject, Trial
+from runner.reporting.client import Service
 from runner.settings import load_settings
 from runner.subject.repository import Repository
-from runner.trial import Subject, Trial
 from runner.workload import Workload, cases
 
 
@@ -62,7 +62,7 @@ def command(
     With --samples, so many pairs. Exit code 1 where a metric got worse by more than its budget, or a case
     failed.
     """
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)

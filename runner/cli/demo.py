@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
+from runner.campaigns.history import Summary
 from runner.cli.common import SHIPPED_WORKLOADS, json_option, options, terminal
 from runner.cli.history import document, prepare
-from runner.embedded import connect
 from runner.errors import FaultwatchError
-from runner.history import Summary
+from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
 
 WORKLOAD = SHIPPED_WORKLOADS / "copy_service"

@@ -74,7 +74,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     from runner.errors import FaultwatchError
 
     if _is_run(name):
-        from runner.embedded import connect
+        from runner.reporting.embedded import connect
         from runner.settings import load_settings
 
         with connect(load_settings()) as service:

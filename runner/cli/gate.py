@@ -55,7 +55,7 @@ def command(
     from runner.cli.compare import compared, document
     from runner.cli.gate_report import gate_report
     from runner.cli.verdicts import show_comparison
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runner.compare import Compared
 from runner.contract.gate import GateCase, GateReport
+from runner.measuring.comparison import Compared
 from runner.workload import Workload
 from runner.workload.budget_lines import budget_lines
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from runner.campaigns.history import Historian, Summary
 from runner.cli.common import (
     Workbench,
     env_option,
@@ -21,13 +22,12 @@ from runner.cli.common import (
     wants_sandbox,
     workbench,
 )
-from runner.client import Service
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.history import Historian, Summary
-from runner.known import remember
+from runner.reporting.client import Service
+from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.spool import Spool
+from runner.subject.registry import remember
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
 
@@ -63,7 +63,7 @@ def command(
     meanwhile, it goes on too, and what could not be sent waits on disk (see `faultwatch spool`). Exit code 1 where
     something failed and nothing was measured, or where reports wait.
     """
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     prepared = prepare(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from runner.cli.common import activity, json_option, options
-from runner.client import Service
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
+from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def command(
     The same file may be imported again: each run is stored once. A file is imported whole or not at all. Without
     --repo, revisions stand in the order in which they were first measured. docs/pyperf.md tells more.
     """
-    from runner.embedded import connect
     from runner.importing import Defaults, read, reports
     from runner.importing.columns import parse_map
     from runner.importing.record import moment
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     mapped = parse_map(columns)

@@ -36,9 +36,9 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
     """
     from runner.cli.job_work import Finder
     from runner.contract.job import State
-    from runner.embedded import connect
     from runner.errors import Over
     from runner.jobs.carry import Carrier
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     finder = Finder(settings, repo, workload, confined)
@@ -59,7 +59,7 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
 @json_option
 def listed(everything: bool, limit: int, as_json: bool) -> None:
     """List the jobs that are under way, the newest first."""
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
     with connect(load_settings()) as service:
@@ -74,7 +74,7 @@ def listed(everything: bool, limit: int, as_json: bool) -> None:
 @options(_ID, json_option)
 def show_one(job_id: int, as_json: bool) -> None:
     """Show one job, and the states that it went through."""
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
         job = service.job(job_id)
@@ -111,7 +111,7 @@ def cancel(job_id: int, reason: str) -> None:
 
 def _decide(job_id: int, verb: str, reason: str) -> None:
     from runner.contract.job import JobDecision
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
         show([service.decide_job(job_id, verb, JobDecision(reason=reason))])

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.cli.common import find_workload, one_case, wants_sandbox, workbench
-from runner.client import Service
 from runner.contract.job import Job
 from runner.errors import FaultwatchError
+from runner.jobs.context import Work
 from runner.jobs.keeper import Keeper
-from runner.jobs.work import Work
-from runner.known import Known, recall
+from runner.reporting.client import Service
 from runner.settings import Settings
+from runner.subject.registry import Known, recall
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
 

@@ -25,8 +25,8 @@ from runner.cli.common import (
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
-from runner.known import remember
 from runner.settings import Settings, load_settings
+from runner.subject.registry import remember
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
 
@@ -108,9 +108,9 @@ def _measure(
     place: Workbench,
     samples: int | None,
 ) -> list[Report]:
-    from runner.measure import failed_build, measure
-    from runner.sampling import Sampling
-    from runner.scaling import with_efficiency
+    from runner.measuring.measurement import failed_build, measure
+    from runner.measuring.sampling import Sampling
+    from runner.measuring.scaling import with_efficiency
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
@@ -150,9 +150,9 @@ def _measure(
 
 def _send(settings: Settings, repository: Repository, reports: list[Report]) -> None:
     """Hand reports over, with the commits that lie before theirs; where the service does not take them, they wait."""
-    from runner.embedded import connect
-    from runner.outbox import Outbox
-    from runner.spool import Spool
+    from runner.reporting.embedded import connect
+    from runner.reporting.outbox import Outbox
+    from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
     for one in reports:

@@ -17,12 +17,12 @@ from runner.cli.common import (
     wants_sandbox,
     workbench,
 )
-from runner.client import Service
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
 from runner.night.matrix import Entry, Matrix, load_matrix
 from runner.night.plan import choices, configured, entries, jobs, planned
 from runner.night.run import Prepared, carry_out
+from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 
 
@@ -64,8 +64,8 @@ def command(
 
     Exit code 1 where the night is not complete: with --plan or without, for this host; with --digest, for all of them.
     """
-    from runner.embedded import connect
     from runner.night.digest import is_complete
+    from runner.reporting.embedded import connect
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
@@ -115,8 +115,8 @@ def _prepare(
     confined: bool | None,
     benches: dict[bool, Workbench],
 ) -> Prepared:
-    from runner.history import Historian
-    from runner.spool import Spool
+    from runner.campaigns.history import Historian
+    from runner.reporting.spool import Spool
     from runner.subject.repository import open_repository
     from runner.workload import cases
 

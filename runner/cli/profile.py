@@ -19,8 +19,8 @@ from runner.cli.common import (
     workbench,
 )
 from runner.errors import FaultwatchError
-from runner.known import remember
 from runner.settings import load_settings
+from runner.subject.registry import remember
 from runner.workload import cases
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def command(
     service keeps the profile and shows its flame graphs; where it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
-    from runner.embedded import connect
-    from runner.outbox import Outbox
     from runner.profile.revision import Profiler
-    from runner.spool import Spool
+    from runner.reporting.embedded import connect
+    from runner.reporting.outbox import Outbox
+    from runner.reporting.spool import Spool
 
     workload = find_workload(workload_name)
     settings = load_settings()

@@ -21,7 +21,7 @@ _WHOLE: dict[str, Any] = {"soft_wrap": True}
 
 
 class ProgressBar:
-    """A :class:`runner.history.Watcher` that draws on a console."""
+    """A :class:`runner.campaigns.history.Watcher` that draws on a console."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console

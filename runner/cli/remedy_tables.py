@@ -8,8 +8,8 @@ from rich.table import Table
 
 from runner.cli.tables import number
 from runner.cli.text import counted, plain
-from runner.compare import Compared
 from runner.contract.metrics import metric
+from runner.measuring.comparison import Compared
 
 _SHOWN = (
     "minor-faults",

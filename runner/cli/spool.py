@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from runner.cli.common import json_option, options
-from runner.outbox import Outbox
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings
-from runner.spool import Spool, read_document
 
 
 @click.command(name="spool")
@@ -37,7 +37,7 @@ def command(flush: bool, as_json: bool) -> None:
 
 def _flush(settings: Settings, spool: Spool) -> str:
     """Send what waits; return why the service did not take all of it."""
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     with connect(settings) as service:
         outbox = Outbox(spool, service.send)

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
+from runner.campaigns.history import Summary
 from runner.cli.text import counted, plain
 from runner.contract.metrics import Kind, metric
-from runner.history import Summary
 
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 

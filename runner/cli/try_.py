@@ -17,8 +17,8 @@ from runner.cli.common import (
     workbench,
 )
 from runner.errors import FaultwatchError
+from runner.measuring.trial import Subject, Trial
 from runner.settings import load_settings
-from runner.trial import Subject, Trial
 from runner.workload import cases
 
 
@@ -60,8 +60,8 @@ def command(
 
     Nothing is stored. Exit code 1 where one of the two cannot be measured.
     """
-    from runner.compare import Pairs, compare
-    from runner.embedded import connect
+    from runner.measuring.comparison import Pairs, compare
+    from runner.reporting.embedded import connect
     from runner.subject.build import BuildFailure
     from runner.workload.remedy import parse_settings, with_remedy
 

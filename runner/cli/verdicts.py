@@ -10,10 +10,10 @@ from rich.table import Table
 
 from runner.cli.tables import number
 from runner.cli.text import counted
-from runner.compare import Compared
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
+from runner.measuring.comparison import Compared
 
 _WORDS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from runner.canary import Song, sing
 from runner.environment import compilers
-from runner.environment.tree import Tree
-from runner.execute import execute
+from runner.execution.execute import execute
+from runner.execution.start_block import BASE_VARIABLES
 from runner.state.attribute import can_apply
 from runner.state.huge_pages import HugePages
 from runner.state.layout import Layout
-from runner.state.start import BASE_VARIABLES
+from runner.system.tree import Tree
 
 NOT_FOUND = 127
 """Exit status of a program that is not there, as shells have it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from runner.doctor.check import Verdict, ok, unknown, warning
 from runner.doctor.host import Host
 from runner.environment import cgroup
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 _THP = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.alone import alone
-from runner.client import Service
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome
 from runner.errors import Away, FaultwatchError, Refused
+from runner.host.lock import alone
 from runner.jobs import kind
+from runner.jobs.context import CarryOut, Ended, Work
 from runner.jobs.keeper import PATIENCE, Keeper, Stopped
-from runner.jobs.work import CarryOut, Ended, Work
+from runner.reporting.client import Service
 from runner.settings import Settings
 
 _LONGEST_WAIT = 30.0

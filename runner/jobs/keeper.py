@@ -6,11 +6,11 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from runner.client import Service
 from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
 from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, Refused
+from runner.reporting.client import Service
 
 PATIENCE = 900.0
 """Seconds for which a job bears that the service is away."""

@@ -8,8 +8,8 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES
-from runner.strict_toml import Table, first_mistake, read_toml
 from runner.workload.allocators import ALLOCATORS
+from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 PLAIN = "plain"
 """The configuration of a file that names none: as the workload's file says."""

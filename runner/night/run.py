@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.client import Service
+from runner.campaigns.history import Historian, Watcher
 from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.history import Historian, Watcher
+from runner.reporting.client import Service
 
 BROKEN = {CaseState.FAILED, CaseState.MISSING}
 """What is tried again. A case that this host cannot measure stays as it is, and so does a host that counts wrong."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading
-from runner.execute import ended_within
+from runner.execution.execute import ended_within
+from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
-from runner.state.start import BASE_VARIABLES
 
 _PATIENCE = 20.0
 """Seconds in which perf must attach and acknowledge."""

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from runner.beside import beside
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
-from runner.execute import Companion, Finished, Program
+from runner.execution.disk_guard import TreeGuard
+from runner.execution.execute import Companion, Finished, Program
+from runner.execution.in_background import beside
+from runner.execution.launch import Launch, Start
+from runner.execution.launcher import launcher
+from runner.execution.sandbox import TREE_BYTES, Sandbox
+from runner.execution.start_block import BASE_VARIABLES, padded
 from runner.perf.attach import AttachedPerf, AttachError
-from runner.perf.launch import Launch, Start
-from runner.perf.launcher import launcher
 from runner.perf.parse import PerfOutputError
 from runner.perf.record import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
-from runner.sandbox import TREE_BYTES, Sandbox
 from runner.state.memory_group import MemoryGroup
-from runner.state.start import BASE_VARIABLES, padded
-from runner.tree_guard import TreeGuard
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execute import execute
+from runner.execution.execute import execute
+from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import perf_stat
-from runner.state.start import BASE_VARIABLES
 
 _known: dict[str, bool] = {}
 """What was found out of each event so far: perf is asked once in the life of the runner."""

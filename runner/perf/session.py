@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.contract.report import Reading, Sample
-from runner.execute import Finished, Program, execute_together
+from runner.execution.execute import Finished, Program, execute_together
+from runner.execution.launch import Start, resolve
+from runner.execution.sandbox import Sandbox
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import Counted, Order, unsupported
 from runner.perf.events import known_events
-from runner.perf.launch import Start, resolve
 from runner.perf.record import Recording
-from runner.sandbox import Sandbox
 from runner.state.memory_group import MemoryGroup
 from runner.state.memory_stat import memory_readings
 from runner.state.process import ProcessState

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 _PARANOID = "proc/sys/kernel/perf_event_paranoid"
 _EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")

@@ -14,6 +14,8 @@ from runner import __version__
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
+from runner.execution.sandbox import only_reading
+from runner.measuring.trial import Trial
 from runner.perf.record import Recording, RecordPlan
 from runner.profile import plan
 from runner.profile.allowed import Allowed, allowed
@@ -25,8 +27,6 @@ from runner.profile.plan import CallGraph, Expected
 from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
 from runner.profile.script import Event, Frame
 from runner.profile.strace import StraceCensus
-from runner.sandbox import only_reading
-from runner.trial import Trial
 
 Progress = Callable[[str], None]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.elf import LOAD, Segment, segments
-from runner.state.start import BASE_VARIABLES
 
 _PATIENCE = 20.0
 

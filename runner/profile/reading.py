@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.script import Event, ScriptError, parse_script
-from runner.state.start import BASE_VARIABLES
 
 ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from runner.contract.profile import Profile
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
-from runner.page_cache import StaysWarm
+from runner.measuring.page_cache import StaysWarm
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import Progress, collect
 from runner.profile.plan import CallGraph
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
-from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
-from runner.execute import ended_within
+from runner.execution.execute import ended_within
+from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.plan import CALLS
-from runner.state.start import BASE_VARIABLES
 
 _PATIENCE = 10.0
 _ROW = re.compile(

@@ -3,7 +3,7 @@
 import os
 import re
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 
 class FileMask:

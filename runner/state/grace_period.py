@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 _SWITCH = "sys/kernel/rcu_expedited"
 

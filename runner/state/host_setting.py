@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
 PATIENCE = 300.0
 """Seconds to wait for another session that holds the setting at another value: it does so for one execution."""

@@ -2,9 +2,9 @@
 
 from typing import Literal, get_args
 
-from runner.environment.tree import Tree
 from runner.state import kernel
 from runner.state.host_setting import HostSetting
+from runner.system.tree import Tree
 
 HugePagePolicy = Literal["never", "madvise", "always"]
 HugePageChoice = Literal["host", "never", "madvise", "always"]

@@ -1,7 +1,7 @@
 """Where a process finds its memory: at the same addresses each time."""
 
-from runner.environment.tree import Tree
 from runner.state import kernel
+from runner.system.tree import Tree
 
 
 class Layout:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from runner.environment.tree import Tree
 from runner.state.grace_period import expedited
+from runner.system.tree import Tree
 
 _MOUNT = "sys/fs/cgroup"
 _PATIENCE = 2.0

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from runner.execution.start_block import BASE_VARIABLES, START_SIZE
 from runner.state.attribute import Attribute
 from runner.state.file_mask import FileMask
 from runner.state.huge_pages import HugePageChoice, HugePages
@@ -12,7 +13,6 @@ from runner.state.memory_group import MemoryGroup
 from runner.state.priority import Niceness
 from runner.state.processors import Affinity
 from runner.state.stack import StackLimit
-from runner.state.start import BASE_VARIABLES, START_SIZE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import os
 import re
 
-from runner.environment.tree import Tree
-from runner.state.cpus import cpu_ranges, parse_cpus
+from runner.system.cpu_list import cpu_ranges, parse_cpus
+from runner.system.tree import Tree
 
 
 class Affinity:

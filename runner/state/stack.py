@@ -2,7 +2,7 @@
 
 import resource
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 STACK_LIMIT = 8 * 1024 * 1024
 """Bytes."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.confined import execute_confined
 from runner.contract.report import Build, hash_of
 from runner.errors import FaultwatchError
-from runner.execute import execute
-from runner.sandbox import Sandbox
-from runner.state.start import BASE_VARIABLES
+from runner.execution.execute import execute
+from runner.execution.sandbox import Sandbox
+from runner.execution.start_block import BASE_VARIABLES
+from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.workload import Workload
 

@@ -15,7 +15,7 @@ from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
-from runner.strict_toml import Table, first_mistake, read_toml
+from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 
 def _split(value: object) -> object:

@@ -7,9 +7,9 @@ import pytest
 
 from runner import canary
 from runner.canary import KINDS, Faults, listen, sing
-from runner.compiled import compiled
+from runner.execution.compiled import compiled
+from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
-from runner.state.start import BASE_VARIABLES
 
 EXPECTED = dict(zip(KINDS, (1009, 211, 503, 3), strict=True))
 TOGETHER = sum(EXPECTED.values())

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from runner.cli import import_
-from runner.embedded import connect
 from runner.errors import FaultwatchError
+from runner.reporting.embedded import connect
 from runner.settings import load_settings
 
 MAP = "revision=what,case=program,started_at=when,minor-faults=faults"

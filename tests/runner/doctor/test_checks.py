@@ -16,7 +16,7 @@ from runner.canary import Song
 from runner.contract import Canary, CanaryCount
 from runner.doctor import CHECKS, Host, Status, examine, is_measurable
 from runner.doctor.host import NOT_FOUND, Answer, free_bytes
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 Make = Callable[[str], Any]
 RECORDED = Path(__file__).parent / "perf"

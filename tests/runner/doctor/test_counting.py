@@ -8,8 +8,8 @@ import pytest
 from runner.doctor import Host, counting
 from runner.doctor.counting import Counting, counting_scope, require_measurable, try_counting
 from runner.doctor.host import NOT_FOUND, Answer
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
 RECORDED = Path(__file__).parent / "perf"
 UBUNTU = """WARNING: perf not found for kernel 6.8.0-45

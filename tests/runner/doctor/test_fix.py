@@ -13,8 +13,8 @@ from runner.cli import doctor
 from runner.doctor import Host
 from runner.doctor.fix import OURS, Mending, fix, record, undo
 from runner.doctor.host import Answer
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
 RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 GOVERNOR = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"

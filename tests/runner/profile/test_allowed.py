@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.environment.tree import Tree
 from runner.profile.allowed import allowed
 from runner.profile.elf import call_graph_of, segments
 from runner.profile.plan import EACH, STACKS, Expected, clock_period, faults_options, faults_period, stacks_period
 from runner.profile.strace import parse_summary
+from runner.system.tree import Tree
 
 ID = "sys/kernel/tracing/events/syscalls/sys_enter_mmap/id"
 PARANOID = "proc/sys/kernel/perf_event_paranoid"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
 from runner.state import kernel
 from runner.state.attribute import can_apply
 from runner.state.huge_pages import HugePagePolicy, HugePages
 from runner.state.process import ProcessState
+from runner.system.tree import Tree
 
 FOLDER = "sys/kernel/mm/transparent_hugepage"
 TOUCH = """

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from runner.execution.start_block import BASE_VARIABLES
 from runner.state import kernel
 from runner.state.attribute import can_apply
 from runner.state.layout import Layout
 from runner.state.process import ProcessState
 from runner.state.stack import STACK_LIMIT, StackLimit
-from runner.state.start import BASE_VARIABLES
 
 
 def first_line_of(file: str, state: ProcessState) -> str:

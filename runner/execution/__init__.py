@@ -1,0 +1,1 @@
+"""Starts programs and ends them: deadlines, sandbox, compiled helpers, the launcher."""

@@ -1,0 +1,1 @@
+"""The host as a whole: its lock, its declared knobs, whether it counts right."""

@@ -1,0 +1,97 @@
+"""What can be derived from one execution: shares, and what the program says about its work."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.contract.report import Reading, Sample, Status
+from runner.measuring.work_output import UnreadableWorkError, Work, read_work
+from runner.perf.session import Execution, ExecutionFailure
+from runner.workload import Workload
+
+
+def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
+    """Add what can be derived from one execution to what perf read.
+
+    Raises
+    ------
+    ExecutionFailure
+        Where the program does not say what work it did, in the form that its workload promises.
+    """
+    readings = dict(execution.sample.readings)
+    readings |= _sys_percent(readings)
+    if workload.run.output != "none":
+        readings |= _per_work(readings, _work_done(execution, workload, tree))
+    return execution.sample.model_copy(update={"readings": readings})
+
+
+def result_file(tree: Path, name: str) -> Path:
+    """Return the file of that name in a build, which a stranger may have made.
+
+    Raises
+    ------
+    ExecutionFailure
+        Where it lies outside of the build, by its name or by a link.
+    """
+    file = tree / name
+    if not file.resolve().is_relative_to(tree.resolve()):
+        raise ExecutionFailure(f"the result file {name} does not lie in the build's directory")
+    if file.exists() and not file.is_file():
+        # Opening a pipe, for one, would wait for ever.
+        raise ExecutionFailure(f"the result file {name} is no ordinary file")
+    return file
+
+
+def _per_work(readings: Mapping[str, Reading], work: Work) -> dict[str, Reading]:
+    """Return what follows from the work done: rates, and the counted faults against theory."""
+    derived = {"throughput": Reading(value=work.operations / work.seconds)}
+    faults = _sum(readings, "minor-faults", "major-faults")
+    if faults is not None:
+        derived["faults-per-operation"] = Reading(value=faults / work.operations)
+    # Theory speaks of the main loop: where that is counted by itself, it is what to compare with.
+    loop = _sum(readings, "region:minor-faults", "region:major-faults")
+    in_loop = faults if loop is None else loop
+    if "bytes" in work.stated and in_loop:
+        derived["bytes-per-fault"] = Reading(value=work.stated["bytes"] / in_loop)
+    if work.stated.get("pages") and in_loop is not None:
+        derived["refault-ratio"] = Reading(value=in_loop / work.stated["pages"])
+    if "faults" in work.stated:
+        derived["expected-faults"] = Reading(value=work.stated["faults"])
+        if in_loop is not None:
+            derived["unexplained-faults"] = Reading(value=in_loop - work.stated["faults"])
+    return derived
+
+
+def _sum(readings: Mapping[str, Reading], *names: str) -> int | float | None:
+    values = [readings[name].value for name in names if name in readings]
+    counted = [value for value in values if value is not None]
+    return sum(counted) if len(counted) == len(names) else None
+
+
+def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    system = readings.get("sys-time")
+    user = readings.get("user-time")
+    if system is None or user is None:
+        return {}
+    if system.value is None and user.value is None:
+        return {"sys-percent": Reading(status=Status.NOT_COUNTED, reason="neither user nor system time was counted")}
+    # perf says "not counted" of a time that is zero; here the other one tells that the clock ran.
+    total = (system.value or 0) + (user.value or 0)
+    return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
+
+
+def _work_done(execution: Execution, workload: Workload, tree: Path) -> Work:
+    run = workload.run
+    text, place = execution.output, "standard output"
+    if run.output_file is not None:
+        place = run.output_file
+        try:
+            text = result_file(tree, run.output_file).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
+    try:
+        return read_work(text, run.output, run.pattern)
+    except UnreadableWorkError as error:
+        last = text.strip().splitlines()[-1:] or ["nothing"]
+        raise ExecutionFailure(
+            f"{place} does not say what work was done: {error}; its last line is {last[0][:120]!r}", text[-20_000:]
+        ) from None

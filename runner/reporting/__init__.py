@@ -1,0 +1,1 @@
+"""Sends what was measured: the HTTP client, the embedded service, the spool."""
