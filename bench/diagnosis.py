@@ -28,7 +28,7 @@ from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
 from bench.report import finish
-from runner.cli.common import workbench
+from runner.cli.workbench import workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision

@@ -27,9 +27,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bench.report import finish
 from bench.store_service import Service
-from runner.cli.common import Workbench, workbench
 from runner.cli.compare import compared
 from runner.cli.gate_report import gate_report
+from runner.cli.workbench import workbench
+from runner.measuring.preflight import Workbench
 from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository

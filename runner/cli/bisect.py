@@ -6,32 +6,21 @@ from dataclasses import dataclass
 
 import click
 
-from runner.cli.common import (
-    activity,
-    check_metric,
-    env_option,
-    find_workload,
-    json_option,
-    one_case,
-    options,
-    parse_variables,
-    samples_option,
-    sandbox_option,
-    set_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
+from runner.cli.terminal import activity, terminal
+from runner.cli.workbench import parse_variables, workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.registry import remember
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
+from runner.workload.lookup import check_metric, find_workload, one_case
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 

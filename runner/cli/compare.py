@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    activity,
+from runner.cli.options import (
     env_option,
     json_option,
     options,
@@ -19,17 +17,18 @@ from runner.cli.common import (
     samples_option,
     sandbox_option,
     set_option,
-    wants_sandbox,
-    workbench,
-    workload_and_repository,
     workload_option,
 )
+from runner.cli.terminal import activity
+from runner.cli.workbench import workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.measuring.comparison import Compared, Pairs, beside_stored, compare, undecided
+from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
+from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
 

@@ -12,11 +12,13 @@ from typing import Any
 import click
 
 from runner.campaigns.history import Summary
-from runner.cli.common import SHIPPED_WORKLOADS, json_option, options, terminal
 from runner.cli.history import document, prepare
+from runner.cli.options import json_option, options
+from runner.cli.terminal import terminal
 from runner.errors import FaultwatchError
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
+from runner.workload.lookup import SHIPPED_WORKLOADS
 
 WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")

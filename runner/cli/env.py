@@ -39,7 +39,7 @@ def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | N
 
 def _here(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment that a run would carry if its workload set nothing of its own."""
-    from runner.cli.common import workbench
+    from runner.cli.workbench import workbench
     from runner.settings import load_settings
     from runner.state.process import ProcessState
 

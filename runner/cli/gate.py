@@ -4,18 +4,18 @@ from pathlib import Path
 
 import click
 
-from runner.cli.common import (
+from runner.cli.options import (
     env_option,
     options,
     repo_option,
     report_option,
     samples_option,
     set_option,
-    workbench,
-    workload_and_repository,
     workload_option,
 )
+from runner.cli.workbench import workbench
 from runner.settings import load_settings
+from runner.subject.lookup import workload_and_repository
 
 
 @click.command(name="gate")

@@ -8,28 +8,20 @@ from typing import Any
 import click
 
 from runner.campaigns.history import Historian, Summary
-from runner.cli.common import (
-    Workbench,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    refuse_dirty,
-    samples_option,
-    sandbox_option,
-    set_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
+from runner.cli.terminal import terminal
+from runner.cli.workbench import workbench
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
+from runner.subject.lookup import refuse_dirty
 from runner.subject.registry import remember
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="history")

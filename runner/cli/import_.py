@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import activity, json_option, options
+from runner.cli.options import json_option, options
+from runner.cli.terminal import activity
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service

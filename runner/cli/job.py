@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import json_option, options, sandbox_option, terminal
+from runner.cli.options import json_option, options, sandbox_option
+from runner.cli.terminal import terminal
 from runner.settings import load_settings
 
 if TYPE_CHECKING:

@@ -3,16 +3,18 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.cli.common import find_workload, one_case, wants_sandbox, workbench
+from runner.cli.workbench import workbench
 from runner.contract.job import Job
 from runner.errors import FaultwatchError
 from runner.jobs.context import Work
 from runner.jobs.keeper import Keeper
+from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
 from runner.subject.registry import Known, recall
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
+from runner.workload.lookup import find_workload, one_case
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,30 +5,28 @@ from pathlib import Path
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    activity,
+from runner.cli.options import (
     env_option,
-    find_workload,
     json_option,
     options,
-    refuse_dirty,
     repo_option,
     report_option,
-    repository_of,
     samples_option,
     sandbox_option,
     set_option,
-    wants_sandbox,
-    workbench,
 )
+from runner.cli.terminal import activity
+from runner.cli.workbench import workbench
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
+from runner.subject.lookup import refuse_dirty, repository_of
 from runner.subject.registry import remember
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
+from runner.workload.lookup import find_workload
 
 _MOST_COMMITS = 1_000
 """Commits that the service is told with a revision, so that it knows its place."""

@@ -6,24 +6,18 @@ from pathlib import Path
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    find_workload,
-    json_option,
-    options,
-    report_option,
-    sandbox_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import json_option, options, report_option, sandbox_option
+from runner.cli.terminal import terminal
+from runner.cli.workbench import workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.night.matrix import Entry, Matrix, load_matrix
 from runner.night.plan import choices, configured, entries, jobs, planned
 from runner.night.run import Prepared, carry_out
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="nightly")

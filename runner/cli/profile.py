@@ -5,23 +5,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import (
-    activity,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    repo_option,
-    repository_of,
-    sandbox_option,
-    set_option,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option, set_option
+from runner.cli.terminal import activity
+from runner.cli.workbench import workbench
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
+from runner.subject.lookup import repository_of
 from runner.subject.registry import remember
 from runner.workload import cases
+from runner.workload.lookup import find_workload
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from runner.cli.common import json_option, options
+from runner.cli.options import json_option, options
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings

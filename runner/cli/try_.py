@@ -4,22 +4,16 @@ import json
 
 import click
 
-from runner.cli.common import (
-    activity,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    repo_option,
-    repository_of,
-    sandbox_option,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
+from runner.cli.terminal import activity
+from runner.cli.workbench import workbench
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.settings import load_settings
+from runner.subject.lookup import repository_of
 from runner.workload import cases
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="try")

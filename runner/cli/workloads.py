@@ -4,7 +4,8 @@ import json
 
 import click
 
-from runner.cli.common import SHIPPED_WORKLOADS, find_workload, json_option, options, shipped_names
+from runner.cli.options import json_option, options
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
 
 
 @click.command(name="workloads")

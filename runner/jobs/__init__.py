@@ -1,4 +1,4 @@
-"""Carrying out what the service orders: one module for each kind of job, with a function ``carry_out(work) -> Ended``."""
+"""Carries out what the service orders: one module for each kind of job, each with ``carry_out(work) -> Ended``."""
 
 import importlib
 

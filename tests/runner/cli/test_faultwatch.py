@@ -83,7 +83,7 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}", "--range", "nope..HEAD"], "no commit 'nope'"),
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
-        (["measure", "nosuch"], "no workload of that name comes along"),
+        (["measure", "nosuch"], "no shipped workload of that name"),
         (["measure", "copy_service"], "copy_service builds another repository than the one it lies in"),
         (["measure", "cold_start", "--output", "x.json"], "--output takes one case, and these are 8"),
         (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
