@@ -46,7 +46,8 @@ def test_a_damaged_file_is_nothing_known_and_no_reason_to_fail(tmp_path: Path) -
 
 def test_a_second_measurement_waits_and_says_so(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from runner.host.lock import alone; from runner.settings import Settings\n"
+        "import sys; from pathlib import Path\n"
+        "from runner.host.lock import alone; from runner.settings import Settings\n"
         "with alone(Settings(Path(sys.argv[1]), None, 'box'), lambda text: print(text, flush=True)): print('mine')"
     )
     with alone(Settings(tmp_path, None, "box"), print):
