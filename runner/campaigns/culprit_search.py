@@ -123,7 +123,7 @@ class Bisector:
                     return state
 
     def _environment(self) -> Environment:
-        return self.bench.capture(self.bench.state(self.workload, self.case))
+        return self.bench.environment_of(self.workload, self.case)
 
     def _measure(self, revision: Revision) -> Report:
         return measure_revision(

@@ -148,7 +148,7 @@ class Historian:
 
     def _plan(self, revisions: Sequence[Revision]) -> tuple[list[PlannedRun], int]:
         """Ask for each environment in turn: the cases of a workload can differ in theirs."""
-        environments = {case.name: self.bench.capture(self.bench.state(self.workload, case)) for case in self.cases}
+        environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
         stored = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)

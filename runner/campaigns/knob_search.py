@@ -87,7 +87,7 @@ class Setting:
     @property
     def environment(self) -> Environment:
         """What holds while the case runs."""
-        return self.bench.capture(self.bench.state(self.workload, self.case))
+        return self.bench.environment_of(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
         """Refuse where a knob does not hold although it was set: such runs would never be what was asked for."""

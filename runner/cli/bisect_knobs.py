@@ -18,7 +18,7 @@ from runner.errors import FaultwatchError
 from runner.state.memory_group import MemoryGroup
 from runner.workload import Workload
 from runner.workload.allocators import ALLOCATORS
-from runner.workload.pressure import size
+from runner.workload.bound_case import size
 
 FOLLOWS = frozenset({"allocator"})
 """What only tells what a variable does, or which library that finds."""
@@ -102,10 +102,7 @@ def ends(text: str) -> tuple[str, str]:
 
 def parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     """Return a case's parameters as knobs."""
-    return {
-        f"{PARAMETER}{name}": str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in source.items()
-    }
+    return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
 
 
 def knobs_of(environment: Environment, case: Case | None) -> dict[str, str]:

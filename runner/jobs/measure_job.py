@@ -23,7 +23,7 @@ def carry_out(work: Work) -> Ended:
         PlanRequest(
             subject=work.repository.name,
             host=work.bench.host,
-            environment=work.bench.capture(work.bench.state(work.workload, work.case)),
+            environment=work.bench.environment_of(work.workload, work.case),
             cases=(work.case,),
             revisions=(revision.commit,),
         )

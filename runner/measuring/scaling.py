@@ -6,7 +6,7 @@ from statistics import median
 
 from runner.contract.report import Reading, Report, Sample
 from runner.workload import Workload
-from runner.workload.pressure import process_count
+from runner.workload.bound_case import process_count
 
 NAME = "scaling-efficiency"
 

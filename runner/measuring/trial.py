@@ -20,7 +20,6 @@ from runner.contract.report import (
     Stage,
 )
 from runner.environment.secrets import without_secrets
-from runner.errors import FaultwatchError
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import Standing
@@ -34,9 +33,8 @@ from runner.state.huge_pages import HugePages
 from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
 from runner.workload import Workload
-from runner.workload.allocators import allocator_variables, missing_library
-from runner.workload.definition import PAGE_CACHE_STATES, fill
-from runner.workload.pressure import huge_pages, memory_limit, process_count
+from runner.workload.allocators import missing_library
+from runner.workload.bound_case import BoundCase, bind
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +62,20 @@ class Bench:
     cpus: frozenset[int] = frozenset()
     sandbox: Sandbox | None = None
 
-    def state(self, workload: Workload, case: Case) -> ProcessState:
+    def environment_of(self, workload: Workload, case: Case) -> Environment:
+        """Return the environment in which a case would be measured now."""
+        return self.capture(self.state(bind(workload, case)))
+
+    def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
-        run = workload.run
-        own = {name: fill(text, case.parameters) for name, text in run.environment.items()}
-        preload = allocator_variables(fill(run.allocator, case.parameters))
-        variables = {**preload, **own, **self.variables}
-        limit = memory_limit(workload, case)
+        limit = case.memory_limit
         if limit is None and self.sandbox:
             limit = self.sandbox.memory
         return ProcessState(
-            variables=variables, huge_pages=huge_pages(workload, case), cpus=self.cpus, memory_limit=limit
+            variables={**case.variables, **self.variables},
+            huge_pages=case.huge_pages,
+            cpus=self.cpus,
+            memory_limit=limit,
         )
 
 
@@ -102,30 +103,28 @@ class Trial:
         self.subject = subject
         self._bench = bench
         self._tree = tree
-        self._state = bench.state(workload, subject.case)
-        self._command = tuple(self._fill(part) for part in workload.run.command)
-        self._processes = process_count(workload, subject.case)
-        self._cold = _cold_files(workload, subject.case, tree)
+        self._case = bind(workload, subject.case)
+        self._state = bench.state(self._case)
+        self._cold = tuple(tree / name for name in self._case.cold_files)
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture(self._state)
 
     @property
     def obstacle(self) -> str:
         """Why the case cannot be measured on this host, as far as can be told without executing it; empty if it can."""
-        limit = memory_limit(self.workload, self.subject.case)
-        if limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
+        if self._case.memory_limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         held = self._environment.knobs.get(HugePages.knob)
-        match huge_pages(self.workload, self.subject.case):
+        match self._case.huge_pages:
             case "madvise" | "always" as policy if held != policy:
                 return f"huge pages are {held} here, not {policy}: {HugePages(policy).remedy}"
-        library = missing_library(self._fill(self.workload.run.allocator))
+        library = missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
     @property
     def processes(self) -> int:
         """How many processes run at once."""
-        return self._processes
+        return self._case.processes
 
     @property
     def is_cold(self) -> bool:
@@ -155,7 +154,7 @@ class Trial:
     @property
     def program(self) -> Path:
         """The file that is executed, as far as the command tells."""
-        path, _ = resolve(self._command[0], self._tree, self._state.environment["PATH"])
+        path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
     def execute(
@@ -187,14 +186,14 @@ class Trial:
             # What an earlier execution wrote is not this one's result.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
         burst = count_together(
-            self._command,
+            self._case.command,
             directory=self._tree,
             state=self._state,
             timeout=self.workload.workload.timeout,
             events=self.workload.metrics.events,
             region=self.workload.run.region,
             sandbox=self._bench.sandbox,
-            processes=processes or self._processes,
+            processes=processes or self._case.processes,
             recording=recording,
         )
         each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
@@ -213,9 +212,6 @@ class Trial:
         message, log = (without_secrets(text, self._state.variables) for text in (message, log))
         return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
 
-    def _fill(self, text: str) -> str:
-        return fill(text, self.subject.case.parameters)
-
     def _report(
         self,
         outcome: Outcome,
@@ -233,7 +229,7 @@ class Trial:
             host=self._bench.host,
             environment=self._environment,
             runner_version=__version__,
-            command=self._command if built else (),
+            command=self._case.command if built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),
             outcome=outcome,
@@ -245,14 +241,3 @@ class Trial:
             mismatches=self._bench.standing.declared.mismatches(self._environment),
             remarks=(*self._bench.standing.remarks, *self._state.remarks()),
         )
-
-
-def _cold_files(workload: Workload, case: Case, tree: Path) -> tuple[Path, ...]:
-    """Return the files that must not be in memory when the case starts."""
-    state = fill(workload.run.page_cache, case.parameters)
-    if state not in PAGE_CACHE_STATES:
-        raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
-    if state == "host":
-        return ()
-    files = workload.run.files or workload.run.command[:1]
-    return tuple(tree / fill(name, case.parameters) for name in files)

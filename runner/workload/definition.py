@@ -240,10 +240,6 @@ def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload"
             raise FaultwatchError(
                 f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have", f"it has: {known}"
             )
-        return _plain(parameters[match[1]])
+        return parameter_text(parameters[match[1]])
 
     return _PLACEHOLDER.sub(value, text)
-
-
-def _plain(value: Parameter) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
