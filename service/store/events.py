@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from service.rules.events import headline, lifecycle
-from service.rules.events.silence import Silence
+from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas import events
 from service.schemas.events import State
@@ -91,8 +91,14 @@ def detail(session: Session, event_id: str) -> events.EventDetail | None:
         knobs=event.document["knobs"],
         drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
         crossings=cross_measurements.of_event(session, event_id),
-        allowed=lifecycle.allowed(event.state) if event.merged_into is None else [],
+        allowed=lifecycle.allowed_actions(event.state) if event.merged_into is None else [],
     )
+
+
+def of_drift(session: Session, drift_id: str) -> events.EventDetail | None:
+    """Return the event that a drift is part of."""
+    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    return None if event_id is None else detail(session, event_id)
 
 
 def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Number] | None]:
@@ -153,7 +159,7 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     }
 
 
-def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> events.EventDrift:
+def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> events.EventDrift:
     now = datetime.now(UTC)
     place = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Text, cast, func, select
+from sqlalchemy import Float, Text, case, cast, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE
 from runner.contract.report import hash_of
+from service.rules.events import headline
 from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
-from service.schemas.events import State
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import DriftList, SeriesSummary
-from service.store import series
+from service.store import event_drifts, series
 from service.store.jobs import OPEN
-from service.store.models import Case, Decision, Drift, Event, Host, Job, Revision, Run, Series
+from service.store.models import Case, Decision, Drift, Event, EventDrift, Host, Job, Revision, Run, Series
 
 _LATELY = 100_000
 """Runs of late that are counted at most."""
@@ -42,20 +43,47 @@ _NEWEST = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Dr
 _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 
-def decided(session: Session, limit: int) -> tuple[list[tuple[DriftView, State]], int]:
-    """Return the newest drifts of which an event says that nothing is left to do, and how many there are."""
-    wanted = select(Drift.document, Event.state).join(Event, Drift.event_id == Event.id).where(Event.state.in_(CLOSED))
-    total = session.scalar(select(func.count()).select_from(Drift).where(Drift.event_id.in_(_CLOSED))) or 0
-    rows = session.execute(wanted.order_by(*_NEWEST).limit(limit))
-    return [(DriftView.model_validate(document), state) for document, state in rows], total
-
-
 def open_drifts(session: Session, limit: int) -> DriftList:
-    """Return the other drifts: those of the newest commits first."""
+    """Return the drifts that no closed event has, those of the newest commits first."""
     wanted = select(Drift).where(Drift.event_id.is_(None) | Drift.event_id.not_in(_CLOSED))
     total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Drift.id).subquery())) or 0
     rows = session.scalars(wanted.order_by(*_NEWEST).limit(limit))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
+
+
+def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
+    """Return the leading drifts of each of some events, by the id of the event.
+
+    The first one is the drift that the headline of the event speaks of: regressions come before improvements, then the
+    largest change in percent of the level before. Drifts with which an event came back are last.
+    """
+    before, after = cast(EventDrift.before, Float), cast(EventDrift.after, Float)
+    of_no_series = (EventDrift.series_id.is_(None), 0.0)
+    size = case(
+        of_no_series,
+        (before == 0, float(headline.ALL)),
+        else_=100 * func.abs((after - before) / func.nullif(before, 0)),
+    )
+    order = (EventDrift.returned, EventDrift.worse.desc(), size.desc(), Case.name, EventDrift.drift_id)
+    ranked = (
+        select(
+            EventDrift.event_id,
+            EventDrift.drift_id,
+            func.row_number().over(partition_by=EventDrift.event_id, order_by=order).label("place"),
+        )
+        .outerjoin(Series, EventDrift.series_id == Series.id)
+        .outerjoin(Case, Series.case_id == Case.id)
+        .where(EventDrift.event_id.in_(event_ids), EventDrift.found)
+        .subquery()
+    )
+    columns = (ranked.c.event_id, ranked.c.drift_id)
+    rows = session.execute(select(*columns).where(ranked.c.place <= limit).order_by(ranked.c.place)).all()
+    drifts = {drift.id: drift for drift in event_drifts.drifts(session, [drift_id for _, drift_id in rows])}
+    leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
+    for event_id, drift_id in rows:
+        if drift_id in drifts:
+            leading[event_id].append(drifts[drift_id])
+    return leading
 
 
 def activity(session: Session, since: datetime) -> list[Activity]:
@@ -86,8 +114,9 @@ def state(session: Session) -> str:
     """Return a text that is another one where anything was measured or judged meanwhile."""
     newest = session.scalar(select(func.max(Run.number))) or 0
     drifts = session.scalar(select(func.count()).select_from(Drift)) or 0
+    events, changed = session.execute(select(func.count(), func.max(Event.changed_at)).select_from(Event)).one()
     decided = session.scalar(select(func.max(Decision.id))) or 0
-    return f"{newest}.{drifts}.{decided}"
+    return f"{newest}.{drifts}.{decided}.{events}.{changed.timestamp() if changed else 0}"
 
 
 def jobs_state(session: Session) -> str:

@@ -8,14 +8,14 @@ from typing import Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
-from flask import Blueprint, redirect, request, url_for
+from flask import redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
 from service.rules.comparison import in_turns
 from service.rules.comparison.pairing import Matched, Pair, match
-from service.rules.comparison.stored import Compared
+from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
@@ -23,11 +23,12 @@ from service.store import compared_runs, points, runs
 from service.text import commands
 from service.web.current import database
 from service.web.pages import evidence
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.comparison_rows import Sort, ordered, row, table
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("compare", __name__)
+bp = page_blueprint("compare")
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
@@ -48,7 +49,7 @@ class KnobDifference(View):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComparisonQuery:
     """What the address asks for."""
 
     base: str
@@ -62,7 +63,7 @@ class Asked:
     offset: int
 
     @classmethod
-    def from_query(cls) -> Asked:
+    def from_query(cls) -> ComparisonQuery:
         """Read the query; what it cannot mean is left out."""
         text = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject", "host", "workload")}
         sort = request.args.get("sort")
@@ -92,7 +93,7 @@ def between(base: str, head: str) -> ResponseReturnValue:
 @page(bp, "/compare")
 def show() -> Page:
     """Show a comparison, or what can be compared."""
-    asked = Asked.from_query()
+    asked = ComparisonQuery.from_query()
     with database().reading() as session:
         found = {side: compared_runs.find(session, getattr(asked, side), asked.subject) for side in ("base", "head")}
         chosen = all(len(sides) == 1 for sides in found.values())
@@ -101,7 +102,7 @@ def show() -> Page:
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
     offset, limit = (0, len(rows)) if "all" in request.args else (asked.offset, _ROWS)
     shown = [row(one) for one in rows[offset : offset + limit]]
-    verdicts = [one.found.verdict for one in rows]
+    verdicts = [one.decision.verdict for one in rows]
     place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
         "compare.html",
@@ -136,13 +137,13 @@ def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
     return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
 
 
-def _none() -> tuple[list[Compared], list[KnobDifference], Matched]:
+def _none() -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
     return [], [], Matched((), (), ())
 
 
 def _compared(
-    session: Session, asked: Asked, base: compared_runs.Side, head: compared_runs.Side
-) -> tuple[list[Compared], list[KnobDifference], Matched]:
+    session: Session, asked: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
+) -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
     sides = [compared_runs.runs(session, side, asked.host, asked.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
@@ -153,7 +154,7 @@ def _compared(
         _in_turns(session, matched, base, head),
     )
     if asked.show == "changed":
-        rows = [row for row in rows if row.found.verdict is Verdict.CHANGED]
+        rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
     return ordered(rows, asked.sort), _knobs(session, matched.pairs), matched
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 
 from service.rules.series.blame import knob_changes
 from service.store import environments
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("environments", __name__)
+bp = page_blueprint("environments")
 
 
 @page(bp, "/environments")

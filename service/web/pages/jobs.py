@@ -6,29 +6,29 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
-from service.rules.jobs.states import Act, possible
+from service.rules.jobs.states import Act, is_possible
 from service.store import jobs, runs
 from service.store.jobs import Asked, JobFilter
+from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author
-from service.web.api.jobs import decide, place
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("jobs", __name__)
+bp = page_blueprint("jobs")
 
 _LISTED = 100
 _RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
-_LARGEST = 2**63
 _IDS = TypeAdapter(list[UUID])
 _COLUMNS = (
     *("id", "kind", "state", "subject", "case", "host", "asked_by", "created_at", "started_at", "finished_at"),
@@ -72,11 +72,11 @@ def order() -> ResponseReturnValue:
     """Order the search for the commit that brought a drift, from the button of its page."""
     form = forms.given()
     try:
-        asked = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
+        job_order = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
     except ValidationError as error:
         abort(422, forms.wrong(error))
-    found, _ = place(asked, Asked(author(asked.author), Where.DASHBOARD))
-    return redirect(url_for("jobs.show", job_id=found.id), HTTPStatus.SEE_OTHER)
+    job, _ = job_orders.place_order(job_order, Asked(author(job_order.author), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
 @bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):act>")
@@ -84,8 +84,8 @@ def change(job_id: int, act: str) -> ResponseReturnValue:
     """Pause, resume or cancel a job, from the buttons of its page."""
     form = forms.given()
     try:
-        told = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
-        decide(job_id, Act(act), told)
+        decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
+        job_orders.decide(job_id, Act(act), decision)
     except ValidationError as error:
         return _again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
@@ -101,7 +101,7 @@ def _again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue
 
 def _context(job_id: int) -> dict[str, Any]:
     with database().reading() as session:
-        row = jobs.find(session, job_id) if job_id < _LARGEST else None
+        row = jobs.find(session, job_id)
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.view(row)
@@ -109,7 +109,7 @@ def _context(job_id: int) -> dict[str, Any]:
     return {
         "job": job,
         "measured": measured,
-        "acts": [act.value for act in _ACTS if possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
+        "acts": [act.value for act in _ACTS if is_possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
         "profiles": _profiles(job),
         "author": forms.author(),
         "problem": None,

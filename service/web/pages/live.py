@@ -7,18 +7,19 @@ that nothing happened on for long. Where the service does not answer, htmx asks 
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, make_response, render_template, request
+from flask import Response, make_response, render_template, request
 
 from service.store import overview
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.row_ids import LARGEST
 
-bp = Blueprint("live", __name__)
+bp = page_blueprint("live")
 
 _QUICK, _SLOW = 1500, 5000
 """Milliseconds between two questions."""
 _PATIENCE = 1200
 """Questions in a row that found nothing new before the pace is slower: half an hour."""
-_SERIES_LIMIT = 2**63
 
 
 @bp.get("/live")
@@ -38,7 +39,7 @@ def ask() -> Response:
 def current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that is another one where anything new is stored: of one series, or of all; and of jobs."""
     with database().reading() as session:
-        if series_id is not None and 0 <= series_id < _SERIES_LIMIT:
+        if series_id is not None and 0 <= series_id <= LARGEST:
             return overview.series_state(session, series_id)
         state = overview.state(session)
         return f"{state}.{overview.jobs_state(session)}" if jobs else state

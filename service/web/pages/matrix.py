@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from math import log10
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, metric
 from runner.contract.night import NightDigest
 from service.rules import nightly_grid
-from service.rules.nightly_grid import Cell, LastNight, Matrix
-from service.rules.nightly_outcome import Missed
-from service.rules.nightly_outcome import missed as missed_in
+from service.rules.nightly_digest import Missed
+from service.rules.nightly_digest import list_missed as missed_in
+from service.rules.nightly_grid import GridCell, LastNight, NightlyGrid
 from service.store import environments, nights, recent_points
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("matrix", __name__)
+bp = page_blueprint("matrix")
 
 _METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
@@ -39,7 +40,7 @@ def show() -> Page:
         night = _night(session)
         missed = [] if night is None else missed_in(night)
         failed = failed if not workload else _of_cases(failed, points)
-        grid = nightly_grid.arrange(points, failed, scaling, _told(night, missed))
+        grid = nightly_grid.build_grid(points, failed, scaling, _told(night, missed))
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
@@ -80,13 +81,13 @@ def _told(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
 
 
 def _of_cases(
-    failed: list[nightly_grid.Unmeasured], points: list[nightly_grid.Recent]
-) -> list[nightly_grid.Unmeasured]:
+    failed: list[nightly_grid.UnmeasuredRun], points: list[nightly_grid.RecentPoint]
+) -> list[nightly_grid.UnmeasuredRun]:
     known = {point.case_key for point in points}
     return [run for run in failed if run.case_key in known]
 
 
-def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
+def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
     """Say of each environment what tells it from the others of its host: its own values of a knob that differs."""
     labels = {}
     for column in grid.columns:
@@ -102,7 +103,7 @@ def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
     return labels
 
 
-def _shade(cell: Cell) -> int:
+def _shade(cell: GridCell) -> int:
     """Return how strong a cell's colour is: one step for each power of ten of percent, from a hundredth on."""
     if not cell.change:
         return 0
@@ -111,7 +112,7 @@ def _shade(cell: Cell) -> int:
     return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
-def _table(grid: Matrix, unit: str) -> Table:
+def _table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
         (*columns, "revision", "efficiency", "why", "missed"),

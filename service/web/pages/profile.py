@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from uuid import UUID
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 from sqlalchemy.orm import Session
 
 from service.schemas.profiles import ProfileGist, ProfileList
@@ -13,10 +13,11 @@ from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.profile_view import View, alone, beside
+from service.web.rendering.profile_view import ProfileView, alone, beside
 
-bp = Blueprint("profile", __name__)
+bp = page_blueprint("profile")
 
 _LISTED = 100
 
@@ -53,7 +54,9 @@ def scripts() -> list[str]:
     return [] if vendor.missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
 
 
-def pair(session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]) -> View | None:
+def pair(
+    session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
+) -> ProfileView | None:
     """Return the newest profiles of two sides as a page shows them; None where one of them has none."""
     found = [
         profiles.newest(session, asked, environment)
@@ -64,7 +67,7 @@ def pair(session: Session, before: ProfileFilter, after: ProfileFilter, environm
     return read(session, found[0], found[1])
 
 
-def _alone(session: Session, profile_id: UUID) -> View:
+def _alone(session: Session, profile_id: UUID) -> ProfileView:
     told = profiles.gist_of(session, profile_id)
     if told is None:
         abort(
@@ -73,14 +76,14 @@ def _alone(session: Session, profile_id: UUID) -> View:
     return alone(told)
 
 
-def _beside(session: Session, before: str, after: UUID) -> View:
+def _beside(session: Session, before: str, after: UUID) -> ProfileView:
     try:
         return read(session, UUID(before), after)
     except ValueError:
         abort(404, "What stands behind before= is not the id of a profile.")
 
 
-def read(session: Session, before: UUID, after: UUID) -> View:
+def read(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return two profiles as a page shows them."""
     documents = [profiles.zipped(session, one) for one in (before, after)]
     if documents[0] is None or documents[1] is None:
@@ -89,7 +92,7 @@ def read(session: Session, before: UUID, after: UUID) -> View:
 
 
 @lru_cache(maxsize=16)
-def _compared(before: bytes, after: bytes) -> View:
+def _compared(before: bytes, after: bytes) -> ProfileView:
     return beside(profiles.unzip(before), profiles.unzip(after))
 
 
@@ -112,7 +115,7 @@ def _table(found: ProfileList) -> Table:
     )
 
 
-def _sites(view: View) -> Table:
+def _sites(view: ProfileView) -> Table:
     if view.before is not None:
         rows = (
             (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places

@@ -5,21 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
-from flask import Blueprint, abort, redirect, request, url_for
+from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.schemas import events
 from service.store import silences
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("silences", __name__)
+bp = page_blueprint("silences")
 
 _LISTED = 200
 _LONGEST = 365
-_LARGEST = 2**63
 
 
 @page(bp, "/silences")
@@ -50,7 +50,7 @@ def add(series_id: int) -> ResponseReturnValue:
     """Silence one series for some days."""
     form, now = forms.given(), datetime.now(UTC)
     days = request.form.get("days", 0, int)
-    if not 0 < days <= _LONGEST or series_id >= _LARGEST:
+    if not 0 < days <= _LONGEST:
         abort(422, f"A silence lasts from 1 to {_LONGEST} days.")
     asked = {"series_id": series_id, "until": now + timedelta(days=days)}
     try:
@@ -72,6 +72,6 @@ def end(silence_id: int) -> ResponseReturnValue:
     if not author:
         abort(422, "author: say who ends it.")
     with database().writing() as session:
-        if silence_id >= _LARGEST or silences.end(session, silence_id, author, datetime.now(UTC)) is None:
+        if silences.end(session, silence_id, author, datetime.now(UTC)) is None:
             abort(404, "There is no such silence.")
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)

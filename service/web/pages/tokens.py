@@ -7,19 +7,20 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask import abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from service.rules.access.scope import MEANINGS, Scope
-from service.rules.access.token import Shown
+from service.rules.access.token import PresentedToken
 from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import guard
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("tokens", __name__)
+bp = page_blueprint("tokens")
 
 _DAYS = 90
 _MOST_DAYS = 3650
@@ -92,7 +93,7 @@ def _found() -> list[TokenEntry]:
         return [_entry(row, now) for row in tokens.listed(session)]
 
 
-def _context(found: Sequence[TokenEntry], shown: Shown | None = None) -> dict[str, Any]:
+def _context(found: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
     return {
         "tokens": found,
         "shown": shown,

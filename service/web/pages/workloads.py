@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from flask import Blueprint, abort
+from flask import abort
 
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases, series
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("workloads", __name__)
+bp = page_blueprint("workloads")
 
 
 @page(bp, "/workloads")
