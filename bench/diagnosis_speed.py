@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.store_service import Service
 from runner.measuring.trial import Trial
-from runner.profile.allowed import allowed
+from runner.profile.permissions import allowed
 from runner.profile.collect import Collector, collect, expectation
 from runner.profile.elf import call_graph_of
 from runner.reporting.client import Service as Client

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.trust import Canary, CanaryCount
-from runner.execution.compiled import NotCompiled, compiled
+from runner.execution.compilation import NotCompiled, compiled
 from runner.perf.session import ExecutionFailure, count
 from runner.state.process import ProcessState
 

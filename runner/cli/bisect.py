@@ -132,11 +132,11 @@ def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
     """
     from runner.campaigns.culprit_search import ends
     from runner.cli.job import say
-    from runner.cli.job_work import Finder
+    from runner.cli.job_preparer import Finder
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
     from runner.jobs import bisect_job as job_of_bisect
-    from runner.jobs.carry import Carrier
-    from runner.jobs.context import Ended, Work
+    from runner.jobs.claimed_job import Ended, Work
+    from runner.jobs.job_runner import Carrier
     from runner.reporting.embedded import connect
 
     good, dots, bad = span.partition("..")
@@ -185,8 +185,8 @@ def _search_knobs(
     from runner.campaigns.knob_search import KnobHunter, Setting
     from runner.cli import bisect_knobs as told
     from runner.cli.env import load
+    from runner.cli.formatting import plain
     from runner.cli.job import say
-    from runner.cli.text import plain
     from runner.host.lock import alone
     from runner.reporting.embedded import connect
 
@@ -272,7 +272,7 @@ def _line(state: Search, report: Report, name: str) -> str:
 
 
 def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]:
-    from runner.cli.text import plain
+    from runner.cli.formatting import plain
 
     if isinstance(search.answer, NothingToFind):
         return [search.answer.sentence]

@@ -71,7 +71,7 @@ def command(
     if as_json:
         click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
-        from runner.cli.verdicts import show_comparison
+        from runner.cli.comparison_tables import show_comparison
 
         for result in results:
             show_comparison(result)

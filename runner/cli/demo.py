@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from runner.campaigns.history import Summary
+from runner.campaigns.history_measurement import Summary
 from runner.cli.history import document, prepare
 from runner.cli.options import json_option, options
 from runner.cli.terminal import terminal
@@ -42,7 +42,7 @@ def command(serve: bool, as_json: bool, port: int) -> None:
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
-        from runner.cli.tables import show_history
+        from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
     if serve:

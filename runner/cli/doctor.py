@@ -36,7 +36,7 @@ def command(as_json: bool, wanted: str | None) -> None:
         document = {"measurable": measurable, "checks": [check.document() for check in checks]}
         click.echo(json.dumps(document | ({wanted: asdict(mending)} if wanted and mending else {}), indent=2))
     else:
-        from runner.doctor.show import show
+        from runner.doctor.results_table import show
 
         show(checks, measurable)
         if mending:

@@ -51,10 +51,10 @@ def command(
     Where a service is named, it tells GitHub. Exit code 1 where the verdict is `regressed` or `failed`, and nobody has
     accepted that.
     """
-    from runner.cli.actions import add_summary, set_outputs, write_report
     from runner.cli.compare import compared, document
+    from runner.cli.comparison_tables import show_comparison
     from runner.cli.gate_report import gate_report
-    from runner.cli.verdicts import show_comparison
+    from runner.cli.github_actions import add_summary, set_outputs, write_report
     from runner.reporting.embedded import connect
 
     settings = load_settings()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from runner.campaigns.history import Historian, Summary
+from runner.campaigns.history_measurement import Historian, Summary
 from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
 from runner.cli.terminal import terminal
 from runner.cli.workbench import workbench
@@ -77,7 +77,7 @@ def command(
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
-        from runner.cli.tables import show_history
+        from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
     if summary.waiting or (summary.failed and not summary.measured):
@@ -99,7 +99,7 @@ class Prepared:
 
     def measure(self, service: Service) -> Summary:
         """Measure what the service does not hold yet, with a progress bar."""
-        from runner.cli.progress import ProgressBar
+        from runner.cli.progress_bar import ProgressBar
 
         historian = Historian(
             repository=self.repository,

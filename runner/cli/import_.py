@@ -51,8 +51,8 @@ def command(
     --repo, revisions stand in the order in which they were first measured. docs/pyperf.md tells more.
     """
     from runner.importing import Defaults, read, reports
-    from runner.importing.columns import parse_map
-    from runner.importing.record import moment
+    from runner.importing.csv_columns import parse_map
+    from runner.importing.imported_run import moment
     from runner.reporting.embedded import connect
 
     settings = load_settings()

@@ -35,10 +35,10 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
 
     A job that was interrupted goes on where it was: what is stored is not measured again. Exit code 1 where it failed.
     """
-    from runner.cli.job_work import Finder
+    from runner.cli.job_preparer import Finder
     from runner.contract.job import State
     from runner.errors import Over
-    from runner.jobs.carry import Carrier
+    from runner.jobs.job_runner import Carrier
     from runner.reporting.embedded import connect
 
     settings = load_settings()
@@ -142,7 +142,7 @@ def show(jobs: "Sequence[Job]") -> None:
 def _print(text: str) -> None:
     from rich.console import Console
 
-    from runner.cli.text import plain
+    from runner.cli.formatting import plain
 
     Console().print(plain(text), soft_wrap=True, highlight=False)
 

@@ -81,7 +81,7 @@ def command(
         _write_suite(reports, output)
     failed = any(one.outcome is Outcome.FAILED for one in reports) or not any(one.samples for one in reports)
     if report:
-        from runner.cli.actions import set_outputs, write_report
+        from runner.cli.github_actions import set_outputs, write_report
 
         write_report(report, [one.model_dump(mode="json") for one in reports])
         set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
@@ -91,7 +91,7 @@ def command(
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
     else:
-        from runner.cli.case_tables import show_reports
+        from runner.cli.report_tables import show_reports
 
         show_reports(reports)
     if failed:

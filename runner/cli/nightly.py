@@ -12,9 +12,9 @@ from runner.cli.workbench import workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
-from runner.night.matrix import Entry, Matrix, load_matrix
-from runner.night.plan import choices, configured, entries, jobs, planned
-from runner.night.run import Prepared, carry_out
+from runner.nightly.cell_run import Prepared, carry_out
+from runner.nightly.cells import choices, configured, entries, jobs, planned
+from runner.nightly.matrix_file import Entry, Matrix, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 from runner.workload.lookup import find_workload
@@ -58,7 +58,7 @@ def command(
 
     Exit code 1 where the night is not complete: with --plan or without, for this host; with --digest, for all of them.
     """
-    from runner.night.digest import is_complete
+    from runner.nightly.digest import is_complete
     from runner.reporting.embedded import connect
 
     matrix, settings = load_matrix(file), load_settings()
@@ -84,7 +84,7 @@ def command(
 
 
 def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confined: bool | None) -> NightDigest:
-    from runner.cli.progress import ProgressBar
+    from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
     digest = None
@@ -109,7 +109,7 @@ def _prepare(
     confined: bool | None,
     benches: dict[bool, Workbench],
 ) -> Prepared:
-    from runner.campaigns.history import Historian
+    from runner.campaigns.history_measurement import Historian
     from runner.reporting.spool import Spool
     from runner.subject.repository import open_repository
     from runner.workload import cases
@@ -143,8 +143,8 @@ def _location(matrix: Matrix, entry: Entry) -> str | None:
 
 
 def _show(digest: NightDigest, report: Path | None, as_json: bool) -> None:
-    from runner.cli.actions import add_summary, set_outputs, write_report
-    from runner.cli.night_markdown import markdown
+    from runner.cli.github_actions import add_summary, set_outputs, write_report
+    from runner.cli.nightly_markdown import markdown
 
     document = digest.model_dump(mode="json")
     if report:
@@ -155,6 +155,6 @@ def _show(digest: NightDigest, report: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
     else:
-        from runner.cli.night_tables import show_digest
+        from runner.cli.nightly_tables import show_digest
 
         show_digest(digest)

@@ -18,7 +18,7 @@ from runner.workload.lookup import find_workload
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
-    from runner.profile.plan import CallGraph
+    from runner.profile.recording_plan import CallGraph
 
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
@@ -71,7 +71,7 @@ def command(
     service keeps the profile and shows its flame graphs; where it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
-    from runner.profile.revision import Profiler
+    from runner.profile.profiler import Profiler
     from runner.reporting.embedded import connect
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.text import plain
+from runner.cli.formatting import plain
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import Change, Place, by_place, by_stack
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.text import plain
+from runner.cli.formatting import plain
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
 

@@ -6,8 +6,8 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.tables import number
-from runner.cli.text import counted, plain
+from runner.cli.formatting import counted, plain
+from runner.cli.history_tables import number
 from runner.contract.metrics import metric
 from runner.measuring.comparison import Compared
 

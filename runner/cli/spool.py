@@ -63,7 +63,7 @@ def _describe(file: Path) -> dict[str, Any]:
 def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], trouble: str) -> None:
     from rich.console import Console
 
-    from runner.cli.text import plain
+    from runner.cli.formatting import plain
 
     console = Console(highlight=False)
     console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {plain(str(folder))}")

@@ -6,10 +6,10 @@ whatever mends a finding by itself is to be looked up by them.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from runner.doctor import machine, measuring, memory, tools
-from runner.doctor.check import Check, Status, Verdict, unknown
+from runner.doctor import measurement_checks, memory_checks, processor_checks, tool_checks
 from runner.doctor.counting import Scope, counting_scope, require_measurable
-from runner.doctor.host import Host
+from runner.doctor.probe import Host
+from runner.doctor.result import Check, Status, Verdict, unknown
 
 __all__ = [
     "CHECKS",
@@ -24,30 +24,30 @@ __all__ = [
 ]
 
 CHECKS: Mapping[str, Callable[[Host], Verdict]] = {
-    "perf": measuring.perf,
-    "permission": measuring.permission,
-    "events": measuring.events,
-    "canary": measuring.canary,
-    "address layout": measuring.address_layout,
-    "refusing huge pages": measuring.refusing_huge_pages,
-    "user": measuring.user,
-    "git": tools.git,
-    "compilers": tools.compilers,
-    "allocators": tools.allocators,
-    "sandbox": tools.sandbox,
-    "disk": tools.disk,
-    "memory": memory.memory,
-    "limits": memory.limits,
-    "huge pages": memory.huge_pages,
-    "same-page merging": memory.same_page_merging,
-    "NUMA balancing": memory.numa_balancing,
-    "idle memory": memory.idle_memory,
-    "governor": machine.governor,
-    "turbo": machine.turbo,
-    "clock": machine.clock,
-    "watchdog": machine.watchdog,
-    "timers": machine.timers,
-    "load": machine.load,
+    "perf": measurement_checks.perf,
+    "permission": measurement_checks.permission,
+    "events": measurement_checks.events,
+    "canary": measurement_checks.canary,
+    "address layout": measurement_checks.address_layout,
+    "refusing huge pages": measurement_checks.refusing_huge_pages,
+    "user": measurement_checks.user,
+    "git": tool_checks.git,
+    "compilers": tool_checks.compilers,
+    "allocators": tool_checks.allocators,
+    "sandbox": tool_checks.sandbox,
+    "disk": tool_checks.disk,
+    "memory": memory_checks.memory,
+    "limits": memory_checks.limits,
+    "huge pages": memory_checks.huge_pages,
+    "same-page merging": memory_checks.same_page_merging,
+    "NUMA balancing": memory_checks.numa_balancing,
+    "idle memory": memory_checks.idle_memory,
+    "governor": processor_checks.governor,
+    "turbo": processor_checks.turbo,
+    "clock": processor_checks.clock,
+    "watchdog": processor_checks.watchdog,
+    "timers": processor_checks.timers,
+    "load": processor_checks.load,
 }
 """In the order in which they are shown: what forbids measuring first, what only disturbs times last."""
 

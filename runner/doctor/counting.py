@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from runner.doctor.host import NOT_FOUND, Answer, Host
+from runner.doctor.probe import NOT_FOUND, Answer, Host
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
 

@@ -13,22 +13,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.doctor import machine, memory
-from runner.doctor.check import Status
-from runner.doctor.host import Host
+from runner.doctor import memory_checks, processor_checks
+from runner.doctor.probe import Host
+from runner.doctor.result import Status
 from runner.errors import FaultwatchError
 
 _CPU = "sys/devices/system/cpu"
 _RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
 OURS = {
-    "same-page merging": (memory.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
-    "NUMA balancing": (memory.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
-    "huge pages": (memory.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-    "watchdog": (machine.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
+    "same-page merging": (memory_checks.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
+    "NUMA balancing": (memory_checks.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
+    "huge pages": (memory_checks.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    "watchdog": (processor_checks.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
 """Check → the check itself, and the file and value that mend it. Not the permission to count: that lowers a guard."""
-PYPERFS = {"governor": machine.governor, "turbo": machine.turbo}
+PYPERFS = {"governor": processor_checks.governor, "turbo": processor_checks.turbo}
 
 _TUNABLES = (
     *(file for _, file, _ in OURS.values()),

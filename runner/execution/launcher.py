@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.compiled import NotCompiled, compiled
+from runner.execution.compilation import NotCompiled, compiled
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("launch.c")

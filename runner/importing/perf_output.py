@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
-from runner.importing.record import Defaults, Record, require
+from runner.importing.imported_run import Defaults, Record, require
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
 _SEPARATORS = ";,|\t@"

@@ -10,7 +10,7 @@ from typing import Any
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.record import Defaults, Record, moment, require
+from runner.importing.imported_run import Defaults, Record, moment, require
 
 _KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip

@@ -3,7 +3,7 @@
 import importlib
 
 from runner.contract.job import Question
-from runner.jobs.context import CarryOut
+from runner.jobs.claimed_job import CarryOut
 
 
 def kind(question: Question) -> CarryOut:

@@ -8,7 +8,7 @@ from runner.contract.level import median
 from runner.contract.metrics import metric
 from runner.contract.report import Outcome, Report
 from runner.contract.search import Found, Measure, NothingToFind, Prove, Search
-from runner.jobs.context import Ended, Work
+from runner.jobs.claimed_job import Ended, Work
 from runner.reporting.spool import Spool
 
 

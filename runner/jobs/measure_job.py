@@ -4,7 +4,7 @@ from runner.contract.job import MeasureQuestion
 from runner.contract.plan import PlanRequest
 from runner.contract.report import Outcome
 from runner.errors import FaultwatchError
-from runner.jobs.context import Ended, Work
+from runner.jobs.claimed_job import Ended, Work
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
 from runner.reporting.outbox import Outbox

@@ -1,8 +1,8 @@
 """A job that profiles a case of one revision, or of two so that they can be told apart."""
 
 from runner.contract.job import ProfileQuestion
-from runner.jobs.context import Ended, Work
-from runner.profile.revision import Profiler
+from runner.jobs.claimed_job import Ended, Work
+from runner.profile.profiler import Profiler
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 

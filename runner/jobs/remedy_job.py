@@ -5,7 +5,7 @@ from statistics import median
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import metric
 from runner.errors import FaultwatchError
-from runner.jobs.context import Ended, Work
+from runner.jobs.claimed_job import Ended, Work
 from runner.measuring.comparison import Compared, Pairs, compare
 from runner.measuring.trial import Subject, Trial
 from runner.subject.build import BuildFailure

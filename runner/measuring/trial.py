@@ -23,11 +23,11 @@ from runner.environment.secrets import without_secrets
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import Standing
-from runner.measuring.concurrent import together
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.page_cache import make_cold
+from runner.measuring.process_totals import together
 from runner.measuring.sampling import mark_outliers
-from runner.perf.record import Recording
+from runner.perf.recording import Recording
 from runner.perf.session import count_together
 from runner.state.huge_pages import HugePages
 from runner.state.memory_group import MemoryGroup

@@ -17,7 +17,7 @@ from runner.execution.sandbox import TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES, padded
 from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.parse import PerfOutputError
-from runner.perf.record import Recorder, Recording
+from runner.perf.recording import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
 from runner.state.memory_group import MemoryGroup

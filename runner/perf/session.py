@@ -18,8 +18,8 @@ from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import Sandbox
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import Counted, Order, unsupported
-from runner.perf.events import known_events
-from runner.perf.record import Recording
+from runner.perf.event_support import known_events
+from runner.perf.recording import Recording
 from runner.state.memory_group import MemoryGroup
 from runner.state.memory_stat import memory_readings
 from runner.state.process import ProcessState

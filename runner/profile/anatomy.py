@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
-from runner.profile.mappings import Mapping, Mappings
-from runner.profile.pages import PAGE, Pages
-from runner.profile.script import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
+from runner.profile.memory_mappings import Mapping, Mappings
+from runner.profile.page_states import PAGE, Pages
+from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
 
 Locate = Callable[[Iterable["Place"]], dict["Place", contract.Frame]]
 """Finds the source lines of places, all at once."""

@@ -16,17 +16,17 @@ from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackPr
 from runner.contract.report import Reading, Sample
 from runner.execution.sandbox import only_reading
 from runner.measuring.trial import Trial
-from runner.perf.record import Recording, RecordPlan
-from runner.profile import plan
-from runner.profile.allowed import Allowed, allowed
+from runner.perf.recording import Recording, RecordPlan
+from runner.profile import recording_plan
 from runner.profile.anatomy import Dissection, Place
 from runner.profile.elf import call_graph_of
-from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
-from runner.profile.lines import Line, lines_of
-from runner.profile.plan import CallGraph, Expected
-from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
-from runner.profile.script import Event, Frame
-from runner.profile.strace import StraceCensus
+from runner.profile.permissions import Allowed, allowed
+from runner.profile.recording_plan import CallGraph, Expected
+from runner.profile.recording_reader import ADDRESSES, STACKS, TRACED, recorded_events
+from runner.profile.script_parser import Event, Frame
+from runner.profile.source_lines import Line, lines_of
+from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
+from runner.profile.strace_census import StraceCensus
 
 Progress = Callable[[str], None]
 
@@ -59,11 +59,11 @@ class Collector:
 
         Not in the same one: where two events take a sample of the same fault, kernels mix up whose it is.
         """
-        addresses, period = self.scratch / "faults.data", plan.faults_period(expected)
-        plans = [RecordPlan(plan.faults_options(period, tracepoints=self.allowed.tracepoints), addresses)]
+        addresses, period = self.scratch / "faults.data", recording_plan.faults_period(expected)
+        plans = [RecordPlan(recording_plan.faults_options(period, tracepoints=self.allowed.tracepoints), addresses)]
         calls = self.scratch / "calls.data" if period > 1 and self.allowed.tracepoints else None
         if calls:
-            plans.append(RecordPlan(plan.calls_options(), calls))
+            plans.append(RecordPlan(recording_plan.calls_options(), calls))
             self.remarks.append(f"one fault in {period} was recorded: what was touched before cannot be told")
         strace = None if self.allowed.tracepoints else StraceCensus(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
@@ -84,8 +84,8 @@ class Collector:
         return found
 
     def _fault_stacks(self, expected: Expected, counted: int) -> StackProfile:
-        stacks, apart = self.scratch / "stacks.data", plan.stacks_period(expected.faults, self.call_graph)
-        options = plan.stack_options("page-faults", apart, self.call_graph)
+        stacks, apart = self.scratch / "stacks.data", recording_plan.stacks_period(expected.faults, self.call_graph)
+        options = recording_plan.stack_options("page-faults", apart, self.call_graph)
         self.trial.execute(recording=Recording((RecordPlan(options, stacks),)))
         weighed = count_stacks(self._events(stacks, *STACKS))
         return self._profile(StackKind.FAULTS, weighed, apart, stacks, counted)
@@ -93,11 +93,13 @@ class Collector:
     def times(self, expected: Expected) -> tuple[StackProfile, StackProfile]:
         """Record where the CPU time goes and where threads wait, in one execution."""
         on, off = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
-        clock = plan.clock_period(expected, self.call_graph)
-        apart = plan.stacks_period(expected.switches, self.call_graph)
+        clock = recording_plan.clock_period(expected, self.call_graph)
+        apart = recording_plan.stacks_period(expected.switches, self.call_graph)
         plans = (
-            RecordPlan(plan.stack_options("cpu-clock", clock, self.call_graph), on),
-            RecordPlan((*plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off),
+            RecordPlan(recording_plan.stack_options("cpu-clock", clock, self.call_graph), on),
+            RecordPlan(
+                (*recording_plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off
+            ),
         )
         self.trial.execute(recording=Recording(plans))
         running = count_stacks(self._events(on, *STACKS))

@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.profile.plan import CallGraph
+from runner.profile.recording_plan import CallGraph
 
 LOAD = 1
 _UNWINDING = 0x6474E550

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from runner.state import kernel
+from runner.state import system_calls
 from runner.state.host_setting import HostSetting
 from runner.system.tree import Tree
 
@@ -27,7 +27,7 @@ class HugePages:
         self._policy = policy
         self._tree = tree or Tree()
         self._host: HostSetting | None = None
-        self._before = kernel.REFUSE_NONE
+        self._before = system_calls.REFUSE_NONE
 
     @property
     def wanted(self) -> str:
@@ -45,28 +45,28 @@ class HugePages:
     def show(self) -> str:
         """Return the policy that holds: the host's, unless the process has less."""
         host = self._tree.chosen(self._decisive()) or "never"
-        mode = kernel.huge_page_refusal()
-        if mode == kernel.REFUSE_ALL or host == "never":
+        mode = system_calls.huge_page_refusal()
+        if mode == system_calls.REFUSE_ALL or host == "never":
             return "never"
-        return "madvise" if mode == kernel.REFUSE_UNADVISED else host
+        return "madvise" if mode == system_calls.REFUSE_UNADVISED else host
 
     def apply(self) -> None:
         """Refuse huge pages, take those that are advised, or take all."""
-        before = kernel.huge_page_refusal()
+        before = system_calls.huge_page_refusal()
         if self._policy == "never":
-            kernel.refuse_huge_pages(kernel.REFUSE_ALL)
+            system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
         elif self._policy == "always" or not self._takes_advised_only():
             host = HostSetting(self._decisive(), self._tree)
             host.hold(self._policy)
             self._host = host
-            kernel.refuse_huge_pages(kernel.REFUSE_NONE)
+            system_calls.refuse_huge_pages(system_calls.REFUSE_NONE)
         self._before = before
 
     def undo(self) -> None:
         """Take what the process took before, and put the host back."""
         host, self._host = self._host, None
         try:
-            kernel.refuse_huge_pages(self._before)
+            system_calls.refuse_huge_pages(self._before)
         finally:
             if host:
                 host.restore()
@@ -76,7 +76,7 @@ class HugePages:
         if self._tree.chosen(self._decisive()) not in {"madvise", "always"}:
             return False
         try:
-            kernel.refuse_huge_pages(kernel.REFUSE_UNADVISED)
+            system_calls.refuse_huge_pages(system_calls.REFUSE_UNADVISED)
         except OSError:
             return False
         return True

@@ -5,14 +5,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from runner.execution.start_block import BASE_VARIABLES, START_SIZE
+from runner.state.address_layout import Layout
+from runner.state.affinity import Affinity
 from runner.state.attribute import Attribute
-from runner.state.file_mask import FileMask
 from runner.state.huge_pages import HugePageChoice, HugePages
-from runner.state.layout import Layout
 from runner.state.memory_group import MemoryGroup
-from runner.state.priority import Niceness
-from runner.state.processors import Affinity
-from runner.state.stack import StackLimit
+from runner.state.niceness import Niceness
+from runner.state.stack_limit import StackLimit
+from runner.state.umask import FileMask
 
 
 @dataclass(frozen=True, slots=True)

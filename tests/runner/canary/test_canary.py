@@ -7,7 +7,7 @@ import pytest
 
 from runner import canary
 from runner.canary import KINDS, Faults, listen, sing
-from runner.execution.compiled import compiled
+from runner.execution.compilation import compiled
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from runner.cli import doctor, env
 from runner.contract import Environment
 from runner.doctor import Check, Status, is_measurable
-from runner.doctor.show import show
+from runner.doctor.results_table import show
 from runner.errors import FaultwatchError
 from runner.reporting.embedded import connect
 from runner.settings import load_settings

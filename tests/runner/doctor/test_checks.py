@@ -15,7 +15,7 @@ import pytest
 from runner.canary import Song
 from runner.contract import Canary, CanaryCount
 from runner.doctor import CHECKS, Host, Status, examine, is_measurable
-from runner.doctor.host import NOT_FOUND, Answer, free_bytes
+from runner.doctor.probe import NOT_FOUND, Answer, free_bytes
 from runner.system.tree import Tree
 
 Make = Callable[[str], Any]

@@ -7,7 +7,7 @@ import pytest
 
 from runner.doctor import Host, counting
 from runner.doctor.counting import Counting, counting_scope, require_measurable, try_counting
-from runner.doctor.host import NOT_FOUND, Answer
+from runner.doctor.probe import NOT_FOUND, Answer
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 

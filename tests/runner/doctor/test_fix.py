@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from runner.cli import doctor
 from runner.doctor import Host
 from runner.doctor.fix import OURS, Mending, fix, record, undo
-from runner.doctor.host import Answer
+from runner.doctor.probe import Answer
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 

@@ -11,7 +11,7 @@ from runner.contract import to_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.importing import Defaults, read, reports
-from runner.importing.columns import parse_map
+from runner.importing.csv_columns import parse_map
 
 SAID = Defaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
 ROWS = """when,what,program,faults,clock_ms,kernel

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from runner.contract.profile import Access, Frame, Memory, Touch
 from runner.profile.anatomy import Dissection, Place, access_of
-from runner.profile.pages import PAGE, Pages
-from runner.profile.script import Event, Executed, Fault, Forked, Lost, Mapped, Traced, parse_script
+from runner.profile.page_states import PAGE, Pages
+from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, parse_script
 
 RECORDED = Path(__file__).parent / "recorded"
 HERE = "main+0x10 (/srv/build/program)"

@@ -11,8 +11,8 @@ from runner.contract.profile import Access, Memory, Profile, Touch
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.allowed import Allowed, allowed
 from runner.profile.collect import collect
+from runner.profile.permissions import Allowed, allowed
 from runner.workload import load_workload
 
 pytestmark = pytest.mark.perf

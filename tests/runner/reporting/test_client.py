@@ -10,8 +10,8 @@ from runner.errors import FaultwatchError, Refused, Stumbled
 from runner.reporting.client import LONGEST_WAIT, Service
 from runner.reporting.embedded import connect
 from runner.settings import load_settings
-from tests.runner.made import report
-from tests.runner.wire import Answer, Wire, wire
+from tests.runner.http_stub import Answer, Wire, wire
+from tests.runner.sample_reports import report
 
 
 @pytest.fixture

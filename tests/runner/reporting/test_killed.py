@@ -12,7 +12,7 @@ import pytest
 
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
-from tests.runner.wire import Answer, Wire, wire
+from tests.runner.http_stub import Answer, Wire, wire
 
 ROOT = Path(__file__).parents[3]
 REPORTS = 60

@@ -7,7 +7,7 @@ from runner.contract.report import Report
 from runner.errors import FaultwatchError
 from runner.reporting.outbox import FIRST_PAUSE, LONGEST_PAUSE, Outbox
 from runner.reporting.spool import Spool
-from tests.runner.made import report
+from tests.runner.sample_reports import report
 
 
 class Service:

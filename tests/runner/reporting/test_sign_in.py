@@ -4,7 +4,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.reporting.sign_in import sign_in
-from tests.runner.wire import Answer, wire
+from tests.runner.http_stub import Answer, wire
 
 ADMISSION = {"token": "fw_ours", "expires_at": "2030-01-01T00:00:00Z", "scopes": ["report"]}
 

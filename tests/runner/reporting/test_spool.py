@@ -9,7 +9,7 @@ import pytest
 
 from runner.errors import FaultwatchError, Refused, Stumbled
 from runner.reporting.spool import STUMBLES, Document, Spool
-from tests.runner.made import profile, report
+from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
 

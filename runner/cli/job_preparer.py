@@ -1,0 +1,91 @@
+"""Finds what a job needs on this host: the repository, the workload and the case that it names."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.cli.workbench import workbench
+from runner.contract.job import Job
+from runner.errors import FaultwatchError
+from runner.jobs.claimed_job import Work
+from runner.jobs.heartbeat import Keeper
+from runner.measuring.preflight import wants_sandbox
+from runner.reporting.client import Service
+from runner.settings import Settings
+from runner.subject.registry import Known, recall
+from runner.subject.repository import Repository, open_repository
+from runner.workload import Workload
+from runner.workload.lookup import find_workload, one_case
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Makes a job into work on this host.
+
+    Attributes
+    ----------
+    repo, workload
+        What the caller named instead of what the job says; None where nothing.
+    confined
+        Whether to build and run in a sandbox; None leaves it to where the code comes from.
+    """
+
+    settings: Settings
+    repo: str | None = None
+    workload: str | None = None
+    confined: bool | None = None
+
+    def prepare(self, job: Job, service: Service, keeper: Keeper) -> Work:
+        """Return the work.
+
+        Raises
+        ------
+        FaultwatchError
+            Where the host lacks something for it.
+        """
+        asked, known = job.question, recall(self.settings, job.question.subject)
+        location = self.repo or asked.repository or known.repository
+        if not location:
+            raise FaultwatchError(
+                f"this host does not know the repository of {asked.subject}",
+                "name it with --repo, or order the job with an address to clone from",
+            )
+        repository = replace(open_repository(location, self.settings.clones), name=asked.subject)
+        workload = self._workload(job, repository, known)
+        variables = tuple(f"{name}={value}" for name, value in asked.variables.items())
+        confined = wants_sandbox(self.confined, repository, self.settings)
+        place = workbench(self.settings, variables, confined=confined)
+        return Work(
+            question=asked,
+            repository=repository,
+            workload=workload,
+            case=one_case(workload, (), asked.case),
+            bench=place.bench,
+            builder=place.builder,
+            settings=self.settings,
+            service=service,
+            keeper=keeper,
+        )
+
+    def _workload(self, job: Job, repository: Repository, known: Known) -> Workload:
+        name = job.question.case.partition("[")[0]
+        if self.workload:
+            return find_workload(self.workload)
+        if job.question.workload:
+            return _inside(repository, job.question.workload)
+        own = repository.path / "workload.toml"
+        for file in (known.workloads.get(name), own):
+            if file and Path(file).exists() and (workload := find_workload(str(file))).name == name:
+                return workload
+        return find_workload(name)
+
+
+def _inside(repository: Repository, path: str) -> Workload:
+    """Load a workload of the repository itself; a link must not lead out of it."""
+    file = repository.path / path
+    if not file.resolve().is_relative_to(repository.path.resolve()):
+        raise FaultwatchError(f"{path} leads out of {repository.path}")
+    if not file.exists():
+        raise FaultwatchError(
+            f"{repository.path} has no {path}", "run the job in a checkout (--repo), or name the file with --workload"
+        )
+    return find_workload(str(file))

@@ -1,0 +1,93 @@
+"""Checks of the measurement itself: perf, its permission, its events, a canary, and the state of a process."""
+
+import re
+
+from runner.doctor.counting import ALLOW, PARANOID, try_counting
+from runner.doctor.probe import Host
+from runner.doctor.result import Verdict, ok, problem, unknown, warning
+from runner.perf.command import SEPARATOR, STANDING_EVENTS
+
+
+def perf(host: Host) -> Verdict:
+    """Perf is installed, for this kernel."""
+    counting = try_counting(host)
+    if counting.is_missing:
+        return problem(counting.what, counting.remedy)
+    found = re.search(r"perf version (\S+)", host.run(["perf", "--version"]).text)
+    return ok(f"perf {found[1]}" if found else "perf")
+
+
+def permission(host: Host) -> Verdict:
+    """Counting is allowed, in the kernel too."""
+    counting = try_counting(host)
+    level = host.tree.text(PARANOID) or "unknown"
+    setting = f"kernel.perf_event_paranoid is {level}"
+    if counting.is_missing:
+        return unknown("cannot be tried without perf")
+    if counting.scope is None:
+        return problem(counting.what, counting.remedy)
+    if counting.scope == "user":
+        return warning(f"only faults in user space are counted, not those within system calls: {setting}", ALLOW)
+    return ok(f"faults in user space and in the kernel are counted ({setting})")
+
+
+def events(host: Host) -> Verdict:
+    """Which of the standing events this machine can count."""
+    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDING_EVENTS), "--", "true"])
+    if answer.status != 0:
+        return unknown("perf cannot count all standing events at once", "each run says which events it lacks")
+    rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
+    missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
+    counted = len(STANDING_EVENTS) - len(missing)
+    if not missing:
+        return ok(f"all {counted} standing events, software and hardware")
+    return warning(
+        f"{counted} of {len(STANDING_EVENTS)} standing events; missing: {', '.join(missing)}",
+        "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
+    )
+
+
+def canary(host: Host) -> Verdict:
+    """Memory that must fault a known number of times is counted right."""
+    if try_counting(host).scope is None:
+        return unknown("cannot be tried while perf does not count")
+    song = host.sing(host.home / "programs")
+    if song.canary is None:
+        return unknown(song.silence, "install a C compiler (cc), and perf of version 5.10 or later")
+    if song.canary.holds:
+        left_out = "".join(f"; no {kind}: {why}" for kind, why in song.canary.left_out.items())
+        return ok(f"exact: {song.canary.finding}{left_out}")
+    return problem(
+        f"counts from this host cannot be trusted: {song.canary.finding}",
+        "mend the other findings and try again; some sandboxes and emulators serve faults in a way of their own",
+    )
+
+
+def address_layout(host: Host) -> Verdict:
+    """Address randomisation can be switched off for a process."""
+    if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
+        return ok("not randomised on this host at all")
+    if host.can_fix_layout():
+        return ok("randomisation is switched off for measured processes")
+    return warning(
+        "randomisation cannot be switched off: counts vary by a few faults from one execution to the next",
+        "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
+        "sudo sysctl -w kernel.randomize_va_space=0",
+    )
+
+
+def refusing_huge_pages(host: Host) -> Verdict:
+    """A process can be denied transparent huge pages."""
+    if host.can_refuse_huge_pages():
+        return ok("can be switched off for a process")
+    return warning(
+        'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
+        "a kernel of version 3.15 or later, with CONFIG_TRANSPARENT_HUGEPAGE, can",
+    )
+
+
+def user(host: Host) -> Verdict:
+    """Who measures."""
+    if not host.is_root:
+        return ok("an ordinary user")
+    return warning("root: the programs that are built and measured may do anything", "measure as an ordinary user")

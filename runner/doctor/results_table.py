@@ -1,0 +1,33 @@
+"""The doctor's findings for people."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.doctor.result import Check, Status
+
+_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.PROBLEM: "bold red", Status.UNKNOWN: "cyan"}
+
+
+def show(checks: list[Check], measurable: bool, console: Console | None = None) -> None:
+    """Print a table, with each remedy below its finding, and a last line that says what it comes to.
+
+    The status stands there as a word, so nothing is lost without colours.
+    """
+    console = console or Console(highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column("Status", no_wrap=True)
+    table.add_column("Check", no_wrap=True)
+    table.add_column("Finding", overflow="fold")
+    for check in checks:
+        remedy = f"\n→ {escape(check.remedy)}" if check.remedy else ""
+        table.add_row(f"[{_STYLES[check.status]}]{check.status}[/]", check.name, escape(check.finding) + remedy)
+    console.print(table)
+    counts = {status: sum(check.status is status for check in checks) for status in Status}
+    problems, warnings = counts[Status.PROBLEM], counts[Status.WARNING]
+    verdict = "This host can measure" if measurable else "This host cannot measure rightly yet"
+    console.print(f"\n[bold]{verdict}[/]: {_plural(problems, 'problem')}, {_plural(warnings, 'warning')}.")
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,103 @@
+"""CSV with a row a run, and a map that says what each column is."""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+
+from runner.contract.metrics import CATALOGUE, Kind, metric
+from runner.contract.report import Reading, Sample
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import Defaults, Record, moment, require
+
+ABOUT = ("revision", "case", "started_at", "host", "subject")
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def parse_map(text: str) -> dict[str, str]:
+    """Read ``NAME=COLUMN,…``: what is known by NAME here stands in that COLUMN of the file.
+
+    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``; a metric of the catalogue; or, with a dot
+    in it, a knob of the environment. A time that is not in seconds says so: ``task-clock=task_clock_ms:ms``.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, column = part.strip().partition("=")
+        if not equals or not column:
+            raise FaultwatchError(f"--columns: {part!r} is not of the form NAME=COLUMN")
+        if name not in ABOUT and name not in CATALOGUE and "." not in name:
+            raise FaultwatchError(
+                f"--columns: {name!r} is neither a metric nor a knob (those have a dot in their names)",
+                f"there are {', '.join(ABOUT)}, and the metrics {', '.join(CATALOGUE)}",
+            )
+        found[name] = column
+    return found
+
+
+def read(text: str, name: str, defaults: Defaults) -> list[Record]:
+    """Read every row; the first line names the columns."""
+    rows = csv.DictReader(text.splitlines(), strict=True)
+    wanted = {column: _column(column)[0] for column in defaults.columns.values()}
+    missing = sorted(set(wanted.values()) - set(rows.fieldnames or ()))
+    if missing:
+        there = ", ".join(rows.fieldnames or ())
+        raise FaultwatchError(f"{name}: there is no column {', '.join(missing)}", f"its first line has: {there}"[:500])
+    return [_record(row, f"{name}: line {number}", defaults) for number, row in _rows(rows, name)]
+
+
+def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+    try:
+        for row in rows:
+            if None in row or None in row.values():
+                raise FaultwatchError(f"{name}: line {rows.line_num} has another number of fields than the first line")
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
+
+
+def _record(row: Mapping[str, str], place: str, defaults: Defaults) -> Record:
+    cells = {name: row[_column(column)[0]].strip() for name, column in defaults.columns.items()}
+    readings = {
+        name: Reading(value=_value(name, cells[name], _column(defaults.columns[name])[1], place))
+        for name in defaults.columns
+        if name in CATALOGUE and cells[name]
+    }
+    if not readings:
+        raise FaultwatchError(f"{place}: no metric has a value")
+    if not (cells.get("started_at") or defaults.started_at):
+        require("", "started-at", place)
+    when = moment(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
+    assert when is not None
+    elapsed = readings["elapsed"].value if "elapsed" in readings else None
+    return Record(
+        place=place,
+        revision=require(cells.get("revision") or defaults.revision, "revision", place),
+        case=cells.get("case") or defaults.case,
+        started_at=when,
+        samples=(Sample(readings=readings),),
+        knobs={"import.format": "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
+        subject=cells.get("subject", ""),
+        host=cells.get("host", ""),
+        seconds=max(float(elapsed or 0), 0.0),
+    )
+
+
+def _column(text: str) -> tuple[str, str]:
+    """Take the unit off a column."""
+    column, colon, unit = text.rpartition(":")
+    return (column, unit) if colon and unit in _UNITS else (text, "")
+
+
+def _value(name: str, text: str, unit: str, place: str) -> int | float:
+    try:
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number of {name}")
+    if unit:
+        return value * _UNITS[unit]
+    if metric(name).kind is Kind.COUNT:
+        if value != int(value) or value < 0:
+            raise FaultwatchError(f"{place}: {text[:60]!r} is not a count of {name}")
+        return int(value)
+    return value

@@ -1,0 +1,125 @@
+"""Which cells a night has, and what a configuration makes of a workload. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from runner.contract.base import Parameter
+from runner.contract.night import NightCell
+from runner.errors import FaultwatchError
+from runner.nightly.matrix_file import HERE, Configuration, Entry, Matrix
+from runner.workload import Workload
+
+_THREADS = "OMP_NUM_THREADS"
+
+
+def planned(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
+    """Return the cells of all hosts, as they are planned.
+
+    Parameters
+    ----------
+    here
+        Name of the host that reads the matrix: the one meant where it names none.
+    """
+    return tuple(
+        NightCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
+        for host, configuration, entry in _places(matrix)
+    )
+
+
+def entries(matrix: Matrix, here: str) -> tuple[tuple[NightCell, Entry], ...]:
+    """Return the cells of one host, each with its workload's entry.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the matrix has other hosts only.
+    """
+    if matrix.hosts and here not in matrix.hosts:
+        raise FaultwatchError(
+            f"{matrix.path}: this host, {here}, is none of {', '.join(matrix.hosts)}",
+            "add it, or say with FAULTWATCH_HOST which one this is",
+        )
+    every = zip(planned(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
+    return tuple((cell, entry) for cell, entry in every if cell.host == here)
+
+
+def jobs(matrix: Matrix) -> list[dict[str, Any]]:
+    """Return what GitHub Actions makes jobs of: each host once, with the labels of its runner.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the matrix names no hosts: which machine would be meant is not known before the job runs.
+    """
+    if not matrix.hosts:
+        raise FaultwatchError(f"{matrix.path}: it names no hosts to make jobs for", "add [hosts.NAME] for each machine")
+    used = {host for host, _, _ in _places(matrix)}
+    return [
+        {"host": name, "labels": list(host.labels or ("self-hosted", name))}
+        for name, host in matrix.hosts.items()
+        if name in used
+    ]
+
+
+def _places(matrix: Matrix) -> Iterator[tuple[str, str, Entry]]:
+    seen = set()
+    for host in matrix.host_names:
+        for configuration in matrix.configuration_names:
+            for entry in matrix.workloads:
+                wanted = host in (entry.hosts or matrix.host_names)
+                place = host, configuration, entry.path
+                if wanted and configuration in (entry.configurations or matrix.configuration_names):
+                    if place in seen:
+                        raise FaultwatchError(
+                            f"{matrix.path}: {entry.path} is named twice for {configuration} on {host}",
+                            "name all of its parameters in one entry",
+                        )
+                    seen.add(place)
+                    yield host, configuration, entry
+
+
+def choices(entry: Entry) -> tuple[str, ...]:
+    """Return the choice of cases of an entry, as --set takes it."""
+    return tuple(
+        f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
+        for name, values in entry.set.items()
+    )
+
+
+def configured(workload: Workload, name: str, configuration: Configuration) -> tuple[Workload, tuple[str, ...]]:
+    """Return a workload in a configuration, and the choice of its cases that this comes to.
+
+    What the workload has a parameter of the same name for, such as its own list of allocators, is a choice of cases.
+    All else becomes a parameter with one value, so that each configuration has series of its own, and its own drifts.
+    """
+    chosen: list[str] = []
+    added: dict[str, Parameter] = {}
+    run: dict[str, Any] = {}
+    environment = dict(workload.run.environment)
+    for key in ("allocator", "huge_pages", "threads", "processes", "memory_limit"):
+        value = getattr(configuration, key)
+        if value is None:
+            continue
+        if key in workload.matrix:
+            chosen.append(f"{key}={value}")
+            continue
+        added[key] = value
+        if key == "threads":
+            environment[_THREADS] = "{threads}"
+        else:
+            run[key] = f"{{{key}}}"
+    if configuration.environment:
+        # Literal values: braces would be placeholders.
+        environment |= {
+            variable: value.replace("{", "{{").replace("}", "}}")
+            for variable, value in configuration.environment.items()
+        }
+        added["configuration"] = name
+    if not added:
+        return workload, tuple(chosen)
+    fields: dict[str, Any] = {field: getattr(workload, field) for field in Workload.model_fields}
+    fields["run"] = workload.run.model_copy(update={**run, "environment": environment})
+    fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added.items()}}
+    fields["include"] = tuple({**point, **added} for point in workload.include)
+    # Made anew: a copy would keep the hash of what it was made from.
+    return Workload.model_validate(fields), tuple(chosen)

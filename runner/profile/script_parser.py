@@ -1,0 +1,325 @@
+"""What ``perf script`` printed → events, exactly or not at all.
+
+The fields are those that :mod:`runner.profile.recording_reader` asks for: no command name is among them, since a program can
+call itself what it likes. Whatever is not one of the lines known here is a :class:`ScriptError`, never a guess.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+
+class ScriptError(Exception):
+    """The text cannot be understood; says where."""
+
+
+class Fault(NamedTuple):
+    """A page fault: the address that was wanted, and the place in the program that wanted it."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    address: int
+    ip: int
+    place: str
+    """Function and module, as perf printed them."""
+    code: int | None = None
+    """The processor's error code, where the tracepoint of the exception was recorded as well."""
+
+
+class Traced(NamedTuple):
+    """A tracepoint and the numbers that it recorded."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    text: str
+
+
+class Frame(NamedTuple):
+    """A frame of a stack: where in its module, and what perf calls that."""
+
+    offset: int
+    function: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """An event with its stack, innermost frame first."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    frames: tuple[Frame, ...]
+
+
+class Mapped(NamedTuple):
+    """A stretch of memory that was mapped."""
+
+    pid: int
+    start: int
+    size: int
+    offset: int
+    protection: str
+    name: str
+
+
+class Switched(NamedTuple):
+    """A thread that went on a CPU, or off it; ``preempted`` where it could have gone on."""
+
+    pid: int
+    tid: int
+    time: float
+    on: bool
+    preempted: bool
+
+
+class Forked(NamedTuple):
+    """A new process or thread."""
+
+    pid: int
+    parent: int
+
+
+class Executed(NamedTuple):
+    """A process that became another program."""
+
+    pid: int
+
+
+class Lost(NamedTuple):
+    """Records that perf had no room for."""
+
+    number: int
+
+
+T = TypeVar("T")
+
+
+class _Head(NamedTuple):
+    """What stands above a stack."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+
+
+Event = Fault | Traced | Stacked | Mapped | Switched | Forked | Executed | Lost
+
+_WHO = re.compile(r"(-?\d+)/(-?\d+)", re.ASCII)
+_TAIL = re.compile(r".*?\) +([0-9a-f]{1,16}) (.*)", re.ASCII)
+_BARE_TAIL = re.compile(r" *([0-9a-f]{1,16}) (.*)", re.ASCII)
+_RECORD = re.compile(r"PERF_RECORD_([A-Z0-9_]+)", re.ASCII)
+_FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.*) \((.*)\)", re.ASCII)
+_OFFSET = re.compile(r"\+0x[0-9a-f]+$", re.ASCII)
+_MMAP = re.compile(
+    r"-?\d+/-?\d+: \[(0x[0-9a-f]+|0)\((0x[0-9a-f]+|0)\) @ (0x[0-9a-f]+|0)(?: [^\]]*)?\]: ([rwxps-]{1,4}) (.*)",
+    re.ASCII,
+)
+_FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
+_DIGITS = "0123456789"
+_MOST_KNOWN = 100_000
+_LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
+
+
+def parse_script(lines: Iterable[str]) -> Iterator[Event]:
+    """Read what ``perf script`` prints, line by line.
+
+    Raises
+    ------
+    ScriptError
+        Where a line is none of those that perf was asked for.
+    """
+    known = _Lines()
+    head: _Head | None = None
+    frames: list[Frame] = []
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):  # noqa: B007 - told where it ends
+            if head is not None:
+                if line[:1] == "\t":
+                    frames.append(known.frames[line.rstrip("\n")])
+                    continue
+                yield Stacked(*head, tuple(frames))
+                head, frames = None, []
+            event = known.event(line)
+            if isinstance(event, _Head):
+                head = event
+            elif event is not None:
+                yield event
+    except (ScriptError, ValueError):
+        raise ScriptError(f"line {number} is none that perf script was asked for: {line[:120]!r}") from None
+    if head is not None:
+        yield Stacked(*head, tuple(frames))
+
+
+class _Lines:
+    """Half a million faults are a million lines: what comes with nearly each of them is looked up, not matched."""
+
+    def __init__(self) -> None:
+        self.frames = _Known(_frame)
+        self._whose = _Known(_who)
+        self._places = _Known(_place)
+        self._names = _Known(_name)
+        self._codes = _Known(_code)
+        self._exceptions: dict[str, str] = {}
+
+    def event(self, line: str) -> Event | _Head | None:
+        """Read a line: an event, what stands above a stack, or nothing of use."""
+        words = line.split(None, 3)
+        if len(words) < 3:
+            if words:
+                raise ScriptError
+            return None
+        who, moment, event = words[:3]
+        rest = words[3].rstrip("\n") if len(words) == 4 else ""
+        if event[:22] == "exceptions:page_fault_":
+            self._exceptions[who] = rest
+            return None
+        if event[:12] == "PERF_RECORD_":
+            kind, said = _split(f"{event} {rest}")
+            return _record(self._whose[who], _time(moment), kind, said)
+        name = self._names[event]
+        pid, tid = self._whose[who]
+        if ":" in name:
+            return Traced(pid, tid, _time(moment), name, rest)
+        if not rest:
+            return _Head(pid, tid, _time(moment), name)
+        address, _, tail = rest.partition(" ")
+        ip, place = self._places[tail]
+        exception = self._exceptions.pop(who, "")
+        # "address=0x7f00 ip=… error_code=0x6": the code of this fault only if it is of this address.
+        code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
+        return Fault(pid, tid, _time(moment), name, int(address, 16), ip, place, code)
+
+
+class _Known(dict[str, T]):
+    """What texts mean, each understood once; forgotten where there are too many."""
+
+    def __init__(self, understand: Callable[[str], T]) -> None:
+        super().__init__()
+        self._understand = understand
+
+    def __missing__(self, text: str) -> T:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        self[text] = found = self._understand(text)
+        return found
+
+
+def numbers(text: str) -> dict[str, int]:
+    """Read the arguments of a system call, ``addr: 0x7f00, len: 0x1000``, or a tracepoint's ``address=0x7f00``.
+
+    Raises
+    ------
+    ScriptError
+        Where one of them is no number.
+    """
+    found = {}
+    for part in text.split(", ") if ": " in text else text.split():
+        name, _, value = part.partition(": " if ": " in part else "=")
+        try:
+            found[name.strip()] = int(value, 16)
+        except ValueError:
+            if name.strip() != "ip":  # the kernel's own places have names
+                raise ScriptError(f"{text[:100]!r} are no numbers") from None
+    return found
+
+
+def function_of(place: str) -> tuple[str, str]:
+    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
+    text, _, module = place.strip().rpartition(" (")
+    return _OFFSET.sub("", text) or "[unknown]", module.removesuffix(")")
+
+
+def _who(text: str) -> tuple[int, int]:
+    match = _WHO.fullmatch(text)
+    if match is None:
+        raise ScriptError
+    return int(match[1]), int(match[2])
+
+
+def _time(text: str) -> float:
+    if text[-1] != ":" or text[0] not in _DIGITS:
+        raise ScriptError
+    return float(text[:-1])
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split one of perf's own records into its kind and what it says."""
+    match = _RECORD.match(text)
+    if match is None:
+        raise ScriptError
+    return match[1], text[match.end() :].lstrip(": ")
+
+
+def _place(tail: str) -> tuple[int, str]:
+    """Read what follows a fault's address: maybe what lies there, then the place that wanted it."""
+    match = _TAIL.fullmatch(tail) or _BARE_TAIL.fullmatch(tail)
+    if match is None:
+        raise ScriptError
+    return int(match[1], 16), match[2]
+
+
+def _name(text: str) -> str:
+    if text[-1] != ":":
+        raise ScriptError
+    return text[:-1]
+
+
+def _code(rest: str) -> int:
+    """Read the error code at the end of an exception, behind its address."""
+    if not rest.startswith(" "):
+        raise ScriptError
+    return int(rest.rpartition("error_code=")[2], 16)
+
+
+def _frame(line: str) -> Frame:
+    match = _FRAME.fullmatch(line)
+    if match is None:
+        raise ScriptError
+    return Frame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
+
+
+def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
+    """Read one of perf's own records; None for those that say nothing of use."""
+    pid, tid = who
+    match kind:
+        case "MMAP" | "MMAP2":
+            found = _MMAP.fullmatch(rest.strip())
+            if found is None and rest.strip().startswith("-1/"):
+                return None
+            if found is None:
+                raise ScriptError
+            start, size, offset = (int(found[place], 16) for place in (1, 2, 3))
+            return Mapped(_owner(rest), start, size, offset, found[4], found[5])
+        case "SWITCH" | "SWITCH_CPU_WIDE":
+            words = rest.split()
+            if not words or words[0] not in {"IN", "OUT"}:
+                raise ScriptError
+            return Switched(pid, tid, time, words[0] == "IN", "preempt" in words)
+        case "FORK":
+            found = _FORK.fullmatch(rest.strip())
+            if found is None:
+                raise ScriptError
+            return Forked(int(found[1]), int(found[2]))
+        case "COMM":
+            return Executed(pid) if rest.lstrip().startswith("exec:") else None
+        case "LOST" | "LOST_SAMPLES":
+            found = _LOST.fullmatch(rest)
+            if found is None:
+                raise ScriptError
+            return Lost(int(found[1]))
+        case "EXIT" | "KSYMBOL" | "BPF_EVENT" | "THROTTLE" | "UNTHROTTLE" | "CGROUP" | "NAMESPACES" | "TEXT_POKE":
+            return None
+    raise ScriptError
+
+
+def _owner(rest: str) -> int:
+    return int(rest.strip().partition("/")[0])
