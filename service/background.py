@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.config import channels
+from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.notify import rounds
+from service.notify import delivery
 from service.pipeline import accept_merged, detect_suite_shifts
 from service.store.engine.database import Database
 
@@ -40,7 +40,7 @@ def _round(database: Database, config: Config, said: str) -> str:
     try:
         detect_suite_shifts.look(database)
         accept_merged.settle(database, datetime.now(UTC))
-        rounds.run(database, channels.load(config.home, os.environ), os.environ, datetime.now(UTC))
+        delivery.run(database, notifications.load(config.home, os.environ), os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:
         if str(error) != said:
             log.error("nothing can be told: %s", error)

@@ -14,8 +14,8 @@ from service.config.settings import Config
 @click.command(short_help="Tell what is new, once: e-mail and webhooks.")
 def notify() -> None:
     """Tell what is new, once: e-mail and webhooks, see docs/notifications.md. A service that runs does so by itself."""
-    from service.config import channels as settings  # noqa: PLC0415
-    from service.notify import rounds  # noqa: PLC0415
+    from service.config import notifications as settings  # noqa: PLC0415
+    from service.notify import delivery  # noqa: PLC0415
     from service.store.engine.database import Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade  # noqa: PLC0415
 
@@ -23,7 +23,7 @@ def notify() -> None:
     channels = settings.load(config.home, os.environ)
     database = Database(config.database_url)
     upgrade(database)
-    outcome = rounds.run(database, channels, os.environ, datetime.now(UTC))
+    outcome = delivery.run(database, channels, os.environ, datetime.now(UTC))
     click.echo(f"{outcome.sent} sent through {len(channels.channel)} channels, {len(outcome.failed)} of them failed")
     for reason in outcome.failed:
         click.echo(f"not sent: {reason}; it is tried again later", err=True)

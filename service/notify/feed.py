@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.letter import link, plain, subject
+from service.notify.message import link, plain, subject
 from service.schemas.events import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"

@@ -10,8 +10,8 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
-from service.config.channels import EmailChannel
-from service.notify.letter import Letter
+from service.config.notifications import EmailChannel
+from service.notify.message import Letter
 
 TIMEOUT = 20
 """Seconds to wait for the server, at each step."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import requests
 
-from service.config.channels import WebhookChannel
-from service.notify.letter import Letter, for_slack
+from service.config.notifications import WebhookChannel
 from service.notify.mail import NotSentError
+from service.notify.message import Letter, for_slack
 
 TIMEOUT = (5, 20)
 """Seconds to connect, and to wait for each part of the answer."""

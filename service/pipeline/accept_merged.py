@@ -8,11 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Verdict
-from service.pipeline import detect_drifts
-from service.rules.events.followup import Entry
-from service.rules.gate.verdict import judge
+from service.pipeline import decide_events, detect_drifts
+from service.rules.events.automatic_decisions import LogEntry
+from service.rules.gate.verdict import judge_gate
 from service.schemas.events import Action, State
-from service.store import decisions, github, shared_rows
+from service.store import github, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDrift, GithubGate, Revision, Series, Subject
 
@@ -34,8 +34,8 @@ def settle(database: Database, now: datetime) -> bool:
         for gate in _merged(session, now):
             for event in _brought(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
-                entry = Entry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
-                decisions.add(session, event, entry, gate.accepted_by or "", now)
+                entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
+                decide_events.add(session, event, entry, gate.accepted_by or "", now)
     detect_drifts.refresh(database)
     return True
 
@@ -75,7 +75,7 @@ def _accepted(gate: GithubGate) -> set[Place]:
     """Return what a gate told to have changed."""
     return {
         (one.case.head.subject, shared_rows.case_key(one.case.head.case), metric.metric)
-        for one in judge(github.report_of(gate)).cases
+        for one in judge_gate(github.report_of(gate)).cases
         for metric in (one.comparison.metrics if one.comparison else ())
         if metric.verdict is Verdict.CHANGED
     }

@@ -9,10 +9,10 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
-from service.rules.series import drifts
-from service.rules.series import shifts as judge
-from service.rules.series.outline import Outline
-from service.rules.series.shifts import Shift
+from service.rules.series import describe_drift
+from service.rules.series import find_drifts as judge
+from service.rules.series.find_drifts import SeriesDrift
+from service.rules.series.outline import SeriesOutline
 from service.schemas import history
 from service.store import events, outlines, points, series
 from service.store.engine.database import Database
@@ -31,7 +31,7 @@ def refresh(database: Database) -> None:
     if len(_stale(database)) <= AT_ONCE:
         refresh_all(database)
     else:
-        database.later(refresh_all)
+        database.defer(refresh_all)
 
 
 def refresh_all(database: Database) -> None:
@@ -84,12 +84,12 @@ def _differ(session: Session, series_id: int, found: list[Drift]) -> bool:
     return {tuple(row[:2]): row[2] for row in stored} != {(one.id, one.position): one.document for one in found}
 
 
-def _judge(session: Session, row: Series) -> tuple[list[Drift], Outline | None]:
+def _judge(session: Session, row: Series) -> tuple[list[Drift], SeriesOutline | None]:
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = judge.find_shifts(trend, head.kind, events.baselines(session, row.id))
-    named = zip(drifts.identify(row.id, shifts), shifts, strict=True)
-    told = [drifts.tell(name, head, shift, _context(session, row, shift)) for name, shift in named]
+    shifts = judge.find_drifts(trend, head.kind, events.baselines(session, row.id))
+    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
+    told = [describe_drift.describe_drift(name, head, shift, _context(session, row, shift)) for name, shift in named]
     places = [shift.after.position for shift in shifts]
     return [_drift(*found) for found in zip(told, places, strict=True)], outlines.make(trend, told)
 
@@ -105,11 +105,11 @@ def _drift(told: history.Drift, position: int) -> Drift:
     )
 
 
-def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
+def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
     between = (Revision.position > shift.after_position, Revision.position <= shift.up_to_position)
-    return drifts.Context(
+    return describe_drift.DriftContext(
         title=blamed.title,
         author=blamed.author,
         committed_at=blamed.committed_at,
@@ -119,6 +119,6 @@ def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
         ],
         knobs_before=points.knobs(session, shift.before.environment),
         knobs_after=points.knobs(session, shift.after.environment),
-        levels_before=points.levels(session, [point.run_id for point in shift.old[-_NEAREST:]]),
-        levels_after=points.levels(session, [point.run_id for point in shift.new[:_NEAREST]]),
+        levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST:]]),
+        levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST]]),
     )

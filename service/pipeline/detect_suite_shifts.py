@@ -80,9 +80,9 @@ def _judge(session: Session, one: Suite, metric: str) -> views.Drift | None:
         return None
     path = paths[0][0]
     knobs = [points.knobs(session, point.environment) for point in (path[-2], path[-1])]
-    return suite_shift.tell(
+    return suite_shift.describe_suite_shift(
         identity=hash_of(["suite", one.subject.name, one.host.name, metric, one.newest.commit]),
-        place=suite_shift.Place(one.subject.name, one.host.name, metric),
+        suite=suite_shift.SuiteKey(one.subject.name, one.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
         knobs=(knobs[0], knobs[1]),
@@ -113,7 +113,7 @@ def _paths(session: Session, one: Suite, metric: str) -> list[tuple[Points, int]
         if len(path) > 1 and path[-1].revision == one.newest.commit and path[-2].revision == one.before.commit:
             last = session.scalars(select(Drift.position).where(Drift.series_id == series_id)).all()
             found.append((path, max(last, default=-1)))
-    return suite_shift.alike(found)
+    return suite_shift.in_common_environments(found)
 
 
 def _candidates(session: Session, one: Suite, path: Points) -> list[views.Candidate]:

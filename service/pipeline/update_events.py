@@ -10,11 +10,12 @@ from typing import cast
 from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
+from service.pipeline import decide_events
 from service.rules.events import headline
-from service.rules.events.assemble import Resolved, resolve
-from service.rules.events.carry_over import Known
-from service.rules.events.followup import entries
-from service.rules.events.grouping import Trace
+from service.rules.events.assemble import AssembledEvents, assemble
+from service.rules.events.automatic_decisions import new_entries
+from service.rules.events.carry_over import KnownEvent
+from service.rules.events.grouping import LocatedDrift
 from service.schemas.events import State
 from service.store import cross_measurements, decisions, event_drifts
 from service.store.engine import bulk
@@ -80,7 +81,7 @@ def _make_events(session: Session, subject_id: int, updated: event_drifts.Update
         event_drifts.trace(row, places[row.first_revision_id], places[row.last_revision_id]) for row in updated.new
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    resolved = resolve(
+    resolved = assemble(
         found=[*fresh, *(entry.trace for entry in stored if entry.found)],
         known=_known(stored, events),
         states={name: event.state for name, event in events.items()},
@@ -94,14 +95,16 @@ def _make_events(session: Session, subject_id: int, updated: event_drifts.Update
     return again, filed
 
 
-def _known(stored: Iterable[event_drifts.Stored], events: Mapping[str, Event]) -> dict[str, Known]:
-    by_event: dict[str, list[Trace]] = defaultdict(list)
+def _known(stored: Iterable[event_drifts.Stored], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+    by_event: dict[str, list[LocatedDrift]] = defaultdict(list)
     for entry in stored:
         by_event[entry.event].append(entry.trace)
-    return {name: Known(found, events[name].number, alive=events[name].found) for name, found in by_event.items()}
+    return {name: KnownEvent(found, events[name].number, alive=events[name].found) for name, found in by_event.items()}
 
 
-def _add_new(session: Session, subject_id: int, resolved: Resolved, events: dict[str, Event], now: datetime) -> None:
+def _add_new(
+    session: Session, subject_id: int, resolved: AssembledEvents, events: dict[str, Event], now: datetime
+) -> None:
     number = max((event.number for event in events.values()), default=0)
     for place, name in enumerate(resolved.new, start=1):
         events[name] = Event(
@@ -124,7 +127,7 @@ def _add_new(session: Session, subject_id: int, resolved: Resolved, events: dict
 
 def _file(
     session: Session,
-    resolved: Resolved,
+    resolved: AssembledEvents,
     new: Mapping[str, EventDrift],
     stored: Iterable[event_drifts.Stored],
     events: Mapping[str, Event],
@@ -166,17 +169,17 @@ def _write_events(session: Session, events: Mapping[str, str]) -> None:
         session.connection().execute(marked, rows)
 
 
-def _carry_decisions(session: Session, resolved: Resolved, events: Mapping[str, Event]) -> bool:
+def _carry_decisions(session: Session, resolved: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Repeat logs where events were split or merged; tell whether any event is expected by that."""
     pairs = [(origin, name) for name, origins in resolved.origins.items() for origin in origins]
     for origin, name in (*pairs, *resolved.merged.items()):
-        decisions.carry(session, origin, events[name])
+        decide_events.copy_log(session, origin, events[name])
     return any(events[name].state is State.EXPECTED for _, name in (*pairs, *resolved.merged.items()))
 
 
 def _tell(
     session: Session,
-    resolved: Resolved,
+    resolved: AssembledEvents,
     events: Mapping[str, Event],
     now: datetime,
     *,
@@ -200,14 +203,14 @@ def _tell(
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in told)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in told)
-        event.document = headline.summary(first, returned)
+        event.document = headline.summarise(first, returned)
 
 
 def _follow_up(
-    session: Session, subject_id: int, resolved: Resolved, events: Mapping[str, Event], now: datetime
+    session: Session, subject_id: int, resolved: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
     logs = decisions.logs(session, subject_id)
-    units = event_drifts.units(session, {turn.by.series for turns in resolved.turns.values() for turn in turns})
-    for name, turns in resolved.turns.items():
-        for entry in entries([decisions.entry(row) for row in logs.get(name, ())], turns, units):
-            decisions.add(session, events[name], entry, SERVICE, now)
+    units = event_drifts.units(session, {turn.by.series for turns in resolved.transitions.values() for turn in turns})
+    for name, turns in resolved.transitions.items():
+        for entry in new_entries([decisions.entry(row) for row in logs.get(name, ())], turns, units):
+            decide_events.add(session, events[name], entry, SERVICE, now)

@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
-from service.rules.comparison.pairing import Measured, Pair
-from service.rules.comparison.stored import Readings, Step, step
+from service.rules.comparison.pairing import ComparableRun, Pair
+from service.rules.comparison.stored import SideReadings, StoredDrift, stored_drift
 from service.store import points
 from service.store import runs as stored
 from service.store.engine import bulk
@@ -54,7 +54,7 @@ def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
     return [side for finder in wanted for side in finder(session, key, subject)]
 
 
-def runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> list[Measured]:
+def runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> list[ComparableRun]:
     """Return the newest runs of a side that may be judged."""
     # A revision has few runs. Of an environment or a host the newest are looked at, which an index has in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
@@ -68,10 +68,12 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )
     rows = session.connection().execute(wanted.where(*conditions).order_by(*newest).limit(RUNS))
-    return [Measured._make(row) for row in rows.all()]
+    return [ComparableRun._make(row) for row in rows.all()]
 
 
-def readings(session: Session, runs: Iterable[int], metrics: Collection[str] | None) -> dict[int, dict[str, Readings]]:
+def readings(
+    session: Session, runs: Iterable[int], metrics: Collection[str] | None
+) -> dict[int, dict[str, SideReadings]]:
     """Return what some runs measured, by their numbers and the metric; all metrics where none are named."""
     level = type_coerce(Point.value, Text)  # all of them are read in one go: there are thousands
     wanted = points.by_run(
@@ -83,13 +85,13 @@ def readings(session: Session, runs: Iterable[int], metrics: Collection[str] | N
     for chunk in bulk.chunks(runs, _MOST):
         rows += session.connection().execute(wanted.where(Run.number.in_(chunk))).all()  # in half the session's time
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
-    found: dict[int, dict[str, Readings]] = defaultdict(dict)
+    found: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
-        found[run][metric] = Readings(samples or (level,) * n, n, level, counted, series)
+        found[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
     return found
 
 
-def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[Step]]:
+def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[StoredDrift]]:
     """Return the drifts that can lie between the two sides of a pair, by the number of their series."""
     places = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
     before, after = (Drift.document[name].as_string() for name in ("environment_before", "environment_after"))
@@ -100,10 +102,10 @@ def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[Step]]:
         .where(((Drift.position > places[0]) & (Drift.position <= places[-1])) | (before != after))
         .order_by(Drift.position, Drift.id)
     )
-    found: dict[int, list[Step]] = {}
+    found: dict[int, list[StoredDrift]] = {}
     for chunk in bulk.chunks((pair.base[0].number for pair in pairs), _MOST):
         for series, position, document in session.connection().execute(wanted.where(Run.number.in_(chunk))):
-            found.setdefault(series, []).append(step(position, document))
+            found.setdefault(series, []).append(stored_drift(position, document))
     return found
 
 

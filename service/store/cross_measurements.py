@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.level import median
-from service.rules.series.cross_measurement import Cells, split
+from service.rules.series.cross_measurement import CrossLevels, split
 from service.schemas import events
 from service.schemas.history import Cause, Number
 from service.schemas.history import Drift as DriftView
@@ -108,7 +108,7 @@ def _view(session: Session, row: Crossing) -> events.Crossing:
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
     (old, new), (there, here) = revisions, environments
-    cells = Cells(
+    cells = CrossLevels(
         median(levels[old, there]), median(levels[old, here]), median(levels[new, there]), median(levels[new, here])
     )
     parts = split(cells)

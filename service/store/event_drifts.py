@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
 from runner.contract.report import hash_of
-from service.rules.events.grouping import Trace
+from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
 from service.store import points
@@ -28,7 +28,7 @@ _LITTLE = 0.01
 class Stored(NamedTuple):
     """A stored trace with what is kept of it beside."""
 
-    trace: Trace
+    trace: LocatedDrift
     event: str
     found: bool
     unsure: bool
@@ -81,9 +81,9 @@ def stored(session: Session, subject_id: int) -> list[Stored]:
     return [Stored(trace(row, *places), row.event_id, row.found, row.unsure) for row, *places in rows]
 
 
-def trace(row: EventDrift, first: int, last: int) -> Trace:
+def trace(row: EventDrift, first: int, last: int) -> LocatedDrift:
     """Return what the place and the life of a drift depend on."""
-    return Trace(
+    return LocatedDrift(
         drift=row.drift_id,
         series=row.drift_id if row.series_id is None else row.series_id,
         cause=row.cause,

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
-from service.rules.nightly_outcome import Found, digest, merged
+from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
 from service.store import shared_rows
 from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
 
@@ -20,7 +20,7 @@ def tell(session: Session, name: str, part: NightPart, owner: str | None, now: d
     if row is None:
         row = Night(name=name, started_at=now, repository=owner, document={})
         session.add(row)
-    cells = merged(_cells(row), part.cells)
+    cells = merge_cells(_cells(row), part.cells)
     row.document = NightPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
 
 
@@ -30,7 +30,7 @@ def find(session: Session, name: str) -> NightDigest | None:
     if row is None:
         return None
     cells = _cells(row)
-    return digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
+    return make_digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
 
 
 def newest(session: Session) -> str | None:
@@ -42,7 +42,7 @@ def _cells(row: Night) -> tuple[NightCell, ...]:
     return NightPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
 
 
-def _found(session: Session, cell: NightCell) -> dict[int, Found]:
+def _found(session: Session, cell: NightCell) -> dict[int, CaseRun]:
     """Return the newest run of each case of a cell."""
     keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
@@ -57,7 +57,7 @@ def _found(session: Session, cell: NightCell) -> dict[int, Found]:
         .order_by(Run.started_at, Run.number)
     )
     return {
-        keys[key]: Found(run_id, outcome, failure or "", quarantine)
+        keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
         for key, run_id, outcome, failure, quarantine in rows
         if key in keys
     }

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.rules.profile_summary import gist, summary
+from service.rules.profile_summary import list_entry, summarise_profile
 from service.rules.retention import thin_profile
 from service.schemas.profiles import ProfileGist, ProfileList
 from service.store import revisions, shared_rows
@@ -130,7 +130,7 @@ def page(session: Session, asked: ProfileFilter, limit: int, offset: int) -> Pro
     conditions = asked.conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
     chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [summary(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
+    items = [list_entry(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
@@ -187,7 +187,7 @@ def _zipped(text: bytes) -> bytes:
 
 
 def _packed_gist(profile: Profile) -> bytes:
-    return zlib.compress(gist(profile).model_dump_json(exclude_defaults=True).encode())
+    return zlib.compress(summarise_profile(profile).model_dump_json(exclude_defaults=True).encode())
 
 
 def _unpacked_gist(packed: bytes) -> ProfileGist:

@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
-from service.rules.nightly_grid import Recent, Unmeasured
+from service.rules.nightly_grid import RecentPoint, UnmeasuredRun
 from service.store import points as stored
 from service.store import runs
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
@@ -16,7 +16,7 @@ _NEWEST = 16
 _FAILURES = 300
 
 
-def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[Recent]:
+def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
     """Return the newest points of every series of a metric."""
     other = aliased(Point)
     oldest = (
@@ -55,7 +55,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
     )
     return [
-        Recent(
+        RecentPoint(
             series_id,
             *names[series_id],
             environment,
@@ -71,7 +71,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     ]
 
 
-def failures(session: Session) -> list[Unmeasured]:
+def failures(session: Session) -> list[UnmeasuredRun]:
     """Return the newest runs that measured nothing, the newest first."""
     rows = session.execute(
         runs.joined(
@@ -91,7 +91,7 @@ def failures(session: Session) -> list[Unmeasured]:
         .limit(_FAILURES)
     )
     return [
-        Unmeasured(
+        UnmeasuredRun(
             subject=row.subject,
             host=row.host,
             case=row.case,

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.rules.series.topology import Commit, in_history_order
+from service.rules.series.commit_order import Commit, in_history_order
 from service.store import newest_levels, shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject

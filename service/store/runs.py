@@ -15,11 +15,11 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from runner.contract.report import ASIDE
-from service.rules.plan import StoredRun
+from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
-from service.store.ingest import unpack
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
+from service.store.stored_reports import unpack
 
 Condition = ColumnElement[bool] | TextClause
 

@@ -47,10 +47,10 @@ def page(session: Session, active: bool | None, limit: int, offset: int) -> even
     return events.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
-def active(session: Session, now: datetime) -> list[silence.Silence]:
+def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
     """Return the silences that hold."""
     rows = session.scalars(select(Silence).where(Silence.ended_at.is_(None), Silence.until > now))
-    return [silence.Silence(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
+    return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
 def view(row: Silence, now: datetime) -> events.Silence:

@@ -10,13 +10,13 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from service.rules.access.scope import Scope
-from service.rules.access.token import Shown
+from service.rules.access.token import PresentedToken
 from service.store.models import ActionsToken, Token
 
 LONGEST_NAME = 100
 
 
-def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> Shown:
+def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> PresentedToken:
     """Make a token that holds for so many days, and keep all of it but its secret.
 
     Raises
@@ -42,9 +42,9 @@ def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: 
     return shown
 
 
-def mint() -> Shown:
+def mint() -> PresentedToken:
     """Make a random token: an id of 48 bits and a secret of 256."""
-    return Shown(secrets.token_hex(6), secrets.token_urlsafe(32))
+    return PresentedToken(secrets.token_hex(6), secrets.token_urlsafe(32))
 
 
 def add(session: Session, token: Token) -> None:

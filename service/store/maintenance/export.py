@@ -10,11 +10,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric, to_suite
-from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import joined
-from service.store.points import unpack as unpack_samples
-from service.text.table_formats import SampleRow, as_csv, as_json_lines
+from service.store.points import decode_samples, joined
+from service.store.stored_reports import unpack
+from service.text.sample_rows import SampleRow, as_csv, as_json_lines
 
 _AT_ONCE = 1000
 
@@ -37,7 +36,7 @@ def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]
     if subject is not None:
         wanted = wanted.where(Subject.name == subject)
     for run_id, *told, name, status, quarantine, started_at, value, n, packed in session.execute(wanted):
-        values = unpack_samples(value, n, packed)
+        values = decode_samples(value, n, packed)
         head = (str(run_id), *told, name, metric(name).unit, status.value, quarantine is not None, started_at)
         if not values:
             yield SampleRow._make((*head, None, None, None))

@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
-from service.rules.retention import thin
+from service.rules.retention import thin_report
 from service.store import profiles
 from service.store.engine.database import Database
-from service.store.ingest import unpack
 from service.store.models import Run, StoredReport
+from service.store.stored_reports import unpack
 
 _AT_ONCE = 100
 """Reports that are thinned in one transaction: writers wait no longer than for these."""
@@ -57,7 +57,7 @@ def _next(database: Database, before: datetime) -> dict[int, bytes]:
 
 
 def _thinned(document: bytes) -> bytes:
-    return thin(unpack(document)).model_dump_json(exclude_defaults=True).encode()
+    return thin_report(unpack(document)).model_dump_json(exclude_defaults=True).encode()
 
 
 def _write(session: Session, left: dict[int, bytes]) -> None:

@@ -21,8 +21,8 @@ from service.app import create_app
 from service.config.github_app import GithubSettings
 from service.config.settings import Config
 from service.github import client as client_module
+from service.github.actions_starter import ActionsStarter
 from service.github.client import Client
-from service.github.job_starter import ActionsStarter
 from service.github.signature import signed
 from service.github.worker import GithubWorker
 from service.jobs.scheduler import JobScheduler
@@ -88,7 +88,7 @@ def service(
     config: Config, database: Database, hub: stand_in.GitHub, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> Service:
     """The service; nothing is done for GitHub until a test says so."""
-    monkeypatch.setattr(client_module, "_BETWEEN_WRITES", 0)
+    monkeypatch.setattr(client_module, "_SECONDS_BETWEEN_WRITES", 0)
     settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
     clock = [datetime.now(UTC) + timedelta(seconds=5)]
     worker = GithubWorker(database, Client(settings), settings, lambda: clock[0])

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.github.commands import Command, Verb, parse
-from service.github.react import EVENTS, react
-from service.github.retry import MOST, again
+from service.github.retry import MOST_ATTEMPTS, decide_retry
+from service.github.webhook_actions import EVENTS, actions_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,7 +57,7 @@ _JSON = st.recursive(
 @settings(max_examples=50)
 @given(st.sampled_from(sorted(EVENTS)), st.dictionaries(_KEYS, _JSON))
 def test_no_payload_is_too_strange(event: str, payload: dict[str, object]) -> None:
-    assert isinstance(react(event, payload), tuple)
+    assert isinstance(actions_for(event, payload), tuple)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_no_payload_is_too_strange(event: str, payload: dict[str, object]) -> No
         (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225700"}, "", 1, 100),
         (403, {"retry-after": "99999999"}, "", 1, 3 * 3600),
         (403, {}, "Resource not accessible by integration", 1, 5),
-        (403, {"retry-after": "7"}, "", MOST, 7),
+        (403, {"retry-after": "7"}, "", MOST_ATTEMPTS, 7),
         (404, {}, "", 1, None),
         (422, {}, "", 1, None),
-        (500, {}, "", MOST, None),
+        (500, {}, "", MOST_ATTEMPTS, None),
     ],
 )
 def test_when_to_try_again(
     status: int | None, headers: dict[str, str], message: str, attempts: int, seconds: int | None
 ) -> None:
-    found = again(status, headers, message, attempts, NOW)
+    found = decide_retry(status, headers, message, attempts, NOW)
     assert found.at == (None if seconds is None else NOW + timedelta(seconds=seconds))

@@ -8,7 +8,8 @@ import pytest
 
 from runner.contract.job import Claim, Finish, Job, Outcome, State
 from runner.contract.search import Culprit, Found, Search
-from service.store import jobs, leases
+from service.pipeline import lease_jobs
+from service.store import jobs
 from tests.service.github import made_gates as made
 from tests.service.github import stand_in
 from tests.service.github.stand_in import repository
@@ -52,7 +53,7 @@ def claim(worker: Any, job: Job) -> str:
     with worker.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        lease: str = leases.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
+        lease: str = lease_jobs.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
         return lease
 
 
@@ -74,7 +75,7 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     with worker.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        leases.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now())
+        lease_jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now())
     for _ in range(2):
         worker.work()
     (reply,) = replies(hub)
@@ -105,8 +106,8 @@ def test_a_workflow_that_ends_before_its_job_is_ordered_again(
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("/faultwatch bisect copy_service[mib=5]", "There are: <code>copy"),
-        ("/faultwatch profile copy_service[mib=4]", "You are told here what comes of it."),
+        ("/faultwatch bisect copy_service[mib=5]", "The cases are: <code>copy"),
+        ("/faultwatch profile copy_service[mib=4]", "Its result will be posted here."),
     ],
 )
 def test_what_is_asked_of_a_case_is_answered(

@@ -1,4 +1,4 @@
-"""Starts jobs on the machine that the service runs on, each as a process of its own: the service never measures."""
+"""Starts jobs on the machine of the service, each in its own process: the service itself never measures."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ from service.store import tokens
 from service.store.engine.database import Database
 
 _FILE = "jobs.db"
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _TOKEN_DAYS = 7
-"""A job that takes longer is lost with its token, and ordered again."""
-
-
+"""A job that takes longer is lost with its token, and queued again."""
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|PYTHON.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
     r"|FAULTWATCH_(HOST|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
     re.IGNORECASE,
 )
-"""Variables that a runner may need. The service's own hold its passwords, and a runner builds what others wrote."""
+"""Environment variables passed to runners. Others may hold secrets of the service, and runners build untrusted code."""
 
 
 @dataclass(slots=True)
@@ -42,10 +40,18 @@ class LocalStarter:
 
     Attributes
     ----------
-    url
-        Where the service is reached from here; empty until it is served.
+    home
+        Folder of the queue and the logs.
+    database
+        Where tokens for the runners are issued.
+    by_token
+        Whether the service asks for tokens.
     ended
-        Is told of the end of each process, with its job and what is to be said of it.
+        Called at the end of each process, with the job and a sentence about the end.
+    url
+        Where this machine reaches the service; empty until the service listens.
+    host
+        Name of this machine.
     """
 
     home: Path
@@ -63,26 +69,26 @@ class LocalStarter:
         self._huey = SqliteHuey("faultwatch-jobs", filename=str(self.home / _FILE), results=False)
         self._task = self._huey.task(name="carry_out")(self._carry_out)
 
-    def objection(self, asked: JobOrder) -> str:
-        """Return why this machine cannot do it; nothing where it can."""
-        host = asked.question.host if asked.question else None
+    def objection(self, order: JobOrder) -> str:
+        """Return why this machine cannot carry a job out; an empty text where it can."""
+        host = order.question.host if order.question else None
         return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
 
     def start(self, job: Job) -> str:
-        """Put the job in the queue; return where its log is to be read."""
+        """Queue the job; return the address of its log."""
         self._task(job.id)
         return f"/api/v1/jobs/{job.id}/log"
 
     def consume(self, url: str) -> None:
-        """Begin to start what is in the queue, in a thread of this process."""
+        """Start working off the queue in a thread of this process. Runners reach the service at ``url``."""
         self.url = url
         self._consumer = QuietConsumer(
-            self._huey, workers=1, initial_delay=0.05, max_delay=_LOOK_SECONDS, check_worker_health=False
+            self._huey, workers=1, initial_delay=0.05, max_delay=_POLL_SECONDS, check_worker_health=False
         )
         self._consumer.start()
 
     def log(self, job_id: int) -> Path:
-        """Return the file of a job's log."""
+        """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
     def _carry_out(self, job_id: int) -> None:
@@ -96,15 +102,15 @@ class LocalStarter:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
-                start_new_session=True,  # a service that is stopped leaves a measurement alone
+                start_new_session=True,  # stopping the service does not interrupt a measurement
             )
             status = process.wait()
         self.ended(job_id, f"Its process has ended with status {status}.")
 
     def _token(self, job_id: int) -> dict[str, str]:
         with self.database.writing() as session:
-            shown = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
-        return {"FAULTWATCH_TOKEN": shown.text}
+            token = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
+        return {"FAULTWATCH_TOKEN": token.text}
 
 
 def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
-from service.store import ingest
+from service.pipeline import ingest_reports
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Point, Run, Series, Subject
 from tests.service import reports
@@ -30,9 +30,9 @@ def test_what_runs_share_is_made_once_by_writers_that_start_at_once(database: Da
 
     def write(index: int) -> int:
         own = Database(database_url)  # as another process has it
-        prepared = ingest.prepare(sent[index] if index % 2 else reversed(sent[index]))
+        prepared = ingest_reports.prepare(sent[index] if index % 2 else reversed(sent[index]))
         with own.writing() as session:
-            taken = ingest.store(session, prepared)
+            taken = ingest_reports.store(session, prepared)
         own.close()
         return len(taken.created)
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.config.channels import Channel, EmailChannel, Settings, WebhookChannel
+from service.config.notifications import ChannelSettings, EmailChannel, NotificationSettings, WebhookChannel
 from service.notify import mail, webhook
-from service.notify.letter import Letter, write
 from service.notify.mail import NotSentError
+from service.notify.message import Letter, write
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches
 from service.schemas.events import EventSummary
@@ -33,7 +33,7 @@ class Outcome:
     """Why messages were not sent, one line a channel."""
 
 
-def run(database: Database, settings: Settings, environment: Mapping[str, str], now: datetime) -> Outcome:
+def run(database: Database, settings: NotificationSettings, environment: Mapping[str, str], now: datetime) -> Outcome:
     """Send what is due through every channel.
 
     A message is noted in the log of deliveries before it is sent and marked afterwards. What fails, or is cut off in
@@ -54,7 +54,7 @@ def run(database: Database, settings: Settings, environment: Mapping[str, str], 
     return outcome
 
 
-def _claim(database: Database, channel: Channel, now: datetime) -> list[str]:
+def _claim(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
     """Take on the messages that are due: those that failed before, and those for what is new."""
     with database.writing() as session:
         known = deliveries.channel(session, channel.name, now)
@@ -72,7 +72,7 @@ def _claim(database: Database, channel: Channel, now: datetime) -> list[str]:
         return again + [deliveries.claim(session, channel.name, batch, now) for batch in batches]
 
 
-def _concerns(channel: Channel, event: EventSummary) -> bool:
+def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
     return (
         not event.silenced
         and matches(channel.subject, event.subject)

@@ -15,9 +15,9 @@ from runner.contract import Host as ContractHost
 from runner.contract import Search, SearchRequest
 from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
-from service.pipeline import bisect
+from service.pipeline import bisect_search
 from service.rules.bisect.question import Observation, Question
-from service.store import culprit_search, environments, runs
+from service.store import bisect_inputs, environments, runs
 from service.store.engine import bulk
 from service.store.models import Revision, Run, Subject
 
@@ -42,12 +42,12 @@ def of(session: Session, job: Job) -> Course | None:
     """Return the course of a bisect's job; None where nothing was measured for it yet."""
     told = result(job)
     asked = _asked(session, job, told)
-    question = None if asked is None else culprit_search.question(session, asked)
+    question = None if asked is None else bisect_inputs.question(session, asked)
     if asked is None or question is None:
         return None
     inside = set(question.graph.names)
-    seen = [one for one in culprit_search.observations(session, asked) if one.commit in inside]
-    search = told or (bisect.state(session, asked) if question.exact else None)
+    seen = [one for one in bisect_inputs.observations(session, asked) if one.commit in inside]
+    search = told or (bisect_search.state(session, asked) if question.exact else None)
     if search is None:
         # Where a noisy search stands takes seconds to work out: its runner asks, and readers need not.
         left = Measure(commits=(), left=job.runs_left or 0)

@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
-from service.rules.bisect import exact, knobs, noisy, proof
-from service.rules.bisect.knobs import KnobQuestion
+from service.rules.bisect import exact_search, knob_search, noisy_search, proof
+from service.rules.bisect.knob_search import KnobQuestion
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.comparison import in_turns
-from service.store import culprit_search, runs
+from service.store import bisect_inputs, runs
 
 MOST_COMMITS = 5000
 """Of a noisy search, whose tables grow with their square."""
@@ -21,10 +21,10 @@ MOST_COMMITS = 5000
 
 def state(session: Session, asked: SearchRequest) -> Search | None:
     """Return where a search stands; None where the subject does not know one of the ends."""
-    question = culprit_search.question(session, asked)
+    question = bisect_inputs.question(session, asked)
     if question is None:
         return None
-    seen = culprit_search.observations(session, asked)
+    seen = bisect_inputs.observations(session, asked)
     inside = {question.good, *(node.commit for node in question.commits)}
     return Search(
         commits=len(question.commits),
@@ -44,11 +44,11 @@ def state(session: Session, asked: SearchRequest) -> Search | None:
 
 def knob_state(session: Session, asked: KnobSearchRequest) -> KnobSearch:
     """Return where a search for knobs stands."""
-    seen = culprit_search.mixtures(session, asked)
+    seen = bisect_inputs.mixtures(session, asked)
     question = KnobQuestion(
         knobs=tuple(knob.name for knob in asked.knobs), exact=metric(asked.metric).exact, least=asked.least
     )
-    return KnobSearch(known=len(seen), answer=knobs.search(question, seen))
+    return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
 
 
 def _answer(session: Session, asked: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
@@ -56,7 +56,7 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
-    search = exact.search if question.exact else noisy.search
+    search = exact_search.search if question.exact else noisy_search.search
     answer = search(question, seen, asked.slots, asked.pending)
     if not isinstance(answer, Found):
         return answer
@@ -67,12 +67,12 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
         cleared = question.model_copy(update={"cleared": question.cleared | wrong})
         return _answer(session, asked, cleared, seen)
     found = Found(culprits=culprits)
-    return proof.proven(question, found, seen) if asked.prove else found
+    return proof.next_proof(question, found, seen) if asked.prove else found
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
     """Return the culprit with what its proof shows, if it was measured in turns with its parent."""
-    pair = proof.in_turns(culprit, seen)
+    pair = proof.runs_in_turns(culprit, seen)
     base, head = (runs.report(session, one.run) if one.run else None for one in pair or ()) if pair else (None, None)
     if base is None or head is None:
         return culprit

@@ -11,14 +11,14 @@ from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.knob_search import KnobSearchRequest
 from runner.contract.level import Number, median
 from runner.contract.report import ASIDE
-from service.rules.bisect import mixture
+from service.rules.bisect import knob_mixture
 from service.rules.bisect.graph import Node
-from service.rules.bisect.knobs import Mixture
+from service.rules.bisect.knob_search import Mixture
 from service.rules.bisect.question import Observation, Question
 from service.store import shared_rows
-from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs import joined
+from service.store.stored_reports import unpack
 
 
 def question(session: Session, asked: SearchRequest) -> Question | None:
@@ -103,7 +103,7 @@ def mixtures(session: Session, asked: KnobSearchRequest) -> list[Mixture]:
     found = []
     for (document,) in numbers:
         report = unpack(document)
-        changed = mixture.changed(asked, report.environment, report.case)
+        changed = knob_mixture.changed_knobs(asked, report.environment, report.case)
         if changed is not None and report.session is None:
             found.append(Mixture(changed=changed, value=median(report.values(asked.metric))))
     return found

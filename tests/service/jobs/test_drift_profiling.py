@@ -11,9 +11,9 @@ from apiflask import APIFlask
 
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
 from runner.contract.profile import Frame, Memory, StackKind, Touch
+from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.extension import scheduler
-from service.jobs.profiling import Profiling
-from service.rules.jobs import profiling
+from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
 from service.web import current
 from tests.service.profiles import anatomy, profile, stacks
@@ -48,29 +48,29 @@ def ordered(app: APIFlask) -> list[tuple[str, str]]:
 
 
 def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
-    looking = Profiling(scheduler(app))
+    looking = DriftProfiler(scheduler(app))
     scheduler(app).starters = {}
-    looking.look()
+    looking.order_profiles()
     assert ordered(app) == []  # nobody would start them
     scheduler(app).starters = {Backend.LOCAL: Starting()}
-    looking.look()
+    looking.order_profiles()
     found = ordered(app)
     assert (history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)) in found
-    assert len(found) == len(set(found)) <= profiling.MOST
+    assert len(found) == len(set(found)) <= drifts_to_profile.MOST
     assert all(before != after for before, after in found)
-    Profiling(scheduler(app)).look()
+    DriftProfiler(scheduler(app)).order_profiles()
     assert ordered(app) == found
 
 
 def test_a_failed_job_is_not_ordered_again(app: APIFlask) -> None:
     scheduler(app).starters = {Backend.LOCAL: Starting()}
-    Profiling(scheduler(app)).look()
+    DriftProfiler(scheduler(app)).order_profiles()
     client = app.test_client()
     found = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert found is not None
     for job in found["items"]:
         assert client.post(f"/api/v1/jobs/{job['id']}/cancel", json={"author": "ann"}).status_code == 200
-    Profiling(scheduler(app)).look()
+    DriftProfiler(scheduler(app)).order_profiles()
     again = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert again is not None
     assert again["total"] == found["total"]
@@ -86,7 +86,7 @@ def test_what_is_no_fact_or_no_commit_is_not_profiled() -> None:
     unsure = one.model_copy(update={"evidence": one.evidence.model_copy(update={"wants_rerun": True})})
 
     def asked(drifts: list[Drift]) -> list[ProfileQuestion]:
-        return profiling.wanted(drifts, question, lambda _: False)
+        return drifts_to_profile.questions_to_order(drifts, question, lambda _: False)
 
     def question(drift: Drift) -> ProfileQuestion:
         return ProfileQuestion(subject="s", case=drift.case, revision=drift.revision, against=drift.previous_revision)
@@ -95,8 +95,8 @@ def test_what_is_no_fact_or_no_commit_is_not_profiled() -> None:
     assert (
         asked([unsure, one.model_copy(update={"cause": "config"}), one.model_copy(update={"metric": "elapsed"})]) == []
     )
-    many = [one.model_copy(update={"revision": f"{number:040x}"}) for number in range(profiling.MOST + 3)]
-    assert [entry.revision for entry in asked(many)] == [entry.revision for entry in many[: profiling.MOST]]
+    many = [one.model_copy(update={"revision": f"{number:040x}"}) for number in range(drifts_to_profile.MOST + 3)]
+    assert [entry.revision for entry in asked(many)] == [entry.revision for entry in many[: drifts_to_profile.MOST]]
 
 
 def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlask) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runner.contract import Case, Report
-from service.config.channels import Settings
-from service.notify import rounds
+from service.config.notifications import NotificationSettings
+from service.notify import delivery
 from service.pipeline import detect_suite_shifts
 from service.store import deliveries
 from service.store.engine.database import Database
@@ -21,7 +21,7 @@ from tests.service.reports import JEMALLOC, OTHER_CASE, commit
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 SUITE = [Case(workload="suite", definition="0123456789abcdef", parameters={"n": n}) for n in range(40)]
-NOBODY = Settings.model_validate(
+NOBODY = NotificationSettings.model_validate(
     {"channel": [{"name": "chat", "kind": "webhook", "url": "http://127.0.0.1:9/nobody-listens"}]}
 )
 
@@ -37,7 +37,7 @@ def events(api: Api, **query: Any) -> list[dict[str, Any]]:
 
 
 def test_the_life_of_events(api: Api, database: Database) -> None:
-    rounds.run(database, NOBODY, {}, datetime.now(UTC))
+    delivery.run(database, NOBODY, {}, datetime.now(UTC))
     levels = (100, 150, 150, 100, 150)
     both = (reports.CASE, OTHER_CASE)
     take_in(api, [reports.report(n, c, c, case=case) for n, c in enumerate(levels, start=1) for case in both])
@@ -57,7 +57,7 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     silence = {"case": OTHER_CASE.name, "until": until, "author": "Ada", "reason": "known"}
     assert api.client.post("/api/v1/silences", json=silence).status_code == 201
     assert {event["silenced"] for event in events(api)} == {False}
-    outcome = rounds.run(database, NOBODY, {}, datetime.now(UTC))
+    outcome = delivery.run(database, NOBODY, {}, datetime.now(UTC))
     assert (outcome.sent, len(outcome.failed)) == (0, 1)
     with database.writing() as session:
         assert len(deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1

@@ -71,11 +71,11 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
 @pytest.mark.parametrize(
     ("text", "reaction", "dispatched", "reply"),
     [
-        ("/faultwatch rerun", "+1", [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})], "measured again"),
-        ("/faultwatch bisect copy_service[mib=4]", "confused", [], "ask once it is measured"),
+        ("/faultwatch rerun", "+1", [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})], "Measuring"),
+        ("/faultwatch bisect copy_service[mib=4]", "confused", [], "is not measured yet"),
         ("/faultwatch bisect", "confused", [], "Name the case"),
         ("/faultwatch accept a @larger <cache>", "+1", [], "&#64;larger &#60;cache&#62;"),
-        ("/faultwatch accept", "confused", [], "Say why"),
+        ("/faultwatch accept", "confused", [], "Give a reason"),
         ("/faultwatch help", "+1", [], "| command |"),
         ("/faultwatch sing", "confused", [], "no such command"),
     ],
@@ -133,7 +133,7 @@ def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in
     hub.head = "f0f0" * 10  # pushed by force before the comment was read
     service.deliver("issue_comment", payload)
     service.work()
-    assert "accept it once it is measured" in replies(hub)[0]
+    assert "Accept it once it is" in replies(hub)[0]
     assert service.report(OVER)["passed"] is False
 
 

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.config.channels import EmailChannel
+from service.config.notifications import EmailChannel
 from service.notify import feed
-from service.notify.letter import MOST, for_slack, plain, write
 from service.notify.mail import compose
+from service.notify.message import MOST, for_slack, plain, write
 from service.schemas.events import State
 from service.schemas.history import Cause, Direction
 from tests.service.notify.made_events import NOW, event

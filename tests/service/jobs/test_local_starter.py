@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.local import LocalStarter
+from service.jobs.local_starter import LocalStarter
 from service.store.engine.database import Database
 
 ENV = """#!/bin/sh

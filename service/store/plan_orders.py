@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.plan import Orders
+from service.rules.run_plan import Orders
 from service.store import cross_measurements, shared_rows
 from service.store.models import Case, Drift, EventDrift, Host, Revision, Run, Series, Subject
 

@@ -21,9 +21,9 @@ from aiosmtpd.controller import Controller
 from click.testing import CliRunner
 
 from service.__main__ import cli
-from service.config.channels import Settings
+from service.config.notifications import NotificationSettings
 from service.config.settings import Config
-from service.notify import rounds
+from service.notify import delivery
 from service.store import deliveries
 from service.store.engine.database import Database
 from tests.service import reports
@@ -111,7 +111,7 @@ def listening() -> Iterator[Receiver]:
     server.server_close()
 
 
-def by_mail(port: int, **told: Any) -> Settings:
+def by_mail(port: int, **told: Any) -> NotificationSettings:
     channel = {
         "name": "team",
         "kind": "email",
@@ -121,15 +121,17 @@ def by_mail(port: int, **told: Any) -> Settings:
         "port": port,
         "security": "none",
     }
-    return Settings.model_validate({"channel": [channel | told]})
+    return NotificationSettings.model_validate({"channel": [channel | told]})
 
 
-def by_webhook(receiver: Receiver, **told: Any) -> Settings:
-    return Settings.model_validate({"channel": [{"name": "chat", "kind": "webhook", "url": receiver.url} | told]})
+def by_webhook(receiver: Receiver, **told: Any) -> NotificationSettings:
+    return NotificationSettings.model_validate(
+        {"channel": [{"name": "chat", "kind": "webhook", "url": receiver.url} | told]}
+    )
 
 
-def go(database: Database, settings: Settings, later: timedelta = timedelta(0)) -> rounds.Outcome:
-    return rounds.run(database, settings, {}, datetime.now(UTC) + later)
+def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.Outcome:
+    return delivery.run(database, settings, {}, datetime.now(UTC) + later)
 
 
 def regress(api: Api, case: Any = reports.CASE) -> None:
