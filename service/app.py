@@ -32,11 +32,11 @@ _HEADERS = {
 
 
 def create_app(config: Config | None = None) -> APIFlask:
-    """Make the application on its database, which is brought to this version's schema first."""
+    """Create the application, and upgrade its database to the schema of this version."""
     config = config or Config.from_environment()
     database = Database(config.database_url)
     upgrade(database)
-    detect_drifts.refresh(database)  # what a service that was stopped in between left to do
+    detect_drifts.refresh(database)  # judge what a stopped service left unjudged
 
     app = APIFlask(
         "service",
@@ -71,5 +71,5 @@ def _secure(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     if response.status_code == HTTPStatus.NOT_MODIFIED:
-        response.close()  # the file that is not sent, then, was opened all the same
+        response.close()  # the file that is not sent was opened nevertheless
     return response

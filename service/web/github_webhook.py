@@ -50,5 +50,5 @@ def webhook() -> ResponseReturnValue:
     )
     with database().writing() as session:
         taken = store.receive(session, row)
-    kept.ring()
+    kept.wake()
     return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK

@@ -16,7 +16,7 @@ from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act, JobTransitionError
 from service.store import jobs
-from service.store.jobs import Asked
+from service.store.jobs import Requester
 from service.store.models import Job as JobRow
 from service.web.access import guard
 from service.web.access.author import author
@@ -50,7 +50,7 @@ def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
     with changing(job_id) as (_, row, now):
         jobs.move(row, act, by, decision.reason, now)
         job = jobs.view(row)
-    scheduler().bell()
+    scheduler().wake()
     return job
 
 

@@ -75,7 +75,7 @@ def _identify() -> Caller:
         shown = parse_token(text.strip()) if kind.lower() == "bearer" else None
         kept = _kept(shown.id) if shown else None
         kept = kept if kept and shown and shown.proves(kept.digest) else None
-    if kept is None or not kept.holds(datetime.now(UTC)):
+    if kept is None or not kept.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
     return Caller(kept.name, frozenset(Scope(scope) for scope in kept.scopes), kept.repository, kept.id)
 

@@ -32,7 +32,7 @@ def sign_in() -> ResponseReturnValue:
     if shown is not None:
         with database().reading() as store:
             kept = tokens.find(store, shown.id)
-        if kept is not None and shown.proves(kept.digest) and kept.holds(datetime.now(UTC)):
+        if kept is not None and shown.proves(kept.digest) and kept.is_valid(datetime.now(UTC)):
             session.clear()
             session["token"] = shown.id
             return redirect(to)

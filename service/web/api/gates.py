@@ -55,7 +55,7 @@ def post(json_data: GateReport) -> GateAnswer:
     finding = finding.with_baselines(since)
     if (kept := queue()) is not None and repository is not None:
         finding = replace(finding, accepted=_kept(repository, json_data, since))
-        kept.ring()
+        kept.wake()
     with database().reading() as session:
         finding = replace(finding, insights=gate_insights.find(session, finding))
     links = comment.links(
@@ -73,11 +73,11 @@ def post(json_data: GateReport) -> GateAnswer:
 def _kept(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
     """Keep a report for GitHub to be told of; return whether somebody accepted what it says."""
     with database().writing() as session:
-        number = report.pull_request or store.number_of(session, repository, report.head)
+        number = report.pull_request or store.pull_request_of(session, repository, report.head)
         if number is None:
             detail = f"no pull request is known with the head {report.head[:10]}: name it"
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
-        found = store.gate(session, repository, number, report.head)
-        store.measured(found, report, gate_baselines.pack(since), datetime.now(UTC))
+        found = store.get_or_create_gate(session, repository, number, report.head)
+        store.store_report(found, report, gate_baselines.pack(since), datetime.now(UTC))
         return Acceptance(found.accepted_by, found.accepted_reason) if found.accepted_by else None

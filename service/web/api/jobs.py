@@ -27,7 +27,7 @@ from service.jobs.extension import log_file, scheduler
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act
 from service.store import jobs
-from service.store.jobs import Asked, JobFilter
+from service.store.jobs import Requester, JobFilter
 from service.web import job_orders
 from service.web.access.author import author
 from service.web.api.body import PageQuery
@@ -73,7 +73,7 @@ def listed(query_data: JobQuery) -> JobList:
 def order(json_data: JobOrder) -> ResponseReturnValue:
     """Order a job, or find the open one that has the same question."""
     command = json_data.backend is Backend.CALLER
-    requester = Asked(author(json_data.author), Where.COMMAND if command else Where.API)
+    requester = Requester(author(json_data.author), Where.COMMAND if command else Where.API)
     job, new = job_orders.place_order(json_data, requester)
     return job.model_dump(mode="json"), HTTPStatus.CREATED if new else HTTPStatus.OK
 
@@ -129,7 +129,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
     with job_orders.changing(job_id, own=True) as (_, row, now):
         lease_jobs.finish(row, json_data, now)
         found = jobs.view(row)
-    scheduler().bell()
+    scheduler().wake()
     return found
 
 

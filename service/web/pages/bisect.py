@@ -21,7 +21,7 @@ from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
 from service.store import drifts, events, jobs
-from service.store.jobs import Asked, JobFilter
+from service.store.jobs import Requester, JobFilter
 from service.store.profiles import ProfileFilter
 from service.text import commands, numbers
 from service.web import job_orders
@@ -132,7 +132,7 @@ def profile_both(job_id: int) -> ResponseReturnValue:
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
     order = JobOrder(question=question, author=name)
-    job, _ = job_orders.place_order(order, Asked(author(name), Where.DASHBOARD))
+    job, _ = job_orders.place_order(order, Requester(author(name), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
@@ -194,7 +194,7 @@ def order() -> ResponseReturnValue:
         job_order = JobOrder.model_validate({"question": {"kind": "bisect", **form}, "author": name})
     except ValidationError as error:
         abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
-    job, _ = job_orders.place_order(job_order, Asked(author(name), Where.DASHBOARD))
+    job, _ = job_orders.place_order(job_order, Requester(author(name), Where.DASHBOARD))
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 

@@ -21,7 +21,7 @@ from service.rules.comparison.pairing import Pair
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
 from service.store import drifts, jobs, profiles
-from service.store.jobs import Asked, JobFilter
+from service.store.jobs import Requester, JobFilter
 from service.store.profiles import ProfileFilter
 from service.text import commands
 from service.web import job_orders
@@ -132,13 +132,13 @@ def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
 
 
 def _place_order(order: JobOrder) -> ResponseReturnValue:
-    job, _ = job_orders.place_order(order, Asked(author(order.author), Where.DASHBOARD))
+    job, _ = job_orders.place_order(order, Requester(author(order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
 def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile of a drift; None where only another configuration would show it."""
-    return drift_profiling.question(session, drift) if can_be_profiled(drift) else None
+    return drift_profiling.profile_question(session, drift) if can_be_profiled(drift) else None
 
 
 def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:

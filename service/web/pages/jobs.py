@@ -14,7 +14,7 @@ from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
 from service.rules.jobs.states import Act, is_possible
 from service.store import jobs, runs
-from service.store.jobs import Asked, JobFilter
+from service.store.jobs import Requester, JobFilter
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author
@@ -75,7 +75,7 @@ def order() -> ResponseReturnValue:
         job_order = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
     except ValidationError as error:
         abort(422, forms.wrong(error))
-    job, _ = job_orders.place_order(job_order, Asked(author(job_order.author), Where.DASHBOARD))
+    job, _ = job_orders.place_order(job_order, Requester(author(job_order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 

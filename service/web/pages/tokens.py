@@ -113,7 +113,7 @@ def _entry(row: Token, now: datetime) -> TokenEntry:
         name=row.name,
         scopes=row.scopes,
         repository=row.repository,
-        state="revoked" if row.revoked_at else "holds" if row.holds(now) else "expired",
+        state="revoked" if row.revoked_at else "holds" if row.is_valid(now) else "expired",
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,

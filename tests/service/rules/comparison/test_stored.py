@@ -12,7 +12,7 @@ from runner.contract.level import median
 from service.rules.comparison.pairing import ComparableRun, Pair, match
 from service.rules.comparison.stored import SideReadings, StoredDrift, compare, stored_drift
 from service.schemas.history import Cause
-from tests.service.web import made
+from tests.service import made_series
 
 AT = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -35,9 +35,9 @@ def run(position: int, **changes: Any) -> ComparableRun:
 
 
 def drift(position: int, change: int = 10, **changes: Any) -> StoredDrift:
-    before, after = made.point(0, 100), made.point(1, 100 + change)
+    before, after = made_series.point(0, 100), made_series.point(1, 100 + change)
     told = {"environment_before": "old", "environment_after": "old", **changes}
-    return stored_drift(position, made.drift(1, before, after, **told).model_dump(mode="json"))
+    return stored_drift(position, made_series.drift(1, before, after, **told).model_dump(mode="json"))
 
 
 def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
@@ -58,8 +58,8 @@ def judged(
         pair.head[0].number: {name: readings(head, counted=counted)},
     }
     (row,) = compare([pair], sides, {1: drifts}, {})
-    told = row.tell()
-    assert (row.found.verdict, row.counts) == (told.verdict, told.counts)
+    told = row.full_verdict()
+    assert (row.decision.verdict, row.counts) == (told.verdict, told.counts)
     assert row.size == (0 if not told.change else inf if told.percent is None else abs(told.percent))
     return told
 
@@ -152,7 +152,7 @@ def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
     pair = Pair((run(2), run(1)), (run(5), run(4)))
     values = {number: {"minor-faults": readings((100 + number // 4,) * 3)} for number in (1, 2, 4, 5)}
     (row,) = compare([pair], values, {}, {})
-    told = row.tell()
+    told = row.full_verdict()
     assert (told.rule, told.verdict, told.base.n, told.head.level) == ("exact", Verdict.CHANGED, 6, 101)
 
 
@@ -160,7 +160,7 @@ def test_points_of_different_series_share_no_trend() -> None:
     pair = Pair((run(1),), (run(5, host="other"),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
     (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
-    assert row.tell().rule == "exact"
+    assert row.full_verdict().rule == "exact"
 
 
 def test_a_metric_without_any_value_has_no_row() -> None:
@@ -173,4 +173,4 @@ def test_what_was_measured_in_turns_is_judged_by_that() -> None:
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
     (row,) = compare([pair], sides, {}, {"minor-faults": told})
-    assert (row.found.verdict, row.size, row.tell()) == (Verdict.CHANGED, 1, told)
+    assert (row.decision.verdict, row.size, row.full_verdict()) == (Verdict.CHANGED, 1, told)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from service.rules.events.headline import headline
-from tests.service.web import made
+from tests.service import made_series
 
 
 @pytest.mark.parametrize(
@@ -15,5 +15,7 @@ from tests.service.web import made
     ],
 )
 def test_a_headline_gives_the_change_with_its_unit(name: str, unit: str, after: float, told: str) -> None:
-    drift = made.drift(1, made.point(0, 100), made.point(1, after), metric=name, unit=unit, case="copy")
+    drift = made_series.drift(
+        1, made_series.point(0, 100), made_series.point(1, after), metric=name, unit=unit, case="copy"
+    )
     assert headline([drift]) == told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import service.app  # noqa: F401 - the pages are imported in its order
 from service.rules.bisect.graph import Graph, Node
-from service.web.charts.bisect_picture import MeasurementMark, NamedCulprit, MeasuredSide, picture
+from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, picture
 
 
 def line(length: int) -> Graph:

@@ -21,7 +21,7 @@ def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:
     assert "not supported" in read(client, "/matrix?metric=instructions")
 
 
-def test_the_twins_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
+def test_the_formats_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
     assert client.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
     assert len(client.get("/matrix.csv").text.splitlines()) == 3
     assert "says how to begin" in read(empty, "/matrix")

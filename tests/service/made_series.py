@@ -1,32 +1,17 @@
-"""A made-up history with everything that a page can meet, as the service's own models."""
+"""Series, drifts and points of a made-up history, as the service's own models."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 from runner.contract import (
-    Build,
     Case,
-    Environment,
-    Failure,
-    Host,
-    Outcome,
-    Reading,
-    Report,
-    Revision,
-    Sample,
     Stage,
     Status,
     metric,
 )
-from service.rules.series.outline import Outline, outline
-from service.schemas.directory import Activity, HostEntry
-from service.schemas.events import State
 from service.schemas.history import (
     Candidate,
     Cause,
@@ -34,17 +19,12 @@ from service.schemas.history import (
     ConfigChange,
     Direction,
     Drift,
-    DriftList,
     Evidence,
-    FailureSummary,
     KnobChange,
-    RunSummary,
     SeriesDetail,
     SeriesFailure,
     SeriesPoint,
-    SeriesSummary,
 )
-from service.store.sibling_series import Sibling
 
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><b onclick='x'>"
@@ -277,197 +257,4 @@ def long(count: int) -> SeriesDetail:
         changes=[],
         drifts=[found],
         failures=[],
-    )
-
-
-def restless(changes: int) -> SeriesDetail:
-    """A series whose configuration changed again and again."""
-    points = [point(number, 7, run=number) for number in range(5 * changes)]
-    told = [
-        ConfigChange(
-            revision=after.revision,
-            run_before=before.run_id,
-            run_after=after.run_id,
-            environment_before=OLD_ENVIRONMENT,
-            environment_after=NEW_ENVIRONMENT,
-            knobs=[KnobChange(name=f"kernel.knob_{number}", before="0", after="1") for number in range(20)],
-        )
-        for before, after in list(pairwise(points))[4::5]
-    ]
-    return SeriesDetail(
-        **head(6, "minor-faults", "restless_case"),
-        n_points=len(points),
-        points=points,
-        changes=told,
-        drifts=[],
-        failures=[],
-    )
-
-
-def report(number: int = 4) -> Report:
-    """A run with every status a reading can have."""
-
-    def sample(index: int) -> Sample:
-        return Sample(
-            readings={
-                "minor-faults": Reading(value=18623),
-                "major-faults": Reading(value=0),
-                "page-faults": Reading(value=18623),
-                "faults-per-operation": Reading(value=290.984375),
-                "sys-time": Reading(value=0.03921 + index / 1000),
-                "throughput": Reading(value=1873.25 + index),
-                "instructions": Reading(
-                    status=Status.NOT_SUPPORTED, reason="no hardware counter in this virtual machine"
-                ),
-                "cycles": Reading(status=Status.NOT_COUNTED),
-                "context-switches": Reading(status=Status.MULTIPLEXED, value=12, running_percent=48.2),
-            },
-            perf_output=f"18623;;minor-faults:u;{HOSTILE};100.00;;\n0;;major-faults;1;100.00;;\n",
-        )
-
-    return Report(
-        run_id=run_id(number),
-        subject="copyd",
-        revision=Revision(commit=commit(number), author="Ada Writer", committed_at=START, title=TITLES[number]),
-        case=CASE,
-        host=Host(name="lab-1"),
-        environment=Environment(
-            knobs={"kernel.release": "6.12.9", "thp.enabled": "madvise", "variable.MALLOC_CONF": ""}
-        ),
-        runner_version="0.1.0",
-        command=("./copyd", "--operations", "64"),
-        started_at=START,
-        finished_at=START + timedelta(seconds=9),
-        outcome=Outcome.MEASURED,
-        samples=tuple(sample(index) for index in range(3)),
-        build=Build(command=("make", "copyd"), seconds=1.284, log="cc -O2 -o copyd copyd.c\n"),
-        remarks=(f"the stack limit cannot be set: {HOSTILE}",),
-    )
-
-
-def failed_report() -> Report:
-    """A revision that does not build."""
-    return Report(
-        **report(FAILED).model_dump(exclude={"outcome", "samples", "failure"}),
-        outcome=Outcome.FAILED,
-        failure=Failure(
-            stage=Stage.BUILD, message="make ended with status 2", log=f"copyd.c:41: error: expected ';' {HOSTILE}\n"
-        ),
-    )
-
-
-@dataclass
-class MadeSource:
-    """Answers from memory."""
-
-    all: list[SeriesDetail] = field(
-        default_factory=lambda: [faults(), throughput(), majors(), uncounted(), long(10_000), restless(30)]
-    )
-
-    def drifts(self) -> DriftList:
-        found = [entry for series in self.all for entry in series.drifts]
-        return DriftList(items=sorted(found, key=lambda entry: entry.committed_at, reverse=True), total=len(found))
-
-    def series_of(self, _: Report) -> dict[str, int]:
-        return {series.metric: series.id for series in reversed(self.all)}
-
-    def judged(self) -> tuple[list[SeriesSummary], int]:
-        found = [_summary(series) for series in self.all if series.judged]
-        return found, len(found)
-
-    def outlines(self, series_ids: Iterable[int]) -> dict[int, Outline]:
-        found = {series.id: _outline(series) for series in self.all if series.id in set(series_ids)}
-        return {series_id: drawn for series_id, drawn in found.items() if drawn is not None}
-
-    def hosts(self) -> list[HostEntry]:
-        return [
-            HostEntry(
-                name="lab-1",
-                labels=["x86"],
-                runs=12345,
-                last_seen=START,
-                last_run=run_id(4),
-                outcome=Outcome.MEASURED,
-                environment=NEW_ENVIRONMENT,
-                quarantine="anonymous: 1,025 then 1,025 then 1,025 faults counted, 1,024 expected",
-                canary="anonymous: 1,025 faults counted, 1,024 expected",
-                canary_holds=False,
-                mismatches=[],
-            )
-        ]
-
-    def activity(self) -> list[Activity]:
-        return [
-            Activity(
-                host="lab-1",
-                runs=1200,
-                run_id=run_id(4),
-                case=CASE.name,
-                revision=commit(4),
-                title=HOSTILE,
-                finished_at=START,
-            )
-        ]
-
-    def failures(self) -> list[RunSummary]:
-        if not self.all:
-            return []
-        broken = failed_report()
-        assert broken.failure
-        return [
-            RunSummary(
-                run_id=broken.run_id,
-                subject=broken.subject,
-                host=broken.host.name,
-                case=broken.case.name,
-                workload=broken.case.workload,
-                revision=broken.revision.commit,
-                title=broken.revision.title,
-                environment=broken.environment.hash,
-                outcome=broken.outcome,
-                failure=FailureSummary(stage=broken.failure.stage, message=broken.failure.message),
-                quarantine=None,
-                started_at=broken.started_at,
-                finished_at=broken.finished_at,
-            )
-        ]
-
-    def quarantined(self) -> list[RunSummary]:
-        return []
-
-    def series(self, series_id: int) -> SeriesDetail | None:
-        return next((series for series in self.all if series.id == series_id), None)
-
-    def siblings(self, _: SeriesDetail) -> list[Sibling]:
-        return [Sibling(one.id, one.host, one.case, one.definition, one.metric) for one in self.all[:3]]
-
-    def drift(self, drift_id: str) -> Drift | None:
-        return next((entry for entry in self.drifts().items if entry.id == drift_id), None)
-
-    def decided(self) -> tuple[list[tuple[Drift, State]], int]:
-        return [(entry, State.FALSE_ALARM) for entry in self.all[0].drifts], 12_345
-
-    def event_of(self, _: str) -> None:
-        return None
-
-    def run(self, wanted: uuid.UUID) -> Report | None:
-        if wanted == run_id(FAILED):
-            return failed_report()
-        return next((report(number) for number in range(len(TITLES)) if run_id(number) == wanted), None)
-
-
-def _summary(series: SeriesDetail) -> SeriesSummary:
-    values = [entry.value for entry in series.points if entry.on_path and entry.value is not None]
-    return SeriesSummary(
-        **series.model_dump(exclude={"points", "changes", "drifts", "failures"}),
-        latest=values[-1] if values else None,
-    )
-
-
-def _outline(series: SeriesDetail) -> Outline | None:
-    path = [entry for entry in series.points if entry.on_path and entry.value is not None]
-    flagged = {entry.run_after: entry.direction is Direction.REGRESSION for entry in series.drifts}
-    return outline(
-        [entry.value for entry in path if entry.value is not None],
-        [(place, flagged[entry.run_id]) for place, entry in enumerate(path) if entry.run_id in flagged],
     )
