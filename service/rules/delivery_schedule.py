@@ -1,4 +1,4 @@
-"""When a channel may send. Pure."""
+"""Decides when a channel may send. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_WAIT = timedelta(hours=6)
 
 
 def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
-    """Tell whether a channel sends now what it has.
+    """Decide whether a channel sends its pending events now.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
 
 
 def is_quiet(quiet: Quiet, local: datetime) -> bool:
-    """Tell whether a time lies within the quiet hours, which may go over midnight."""
+    """Return whether a time lies within the quiet hours, which may span midnight."""
     moment = local.time()
     if quiet.start < quiet.end:
         return quiet.start <= moment < quiet.end
@@ -36,7 +36,7 @@ def is_quiet(quiet: Quiet, local: datetime) -> bool:
 
 
 def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
-    """Return when the newest digest was due, now or before."""
+    """Return the latest time at or before now at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local = now.astimezone(zone)
@@ -47,5 +47,5 @@ def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
 
 
 def wait_after(attempts: int) -> timedelta:
-    """Return how long to wait after so many attempts that failed: twice as long each time, up to a limit."""
+    """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
     return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

@@ -1,4 +1,4 @@
-"""A night, told: what was planned, what came of it, and what did not run and why. Pure."""
+"""Summarises a nightly run: its cells, the outcome of each case, and what was not measured and why. Pure."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class CaseRun:
     quarantine: str | None
 
 
-def merge_cells(known: Iterable[NightCell], told: Iterable[NightCell]) -> tuple[NightCell, ...]:
-    """Return the cells of a night after some were told: what is planned again does not undo what was carried out."""
-    cells = {cell.place: cell for cell in known}
-    for cell in told:
+def merge_cells(stored: Iterable[NightCell], reported: Iterable[NightCell]) -> tuple[NightCell, ...]:
+    """Merge newly reported cells into the stored ones; a new plan does not undo a cell that was carried out."""
+    cells = {cell.place: cell for cell in stored}
+    for cell in reported:
         if cell.carried_out or cell.place not in cells:
             cells[cell.place] = cell
     return tuple(cells.values())
@@ -40,60 +40,61 @@ def make_digest(
     name: str,
     started_at: datetime,
     cells: Sequence[NightCell],
-    found: Sequence[Mapping[int, CaseRun]],
+    runs: Sequence[Mapping[int, CaseRun]],
     drifts: Sequence[NightDrift],
 ) -> NightDigest:
-    """Tell a night.
+    """Return the digest of a nightly run.
 
     Parameters
     ----------
-    found
-        For each cell: the newest run of each of its cases that has one, by the case's index.
+    runs
+        For each cell the newest run of each case that has one, by the case's index.
     """
-    told = tuple(_cell(cell, runs) for cell, runs in zip(cells, found, strict=True))
+    digests = tuple(_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
     hosts = {cell.host for cell in cells}
     absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
-    complete = sum(_is_complete(cell) for cell in told)
+    complete = sum(_is_complete(cell) for cell in digests)
     return NightDigest(
         night=name,
         started_at=started_at,
-        complete=complete == len(told),
-        sentence=_sentence(complete, len(told), absent, len(drifts)),
+        complete=complete == len(digests),
+        sentence=_sentence(complete, len(digests), absent, len(drifts)),
         absent=absent,
-        cells=told,
+        cells=digests,
         drifts=tuple(drifts),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Something that was planned for a night and was not measured, and why."""
+    """A cell or case that was planned for a nightly run but not measured, and the reason."""
 
     host: str
     configuration: str
     workload: str
     case: str
-    """Empty where it is the whole cell."""
+    """The case; empty where the whole cell was missed."""
     why: str
     run_id: UUID | None = None
 
 
-def list_missed(told: NightDigest) -> list[Missed]:
-    """Return what a night did not measure: cells that nobody was at or that could not begin, and cases."""
-    found: list[Missed] = []
-    for cell in told.cells:
+def list_missed(digest: NightDigest) -> list[Missed]:
+    """Return what a nightly run did not measure: cells that were not started or could not begin, and single cases."""
+    misses: list[Missed] = []
+    for cell in digest.cells:
         place = cell.host, cell.configuration, cell.workload
         if not cell.carried_out:
-            absent = f"{cell.host} did not show up" if cell.host in told.absent else f"{cell.host} was not at it"
-            found.append(Missed(*place, case="", why=cell.problem or absent))
+            host = cell.host
+            reason = f"{host} did not show up" if host in digest.absent else f"{host} did not get to this cell"
+            misses.append(Missed(*place, case="", why=cell.problem or reason))
         elif cell.problem:
-            found.append(Missed(*place, case="", why=cell.problem))
-        found += [
+            misses.append(Missed(*place, case="", why=cell.problem))
+        misses += [
             Missed(*place, case=case.name, why=_why(case), run_id=case.run_id)
             for case in cell.cases
             if case.state is not CaseState.MEASURED
         ]
-    return found
+    return misses
 
 
 def _why(case: NightCase) -> str:
@@ -114,7 +115,7 @@ def _cell(cell: NightCell, runs: Mapping[int, CaseRun]) -> CellDigest:
 
 def _case(name: str, run: CaseRun | None) -> NightCase:
     if run is None:
-        return NightCase(name=name, state=CaseState.MISSING, why="no report of it has arrived")
+        return NightCase(name=name, state=CaseState.MISSING, why="no report has arrived")
     if run.quarantine is not None:
         return NightCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
     return NightCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
@@ -126,8 +127,10 @@ def _is_complete(cell: CellDigest) -> bool:
 
 
 def _sentence(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
-    said = [f"{complete} of {planned} cells are complete"]
+    parts = [f"{complete} of {planned} cells are complete"]
     if absent:
-        said.append(f"{', '.join(absent)} did not show up")
-    said.append(f"{drifts} drifts begin here" if drifts else "no drift begins here")
-    return "; ".join(said) + "."
+        parts.append(f"{', '.join(absent)} did not show up")
+    parts.append(
+        f"{drifts} {'drifts begin' if drifts > 1 else 'drift begins'} here" if drifts else "no drift begins here"
+    )
+    return "; ".join(parts) + "."

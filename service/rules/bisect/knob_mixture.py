@@ -1,37 +1,35 @@
-"""Tells of a run which of the knobs that are searched it had as after. Pure."""
+"""Decides which of the searched knobs a run had at their "after" values. Pure."""
 
 from __future__ import annotations
 
 from runner.contract import Case, Environment
+from runner.contract.base import parameter_text
 from runner.contract.knob_search import KnobSearchRequest
 
 PARAMETER = "parameter."
-"""Begins the names of knobs that are parameters of the case."""
+"""Prefix of the knobs that are parameters of the case."""
 _FOLLOWS = {"allocator": "variable.LD_PRELOAD"}
-"""Knobs that only tell what another one does."""
+"""Knobs whose value only follows from that of another knob."""
 
 
-def changed_knobs(asked: KnobSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
-    """Return the knobs that are as after; None where the run differs from what is searched in anything else."""
-    if (case.workload, case.definition) != (asked.case.workload, asked.case.definition):
+def changed_knobs(search: KnobSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
+    """Return the searched knobs that have their "after" values; None where the run differs in anything else."""
+    if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
-    searched = {knob.name: knob for knob in asked.knobs}
-    before, held = _all(asked.environment, asked.case), _all(environment, case)
-    found = set()
-    for name in before.keys() | held.keys():
-        value = held.get(name)
+    searched = {knob.name: knob for knob in search.knobs}
+    before, actual = _all_knobs(search.environment, search.case), _all_knobs(environment, case)
+    changed = set()
+    for name in before.keys() | actual.keys():
+        value = actual.get(name)
         if name in searched:
             if value == searched[name].after:
-                found.add(name)
+                changed.add(name)
             elif value != searched[name].before:
                 return None
         elif value != before.get(name) and _FOLLOWS.get(name) not in searched:
             return None
-    return frozenset(found)
+    return frozenset(changed)
 
 
-def _all(environment: Environment, case: Case) -> dict[str, str]:
-    return environment.knobs | {
-        f"{PARAMETER}{name}": str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in case.parameters.items()
-    }
+def _all_knobs(environment: Environment, case: Case) -> dict[str, str]:
+    return environment.knobs | {f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()}

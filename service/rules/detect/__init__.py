@@ -6,9 +6,9 @@ from service.rules.detect.level_change import Kind, LevelChange, Number
 from service.rules.detect.pooled_shift import PooledShift, find_pooled_shift
 
 __all__ = [
+    "Kind",
     "LevelChange",
     "LevelChangeDetector",
-    "Kind",
     "Number",
     "PooledShift",
     "find_level_changes",

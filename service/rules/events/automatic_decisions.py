@@ -1,4 +1,4 @@
-"""What the service decides about an event by itself: that it was fixed, and that it came back. Pure."""
+"""Makes the decisions about an event that the service makes by itself: that it was fixed or came back. Pure."""
 
 from __future__ import annotations
 
@@ -22,38 +22,40 @@ class LogEntry:
     commit: str | None = None
 
 
-def new_entries(log: Sequence[LogEntry], turns: Sequence[Transition], units: Mapping[int | str, str]) -> list[LogEntry]:
-    """Return what is to be added to the log of an event, given when it was over and came back.
+def new_entries(
+    log: Sequence[LogEntry], transitions: Sequence[Transition], units: Mapping[int | str, str]
+) -> list[LogEntry]:
+    """Return the entries to add to the log of an event, given when it was resolved and came back.
 
-    What people decided stands: an event that is expected or a false alarm is left alone, and what the service has said
-    once it doesn't say again.
+    Decisions of people stand: an event that is expected or a false alarm stays as it is. The service never repeats one
+    of its own decisions.
 
     Parameters
     ----------
     log
-        What was decided about the event, in order.
-    turns
-        When it was over and came back, in order.
+        The decisions about the event, in order.
+    transitions
+        When it was resolved and came back, in order.
     units
-        The unit of each series in which that was.
+        The unit of each series with a transition.
     """
     added: list[LogEntry] = []
 
     def state() -> State:
         return state_after(entry.action for entry in (*log, *added))
 
-    said = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    told = [place for place, turn in enumerate(turns, start=1) if (turn.action, turn.by.revision) in said]
-    for turn in turns[max(told, default=0) :]:
-        fits = state() is State.FIXED if turn.action is Action.REOPEN else next_state(state(), turn.action)
+    logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
+    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _key(change) in logged]
+    for change in transitions[max(ends_of_logged, default=0) :]:
+        fits = state() is State.FIXED if change.action is Action.REOPEN else next_state(state(), change.action)
         if fits:
-            added.append(_told(turn, units))
+            added.append(_entry(change, units))
     last = _last_fix(log)
     if not added and last is not None and state() is State.FIXED:
-        if turns and turns[-1].action is Action.FIX:
-            if (Action.FIX, turns[-1].by.revision) not in said:
-                added.append(_told(turns[-1], units))
-        elif (Action.FIX, last.commit) not in {(turn.action, turn.by.revision) for turn in turns}:
+        if transitions and transitions[-1].action is Action.FIX:
+            if _key(transitions[-1]) not in logged:
+                added.append(_entry(transitions[-1], units))
+        elif (Action.FIX, last.commit) not in {_key(change) for change in transitions}:
             added.append(
                 LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found.")
             )
@@ -61,22 +63,26 @@ def new_entries(log: Sequence[LogEntry], turns: Sequence[Transition], units: Map
 
 
 def _last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
-    """Return the last decision that closed an event, if the service made it because it was fixed."""
+    """Return the decision that closed the event, if it is the service's decision that it was fixed."""
     closing = [entry for entry in log if entry.action is not Action.ACKNOWLEDGE]
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
 
 
-def _told(turn: Transition, units: Mapping[int | str, str]) -> LogEntry:
-    levels = f"{format_level(turn.by.before)} → {format_level(turn.by.after)} {units[turn.by.series]}"
-    why = "Undone" if turn.action is Action.FIX else "It came back"
-    return LogEntry(
-        turn.action, by_service=True, reason=f"{why}: {levels}{_BY[turn.by.cause]}.", commit=turn.by.revision
-    )
+def _key(change: Transition) -> tuple[Action, str]:
+    return change.action, change.by.revision
+
+
+def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+    drift = change.by
+    levels = f"{format_level(drift.before)} → {format_level(drift.after)} {units[drift.series]}"
+    what = "Undone" if change.action is Action.FIX else "It came back"
+    reason = f"{what}: {levels}{_BY[drift.cause]}."
+    return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
 
 
 _BY = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a change of the configuration",
-    Cause.BOTH: ", where commit and configuration changed at once",
+    Cause.BOTH: ", where a commit and the configuration changed at once",
     Cause.UNKNOWN: ", for an unknown cause",
 }

@@ -1,4 +1,4 @@
-"""Which drifts are to be profiled on both sides, by themselves. Pure."""
+"""Decides which drifts the service profiles on both sides without being asked. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.contract.job import ProfileQuestion
 from service.schemas.history import Cause, Drift
 
 MOST = 10
-"""Drifts of each subject that are profiled, the newest ones: a history that was just measured has many old ones."""
+"""How many drifts of a subject are profiled, the newest ones: a freshly measured history has many old ones."""
 
 
 def questions_to_order(
@@ -16,31 +16,31 @@ def questions_to_order(
     question: Callable[[Drift], ProfileQuestion],
     is_answered: Callable[[ProfileQuestion], bool],
 ) -> list[ProfileQuestion]:
-    """Return what is to be profiled.
+    """Return the profiles to order.
 
     Parameters
     ----------
     drifts
         The newest first.
     question
-        What has to be profiled of a drift.
+        Returns what has to be profiled to explain a drift.
     is_answered
-        Whether that was asked before, whatever came of it, or both profiles are there.
+        Returns whether that was ordered before, with whatever result, or both profiles exist.
     """
-    asked: dict[str, list[ProfileQuestion]] = {}
+    by_subject: dict[str, list[ProfileQuestion]] = {}
     for drift in drifts:
-        one = question(drift) if can_be_profiled(drift) and is_confirmed(drift) else None
-        of_subject = asked.setdefault(drift.subject, [])
-        if one is not None and one not in of_subject and len(of_subject) < MOST:
-            of_subject.append(one)
-    return [one for questions in asked.values() for one in questions if not is_answered(one)]
+        order = question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
+        orders = by_subject.setdefault(drift.subject, [])
+        if order is not None and order not in orders and len(orders) < MOST:
+            orders.append(order)
+    return [order for orders in by_subject.values() for order in orders if not is_answered(order)]
 
 
 def can_be_profiled(drift: Drift) -> bool:
-    """Whether profiles of its two commits would show it: another configuration is not to be had again by a commit."""
+    """Return whether profiles of the two commits would show the drift: a commit does not bring back a configuration."""
     return drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.revision != drift.previous_revision
 
 
-def is_confirmed(drift: Drift) -> bool:
-    """Whether it is a fact, and one about faults."""
+def is_confirmed_fault_drift(drift: Drift) -> bool:
+    """Return whether a drift is one of page faults and needs no rerun."""
     return drift.metric.endswith("-faults") and not drift.evidence.wants_rerun

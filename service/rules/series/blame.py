@@ -20,7 +20,7 @@ def blame(before: PathPoint, after: PathPoint) -> Cause:
 
 
 def knob_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[KnobChange]:
-    """List the knobs that differ between two environments, by name."""
+    """Return the knobs that differ between two environments, in order of name."""
     return [
         KnobChange(name=name, before=before.get(name), after=after.get(name))
         for name in sorted(before.keys() | after.keys())

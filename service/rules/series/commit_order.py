@@ -1,4 +1,4 @@
-"""The order of a subject's commits: git's topology. Pure."""
+"""Orders the commits of a subject by git's topology. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What the order of commits depends on."""
+    """A commit, with what its position in the order depends on."""
 
     commit: str
     parents: tuple[str, ...]
@@ -19,28 +19,28 @@ class Commit:
 
 
 def in_history_order(commits: Iterable[Commit]) -> list[str]:
-    """Put commits in one order, oldest first: parents before children, and else by date, then by hash.
+    """Return commits in one order, oldest first: parents before children, otherwise by date, then by hash.
 
-    The order depends on the set of commits only, not on the order in which they became known. A parent that is not
-    among them has no say. Commits that are their own ancestors, which git cannot make, come last.
+    The order depends only on the set of commits, not on the order in which they became by_hash. Parents outside the set
+    are ignored. Commits that are their own ancestors, which git cannot create, come last.
     """
-    known = {entry.commit: entry for entry in commits}
-    waits_for = {entry.commit: len(known.keys() & set(entry.parents)) for entry in known.values()}
+    by_hash = {entry.commit: entry for entry in commits}
+    waits_for = {entry.commit: len(by_hash.keys() & set(entry.parents)) for entry in by_hash.values()}
     children = defaultdict(list)
-    for entry in known.values():
-        for parent in known.keys() & set(entry.parents):
+    for entry in by_hash.values():
+        for parent in by_hash.keys() & set(entry.parents):
             children[parent].append(entry.commit)
 
-    ready = [(known[commit].committed_at, commit) for commit, parents in waits_for.items() if parents == 0]
+    ready = [(by_hash[commit].committed_at, commit) for commit, parents in waits_for.items() if parents == 0]
     heapify(ready)
-    ordered = []
+    ordered: list[str] = []
     while ready:
         _, commit = heappop(ready)
         ordered.append(commit)
         for child in children[commit]:
             waits_for[child] -= 1
             if waits_for[child] == 0:
-                heappush(ready, (known[child].committed_at, child))
+                heappush(ready, (by_hash[child].committed_at, child))
 
-    in_circles = known.keys() - set(ordered)
-    return ordered + sorted(in_circles, key=lambda commit: (known[commit].committed_at, commit))
+    in_cycles = by_hash.keys() - set(ordered)
+    return ordered + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))

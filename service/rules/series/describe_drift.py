@@ -1,4 +1,4 @@
-"""Puts a drift into words and numbers: what moved, where, why we think so, and what it cost. Pure."""
+"""Describes a drift in words and numbers: what moved, where, the evidence, and what it cost. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from datetime import datetime
 from runner.contract import CATALOGUE, metric
 from runner.contract.level import median
 from runner.contract.report import hash_of
+from service.rules.relative_change import percent_change
 from service.rules.series.blame import knob_changes
-from service.rules.series.find_drifts import SeriesDrift, direction, percent
+from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
 Levels = Mapping[str, Sequence[Number]]
@@ -20,7 +21,7 @@ Levels = Mapping[str, Sequence[Number]]
 
 @dataclass(frozen=True, slots=True)
 class DriftContext:
-    """What is looked up about a shift before it can be told.
+    """The stored data that the description of a drift needs.
 
     Attributes
     ----------
@@ -29,9 +30,9 @@ class DriftContext:
     candidates
         Commits across which the level changed, oldest first.
     knobs_before, knobs_after
-        The two environments.
+        The knobs of the two environments.
     levels_before, levels_after
-        All metrics of the case over the runs nearest to the shift, on both sides.
+        All metrics of the case over the runs nearest to the change, on both sides.
     """
 
     title: str
@@ -44,20 +45,20 @@ class DriftContext:
     levels_after: Levels
 
 
-def drift_ids(series_id: int, shifts: Sequence[SeriesDrift]) -> list[str]:
-    """Name each shift by what it is a shift of, so that it keeps its name while the series goes on."""
+def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
+    """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
     seen: Counter[tuple[object, ...]] = Counter()
-    names = []
-    for shift in shifts:
-        place = (series_id, shift.after.revision, shift.before.environment, shift.after.environment)
-        names.append(hash_of([*place, seen[place]]))
-        seen[place] += 1
-    return names
+    ids = []
+    for drift in drifts:
+        location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
+        ids.append(hash_of([*location, seen[location]]))
+        seen[location] += 1
+    return ids
 
 
-def describe_drift(identity: str, head: SeriesHead, shift: SeriesDrift, context: DriftContext) -> Drift:
-    """Return a shift as the API tells it."""
-    before, after = shift.found.before, shift.found.after
+def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext) -> Drift:
+    """Return a drift as the API describes it."""
+    before, after = drift.change.before, drift.change.after
     return Drift(
         id=identity,
         series_id=head.id,
@@ -68,43 +69,44 @@ def describe_drift(identity: str, head: SeriesHead, shift: SeriesDrift, context:
         metric=head.metric,
         unit=head.unit,
         kind=head.kind,
-        cause=shift.cause,
-        direction=direction(shift, head.better),
-        revision=shift.after.revision,
+        cause=drift.cause,
+        direction=direction(drift, head.better),
+        revision=drift.after.revision,
         title=context.title,
         author=context.author,
         committed_at=context.committed_at,
-        previous_revision=shift.before.revision,
+        previous_revision=drift.before.revision,
         candidates=list(context.candidates),
         before=before,
         after=after,
         change=after - before,
-        percent=percent(before, after),
-        rule=shift.found.rule,
+        percent=percent_change(after - before, before),
+        rule=drift.change.rule,
         evidence=Evidence(
-            n_before=len(shift.old),
-            n_after=len(shift.new),
-            spread=shift.spread,
-            sentence=shift.found.evidence,
-            wants_rerun=shift.found.wants_rerun,
+            n_before=len(drift.old_points),
+            n_after=len(drift.new_points),
+            spread=drift.spread,
+            sentence=drift.change.evidence,
+            wants_rerun=drift.change.wants_rerun,
         ),
         knobs=knob_changes(context.knobs_before, context.knobs_after),
-        run_before=shift.before.run_id,
-        run_after=shift.after.run_id,
-        environment_before=shift.before.environment,
-        environment_after=shift.after.environment,
+        run_before=drift.before.run_id,
+        run_after=drift.after.run_id,
+        environment_before=drift.before.environment,
+        environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
     )
 
 
 def companions(judged: str, before: Levels, after: Levels) -> list[Companion]:
-    """Set the other metrics of the case on both sides against each other, in the order of the catalogue."""
-    order = {name: place for place, name in enumerate(CATALOGUE)}
+    """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
+    order = {name: position for position, name in enumerate(CATALOGUE)}
     names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))
-    told = []
+    others = []
     for name in names:
         old, new = median(before[name]), median(after[name])
         assert old is not None
         assert new is not None
-        told.append(Companion(metric=name, title=metric(name).title, unit=metric(name).unit, before=old, after=new))
-    return told
+        entry = metric(name)
+        others.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
+    return others

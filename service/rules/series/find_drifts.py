@@ -1,4 +1,4 @@
-"""Finds the drifts of one series: where its level changes, and what that is blamed on. Pure."""
+"""Finds the drifts of one series: where its level changes, and what each change is blamed on. Pure."""
 
 from __future__ import annotations
 
@@ -26,56 +26,56 @@ _DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {
 
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
-"""Runs from which a series is judged anew, because the level they begin is as it should be: with the levels before and
-after of the step up to it; None where a ramp led there."""
+"""Runs at which a series is judged anew, because an expected level begins there, with the levels before and after the
+step to it; None where a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
 _LAST = 5
-"""Points that show on which level a stretch ends."""
+"""How many points show at which level a stretch ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesDrift:
-    """A change of level between two neighbours of a sequence.
+    """A change of level between two neighbours of a sequence, with its cause.
 
     Attributes
     ----------
-    old, new
-        The points on the two levels; the change lies between the last of the old and the first of the new ones.
+    old_points, new_points
+        The points on the two levels; the change lies between the last old and the first new one.
     after_position, up_to_position
-        The commits that can have done it: after the one position, up to and with the other.
-    found
-        What the detector says.
+        The candidates lie after the first of these positions, up to and including the second.
+    change
+        The result of the detector.
     """
 
-    old: Points
-    new: Points
+    old_points: Points
+    new_points: Points
     cause: Cause
     after_position: int
     up_to_position: int
-    found: detect.LevelChange
+    change: detect.LevelChange
 
     @property
     def before(self) -> PathPoint:
         """The last point on the old level."""
-        return self.old[-1]
+        return self.old_points[-1]
 
     @property
     def after(self) -> PathPoint:
         """The first point on the new level."""
-        return self.new[0]
+        return self.new_points[0]
 
     @property
     def goes_up(self) -> bool:
         """Whether the new level is the higher one."""
-        return self.found.after > self.found.before
+        return self.change.after > self.change.before
 
     @property
     def spread(self) -> Number:
-        """Largest minus smallest sample within one level: the larger of both sides."""
-        return max(_spread(self.old), _spread(self.new))
+        """Largest minus smallest sample within one level, on the side where that is larger."""
+        return max(_spread(self.old_points), _spread(self.new_points))
 
-    def is_also(self, other: SeriesDrift) -> bool:
-        """Tell whether this is the same change, seen in another sequence of points."""
+    def is_same_as(self, other: SeriesDrift) -> bool:
+        """Return whether this is the same change, seen in another sequence of points."""
         if self.cause is not other.cause or self.goes_up != other.goes_up:
             return False
         if self.cause is Cause.COMMIT:
@@ -84,62 +84,57 @@ class SeriesDrift:
 
 
 def find_drifts(trend: Trend, kind: Kind, baselines: Baselines = _NONE) -> list[SeriesDrift]:
-    """Judge the path, then the sequences beside it; a change that was found before is not told again."""
-    shifts = list(_shifts(trend.path, kind, baselines))
+    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once."""
+    drifts = list(_drifts_of(trend.path, kind, baselines))
     for sequence in trend.beside:
-        found = _shifts(sequence, kind, baselines)
-        shifts += [shift for shift in found if not any(shift.is_also(known) for known in shifts)]
-    return shifts
+        beside = _drifts_of(sequence, kind, baselines)
+        drifts += [drift for drift in beside if not any(drift.is_same_as(other) for other in drifts)]
+    return drifts
 
 
-def direction(shift: SeriesDrift, better: Literal["lower", "higher"]) -> Direction:
-    """Say whether the change is for the better."""
-    return Direction.IMPROVEMENT if shift.goes_up == (better == "higher") else Direction.REGRESSION
+def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Direction:
+    """Return whether a drift is a regression or an improvement."""
+    return Direction.IMPROVEMENT if drift.goes_up == (better == "higher") else Direction.REGRESSION
 
 
-def percent(before: Number, after: Number) -> float | None:
-    """Return the change in percent of the old level; None where that is zero."""
-    return None if before == 0 else 100 * (after - before) / abs(before)
-
-
-def _shifts(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[SeriesDrift]:
-    found = list(_find(sequence, kind, baselines))
-    edges = [0, *(drift.index for drift in found), len(sequence)]
-    for drift, (start, _), (_, end) in zip(found, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
-        # Where the place of the change is not certain, everything that differs across that stretch is to blame.
-        outer_before, outer_after = sequence[max(drift.low - 1, 0)], sequence[drift.high]
+def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[SeriesDrift]:
+    changes = list(_level_changes(sequence, kind, baselines))
+    edges = [0, *(change.index for change in changes), len(sequence)]
+    for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
+        # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
+        outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         yield SeriesDrift(
-            old=sequence[start : drift.index],
-            new=sequence[drift.index : end],
+            old_points=sequence[start : change.index],
+            new_points=sequence[change.index : end],
             cause=blame(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
-            found=drift,
+            change=change,
         )
 
 
-def _find(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Judge each stretch between baselines for itself; the step up to a baseline stays told as what it was."""
-    cuts = [place for place, point in enumerate(sequence) if place and point.run_id in baselines]
+def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.LevelChange]:
+    """Judge each stretch between baselines by itself; the expected step to a baseline is yielded as it was."""
+    cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *cuts, len(sequence)]):
-        found = detect.find_level_changes(
+        changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
             samples=[point.samples for point in sequence[start:end]],
             kind=_DETECTOR_KINDS[kind],
         )
-        yield from (_moved(drift, start) for drift in found)
+        yield from (_moved(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
-        if step is not None and _is_before(sequence[start:end], *step):
-            evidence = f"{step[0]} → {step[1]}: as it should be, so later runs are measured from here"
+        if step is not None and _ends_before(sequence[start:end], *step):
+            evidence = f"{step[0]} → {step[1]}: expected, so later runs are judged from this level"
             yield detect.LevelChange(end, *step, end, end, "expected", evidence)
 
 
-def _moved(drift: detect.LevelChange, by: int) -> detect.LevelChange:
-    return replace(drift, index=drift.index + by, low=drift.low + by, high=drift.high + by)
+def _moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
+    return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
 
 
-def _is_before(stretch: Points, before: Number, after: Number) -> bool:
-    """Tell whether a stretch ends before a step: runs that came later may have shown that the step was earlier."""
+def _ends_before(stretch: Points, before: Number, after: Number) -> bool:
+    """Return whether a stretch ends at the level before a step; the step may since have proven to be earlier."""
     level = median([point.value for point in stretch[-_LAST:]])
     assert level is not None
     return abs(level - before) < abs(level - after)

@@ -1,8 +1,8 @@
-"""Puts a series' points in the order in which they can be judged. Pure.
+"""Arranges the points of a series in the order in which they can be judged. Pure.
 
-Points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
-revisions that both measured, so that neighbours on it differ in the revision or in the environment, but not in both.
-See docs/architecture.md, "How a series is judged".
+The points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
+revisions that were measured in both, so that neighbours on it differ in the revision or in the environment, but not in
+both. See docs/architecture.md, "How a series is judged".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from service.schemas.history import Number
 
 @dataclass(frozen=True, slots=True)
 class PathPoint:
-    """The level of one run, and what its place in the trend depends on."""
+    """The level of one run, with what its position in the trend depends on."""
 
     run_id: UUID
     revision: str
@@ -33,14 +33,14 @@ Points = tuple[PathPoint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The points of a series, arranged.
+    """The arranged points of a series.
 
     Attributes
     ----------
     path
-        The one sequence that the trend is drawn along.
+        The sequence along which the trend is drawn.
     beside
-        More sequences to judge, because they hold points or comparisons that are not on the path.
+        Further sequences to judge, because they hold points or comparisons that are not on the path.
     """
 
     path: Points
@@ -48,7 +48,7 @@ class Trend:
 
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
-    """Arrange the points of one series. The order in which they arrived has no say."""
+    """Arrange the points of one series. The result does not depend on the order in which they arrived."""
     tracks = _tracks(points)
     if not tracks:
         return Trend((), ())
@@ -64,7 +64,7 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
 
 
 def _tracks(points: Iterable[PathPoint]) -> list[Points]:
-    """Group by environment, the one first seen first; each in the order of the commits, then of measuring."""
+    """Group the points by environment, the first seen first; order each group by commit, then by time."""
     tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
         tracks.setdefault(point.environment, []).append(point)
@@ -72,9 +72,9 @@ def _tracks(points: Iterable[PathPoint]) -> list[Points]:
 
 
 def _join(path: Points, track: Points) -> tuple[Points, Points]:
-    """Lead the path over to the track of a newer environment.
+    """Extend the path to the track of a newer environment.
 
-    Returns the path, and the sequence that leads to the track where the path itself does not.
+    Returns the path, and the sequence that leads to the track if the path itself does not.
     """
     shared = {point.position for point in path} & {point.position for point in track}
     if not shared:
@@ -90,7 +90,7 @@ def _join(path: Points, track: Points) -> tuple[Points, Points]:
 
 
 def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
-    """Join a track that shares no revision with the path: its two neighbours differ in both."""
+    """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
     crossing = _up_to(path, track[0].position) + track
@@ -98,7 +98,7 @@ def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
 
 
 def _came_back(path: Points, track: Points) -> bool:
-    """Tell whether the older environment was measured in again, at later commits, after the newer one was seen."""
+    """Return whether later commits were measured in the older environment after the newer one was seen."""
     seen = min(point.measured_at for point in track)
     return any(point.measured_at > seen for point in path if point.position > track[-1].position)
 

@@ -1,4 +1,4 @@
-"""What a run's samples come down to: one level for each metric. Pure."""
+"""Reduces the samples of a run to one level for each metric. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.schemas.history import Number
 
 
 class RunLevel(NamedTuple):
-    """One metric of one run."""
+    """The level of one metric in one run, with its samples."""
 
     status: Status
     value: Number | None
@@ -29,17 +29,17 @@ class RunLevel(NamedTuple):
 
 
 def run_level(readings: Sequence[Reading]) -> RunLevel:
-    """Summarise the readings of one metric over the samples of a run."""
+    """Return the level of one metric from its readings over the samples of a run."""
     samples = tuple([reading.value for reading in readings if reading.value is not None])
     return RunLevel(_status(readings), median(samples), samples)
 
 
 def _status(readings: Sequence[Reading]) -> Status:
-    """Return how the level came about: an estimate in it makes it one; without any value, the first reason why."""
-    found = readings[0].status
+    """Return the level's status: an estimate if any reading is one; without any value, the first reason."""
+    status = readings[0].status
     for reading in readings:
         if reading.status is Status.MULTIPLEXED:
             return Status.MULTIPLEXED
         if reading.status is Status.COUNTED:
-            found = Status.COUNTED
-    return found
+            status = Status.COUNTED
+    return status

@@ -119,6 +119,6 @@ def test_what_was_not_measured_for_two_nights_keeps_its_change() -> None:
 
 
 def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> None:
-    why = {("box", "copy[mib=4]"): "missing: no report of it has arrived", ("gone", "copy[mib=4]"): "x"}
+    why = {("box", "copy[mib=4]"): "missing: no report has arrived", ("gone", "copy[mib=4]"): "x"}
     grid = build_grid([point(1), point(2, 1, environment="new")], [], night=night(5, why))
-    assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report of it has arrived", ""]
+    assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report has arrived", ""]

@@ -46,7 +46,7 @@ def speeds(base: Sequence[float], head: Sequence[float], precision: float = 3) -
 def test_two_samples_that_agree_on_each_side_are_the_same() -> None:
     found = compared({"minor-faults": [7, 7]}, {"minor-faults": [7, 7]})
     assert (found.verdict, found.more) == (SAME, 0)
-    assert of(found, "minor-faults").sentence == "The same count in 2 of 2 and 2 of 2 samples."
+    assert of(found, "minor-faults").sentence == "The count is the same in 2 of 2 and 2 of 2 samples."
 
 
 @pytest.mark.parametrize("level", [0, 10_000, 1_000_000, 2**63])

@@ -12,7 +12,7 @@ def trace(drift: str, series: int = 1, first: int = 5, last: int | None = None, 
     """Return a drift 100 → 150 in a series, which one of the commits from first to last did."""
     last = first if last is None else last
     told: dict[str, Any] = {
-        "drift": drift,
+        "drift_id": drift,
         "series": series,
         "cause": Cause.COMMIT,
         "detail": "",

@@ -17,7 +17,7 @@ from tests.service.rules.events.made_drifts import config, trace
 def known_of(resolved: AssembledEvents) -> dict[str, KnownEvent]:
     """What is stored after a judging is what the next one knows."""
     return {
-        name: KnownEvent([replace(one, returned=one.drift in resolved.returned) for one in members], age)
+        name: KnownEvent([replace(one, returned=one.drift_id in resolved.returned) for one in members], age)
         for age, (name, members) in enumerate(resolved.members.items())
     }
 
@@ -27,7 +27,7 @@ def again(
 ) -> tuple[dict[str, set[str]], AssembledEvents]:
     """Judge twice; return the events of the first judging, and the second judging."""
     first = assemble(list(before), {}, {})
-    names = {name: {one.drift for one in members} for name, members in first.members.items()}
+    names = {name: {one.drift_id for one in members} for name, members in first.members.items()}
     given_states = dict.fromkeys(names, State.NEW) | (states or {})
     return names, assemble(list(after), known_of(first), given_states)
 
@@ -46,7 +46,7 @@ def test_series_that_show_it_later_join() -> None:
 def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() -> None:
     first = assemble([trace("a", 1)], {}, {})
     (name,) = first.members
-    gone = {name: KnownEvent(known_of(first)[name].traces, 0, alive=False)}
+    gone = {name: KnownEvent(known_of(first)[name].drifts, 0, alive=False)}
     assert assemble([], gone, {}).members == {}
     assert list(assemble([trace("z", 1, 4, 5)], gone, {}).members) == [name]
 
@@ -70,7 +70,7 @@ def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
 def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
     drifts = [trace("a"), trace("b", 1, 7, before=150, after=100), trace("c", 1, 9)]
     resolved = assemble(drifts, {}, {})
-    assert [[one.drift for one in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
+    assert [[one.drift_id for one in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
     assert resolved.returned == {"c"}
     _, second = again(drifts, drifts)
     assert second.returned == {"c"}
@@ -101,11 +101,11 @@ def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
     spaced = [(series, 10 * position) for series, position in places]
     before = [trace(f"{series}/{position}", series, position - 3, position) for series, position in spaced]
     renamed = [
-        trace(f"new/{one.drift}", int(one.series), one.first + chance.randrange(3), one.last)  # type: ignore[attr-defined]
+        trace(f"new/{one.drift_id}", int(one.series), one.first + chance.randrange(3), one.last)  # type: ignore[attr-defined]
         for one in before
     ]
     names, second = again(before, renamed)
-    found = {name: {one.drift.removeprefix("new/") for one in members} for name, members in second.members.items()}
+    found = {name: {one.drift_id.removeprefix("new/") for one in members} for name, members in second.members.items()}
     assert found == names
     assert (second.new, second.merged) == ([], {})
 

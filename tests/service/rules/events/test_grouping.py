@@ -11,7 +11,7 @@ from tests.service.rules.events.made_drifts import config, trace
 
 
 def grouped(*traces: LocatedDrift) -> list[set[str]]:
-    return [{one.drift for one in found} for found in group_drifts(traces)]
+    return [{one.drift_id for one in found} for found in group_drifts(traces)]
 
 
 def test_one_commit_in_a_hundred_series_is_one_event() -> None:
@@ -57,7 +57,7 @@ traces = st.lists(
         st.integers(0, 30),
     ),
     max_size=30,
-    unique_by=lambda one: one.drift,
+    unique_by=lambda one: one.drift_id,
 )
 
 
@@ -66,7 +66,7 @@ def test_each_drift_is_in_one_event_in_which_all_share_a_point_in_whatever_order
     found: list[LocatedDrift], seed: int
 ) -> None:
     groups = group_drifts(found)
-    assert sorted(one.drift for members in groups for one in members) == sorted(one.drift for one in found)
+    assert sorted(one.drift_id for members in groups for one in members) == sorted(one.drift_id for one in found)
     for members in groups:
         assert len({one.key for one in members}) == 1
         assert max(one.stretch[0] for one in members) <= min(one.stretch[1] for one in members)

@@ -18,7 +18,7 @@ def told(members: list[LocatedDrift], *others: LocatedDrift) -> list[tuple[str, 
     series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for one in (*members, *others):
         series[one.series].append(one)
-    return [(turn.action.value, turn.by.drift) for turn in transitions(members, series)]
+    return [(turn.action.value, turn.by.drift_id) for turn in transitions(members, series)]
 
 
 def back(drift: str, series: int, at: int, level: float = 100) -> LocatedDrift:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Kind
+from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import drift_ids
-from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts, percent
+from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts
 from service.rules.series.path import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction
 
@@ -42,8 +43,8 @@ def shifts(*told: str) -> list[SeriesDrift]:
 def found(*told: str) -> list[tuple[str, str, Cause]]:
     return [
         (
-            f"{shift.before.environment}{shift.before.position}={shift.found.before}",
-            f"{shift.after.environment}{shift.after.position}={shift.found.after}",
+            f"{shift.before.environment}{shift.before.position}={shift.change.before}",
+            f"{shift.after.environment}{shift.after.position}={shift.change.after}",
             shift.cause,
         )
         for shift in shifts(*told)
@@ -54,7 +55,7 @@ def test_one_fault_more_is_blamed_on_the_commit() -> None:
     (shift,) = shifts("A1=100", "A2=100", "A4=101", "A5=101")
     assert (shift.before.position, shift.after.position, shift.cause) == (2, 4, Cause.COMMIT)
     assert (shift.after_position, shift.up_to_position) == (2, 4)
-    assert (len(shift.old), len(shift.new), shift.spread) == (2, 2, 0)
+    assert (len(shift.old_points), len(shift.new_points), shift.spread) == (2, 2, 0)
 
 
 def test_another_level_at_the_same_revision_is_blamed_on_the_configuration() -> None:
@@ -78,8 +79,8 @@ def test_a_configuration_change_does_not_hide_the_commit_next_to_it() -> None:
 
 def test_a_zero_baseline() -> None:
     (shift,) = shifts("A1=0", "A2=3")
-    assert percent(shift.found.before, shift.found.after) is None
-    assert (shift.found.before, shift.found.after) == (0, 3)
+    assert percent_change(shift.change.after - shift.change.before, shift.change.before) is None
+    assert (shift.change.before, shift.change.after) == (0, 3)
 
 
 def test_what_two_environments_saw_is_one_drift() -> None:
