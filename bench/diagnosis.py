@@ -28,7 +28,7 @@ from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
 from bench.report import finish
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision
@@ -264,7 +264,7 @@ def main(arguments: list[str]) -> None:
     chosen = [name for name in PARTS if name in arguments] or list(PARTS)
     done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
-    bench = workbench(load_settings(), examined=False).bench
+    bench = prepare_workbench(load_settings(), examined=False).bench
     for name in chosen:
         if name not in done:
             print(name, flush=True)

@@ -13,7 +13,7 @@ class FaultwatchError(Exception):
         super().__init__(f"{what} ({remedy})" if remedy else what)
 
 
-class Refused(FaultwatchError):
+class RequestRefused(FaultwatchError):
     """The service read a document and will never take it as it is: sending it again is of no use.
 
     Attributes
@@ -25,13 +25,13 @@ class Refused(FaultwatchError):
     retry_after: float | None = None
 
 
-class Over(FaultwatchError):
+class AlreadyEnded(FaultwatchError):
     """What was asked for is done, or given up, already."""
 
 
-class Away(FaultwatchError):
+class ServiceUnavailable(FaultwatchError):
     """The service does not answer for now."""
 
 
-class Stumbled(FaultwatchError):
+class ServerError(FaultwatchError):
     """The service failed over one request; it may take another one, and this one later."""

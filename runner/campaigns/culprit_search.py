@@ -20,7 +20,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 
-class Watcher(Protocol):
+class SearchObserver(Protocol):
     """Is told how far a search has come."""
 
     def measuring(self, state: Search, commit: str) -> None:
@@ -36,7 +36,7 @@ class Watcher(Protocol):
         """They are stored."""
 
 
-def ends(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
+def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
     """Return the good end of a range, and the commits after it, oldest first, of which the last is the bad one.
 
     Raises
@@ -54,7 +54,7 @@ def ends(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[R
 
 
 @dataclass(frozen=True, slots=True)
-class Bisector:
+class CulpritSearcher:
     """Searches the history of one repository with one case.
 
     All that a search knows is what the service has stored: one that was ended, by whatever, goes on where it was.
@@ -74,7 +74,7 @@ class Bisector:
         good: Revision,
         revisions: Sequence[Revision],
         metric: str,
-        watcher: Watcher,
+        watcher: SearchObserver,
         *,
         least: float = 0,
         prove: bool = True,
@@ -181,8 +181,8 @@ def _hand_over(outbox: Outbox, reports: Sequence[Report], environment: Environme
     """Send what was measured, and make sure that the search can use it."""
     outbox.post(*reports)
     outbox.deliver(at_once=True)
-    if outbox.trouble:
-        raise outbox.trouble
+    if outbox.error:
+        raise outbox.error
     for report in reports:
         if report.environment.hash != environment.hash:
             raise FaultwatchError(

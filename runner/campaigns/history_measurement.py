@@ -11,7 +11,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import failed_build, measure
 from runner.measuring.sampling import Sampling, levels
-from runner.measuring.scaling import with_efficiency
+from runner.measuring.scaling import with_scaling_efficiency
 from runner.measuring.trial import Bench
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
@@ -25,7 +25,7 @@ FOLLOW_UPS = 3
 IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 
 
-class Watcher(Protocol):
+class HistoryObserver(Protocol):
     """Is told how far the work has come."""
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
@@ -42,7 +42,7 @@ class Watcher(Protocol):
 
 
 @dataclass(slots=True)
-class Summary:
+class HistorySummary:
     """What came of a history."""
 
     revisions: int = 0
@@ -51,25 +51,25 @@ class Summary:
     failed: list[Report] = field(default_factory=list)
     waiting: int = 0
     """Reports that are on disk and not with the service yet."""
-    trouble: FaultwatchError | None = None
+    error: FaultwatchError | None = None
     """Why they are not."""
     refused: int = 0
     """Reports that the service will never take, set aside on disk."""
 
-    def __add__(self, other: "Summary") -> "Summary":
-        return Summary(
+    def __add__(self, other: "HistorySummary") -> "HistorySummary":
+        return HistorySummary(
             self.revisions + other.revisions,
             self.stored + other.stored,
             self.measured + other.measured,
             self.failed + other.failed,
             other.waiting,
-            other.trouble,
+            other.error,
             other.refused,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Historian:
+class HistoryMeasurement:
     """Measures the history of one repository with one workload."""
 
     repository: Repository
@@ -81,7 +81,7 @@ class Historian:
     spool: Spool
     samples: int | None = None
 
-    def measure(self, revisions: Sequence[Revision], watcher: Watcher) -> Summary:
+    def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure what the service does not have yet of some revisions, oldest first.
 
         The service has to be there at the start, to say what is left. Where it fails later, measuring goes on, and the
@@ -91,7 +91,7 @@ class Historian:
         outbox.deliver()
         self.service.send_revisions(self.repository.name, revisions)
         planned, stored = self._plan(revisions)
-        summary = Summary(revisions=len(revisions), stored=stored)
+        summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.of(self.workload, self.samples).least + 1
 
@@ -108,7 +108,7 @@ class Historian:
 
         carry_out(planned, stored)
         for _ in range(FOLLOW_UPS):
-            if not planned or self.spool.waiting() or outbox.trouble:
+            if not planned or self.spool.waiting() or outbox.error:
                 break
             # What was measured may leave the service in doubt: a stray run, or two causes at once.
             planned = [one for one in self._plan(revisions)[0] if one.reason in IN_DOUBT]
@@ -116,11 +116,11 @@ class Historian:
                 carry_out(planned, 0)
         if self.spool.waiting():
             outbox.deliver(at_once=True)
-        summary.waiting, summary.trouble = len(self.spool.waiting()), outbox.trouble
+        summary.waiting, summary.error = len(self.spool.waiting()), outbox.error
         summary.refused = len(self.spool.refused())
         return summary
 
-    def again(self, revision: Revision, cases: Sequence[Case], watcher: Watcher) -> None:
+    def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> None:
         """Measure cases of a revision that the service knows once more, whatever is stored of them."""
         outbox = Outbox(self.spool, self.service.send)
         each = Sampling.of(self.workload, self.samples).least + 1
@@ -137,7 +137,7 @@ class Historian:
         planned: Sequence[PlannedRun],
         revisions: Sequence[Revision],
         latest: Mapping[str, Mapping[str, Number]],
-        watcher: Watcher,
+        watcher: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run, and how many executions it took; each revision is built once."""
         known = {revision.commit: revision for revision in revisions}
@@ -171,7 +171,7 @@ class Historian:
         return planned, stored
 
     def _measure_revision(
-        self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: Watcher
+        self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: HistoryObserver
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each case, given the counts that it should repeat, and how many executions it took."""
         subject = self.repository.name
@@ -208,14 +208,14 @@ class Historian:
                 sampling=Sampling.of(self.workload, self.samples, expected),
                 progress=executions,
             )
-            reports.append(with_efficiency(report, reports, self.workload))
+            reports.append(with_scaling_efficiency(report, reports, self.workload))
             yield reports[-1], executions.count
 
 
 class _Counter:
     """Counts executions and passes each on."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: HistoryObserver) -> None:
         self.count = 0
         self._watcher = watcher
 

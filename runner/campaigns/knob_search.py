@@ -26,7 +26,7 @@ BUILD = "build."
 """Begins the names of knobs that are variables of the build, such as ``build.CFLAGS``."""
 PER_RUN = frozenset({HugePages.knob, MemoryGroup.knob})
 
-Said = Callable[[KnobSearch, Report], None]
+RunObserver = Callable[[KnobSearch, Report], None]
 """Is told of each run, and where the search stood before it."""
 
 
@@ -36,14 +36,14 @@ def can_be_set(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class KnobSetting:
     """A case and all that is set for one run of it."""
 
     workload: Workload
     case: Case
     bench: Bench
 
-    def with_knobs(self, values: Mapping[str, str | None]) -> "Setting":
+    def with_knobs(self, values: Mapping[str, str | None]) -> "KnobSetting":
         """Return the same with some knobs set; None takes one away.
 
         Raises
@@ -80,7 +80,7 @@ class Setting:
             found = capture(state)
             return Environment(knobs=found.knobs | told) if told else found
 
-        setting = Setting(workload, case, replace(self.bench, variables=variables, capture=capture_all))
+        setting = KnobSetting(workload, case, replace(self.bench, variables=variables, capture=capture_all))
         setting._require(values)
         return setting
 
@@ -117,7 +117,7 @@ def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str
 
 
 @dataclass(frozen=True, slots=True)
-class KnobHunter:
+class KnobSearcher:
     """Searches the knobs that differ between two environments, with one case of one revision.
 
     As a search for a commit, it knows nothing but what the service has stored.
@@ -125,13 +125,13 @@ class KnobHunter:
 
     repository: Repository
     revision: Revision
-    before: Setting
+    before: KnobSetting
     builder: Builder
     service: Service
     spool: Spool
     samples: int | None = None
 
-    def search(self, knobs: Sequence[KnobChange], metric: str, said: Said, least: float = 0) -> KnobSearch:
+    def search(self, knobs: Sequence[KnobChange], metric: str, said: RunObserver, least: float = 0) -> KnobSearch:
         """Search some knobs, none of which is changed before.
 
         Raises
@@ -157,8 +157,8 @@ class KnobHunter:
             report = self._measure(knobs, state.answer.changed).model_copy(update={"aside": True})
             outbox.post(report)
             outbox.deliver(at_once=True)
-            if outbox.trouble:
-                raise outbox.trouble
+            if outbox.error:
+                raise outbox.error
             if report.canary and not report.canary.holds:
                 raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
             said(state, report)

@@ -8,7 +8,7 @@ import click
 
 from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
 from runner.cli.terminal import activity, terminal
-from runner.cli.workbench import parse_variables, workbench
+from runner.cli.workbench import parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.registry import remember
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
 from runner.workload.lookup import check_metric, find_workload, one_case
@@ -88,7 +88,7 @@ def command(
     repository = open_repository(repo or ".", settings.clones)
     workload = find_workload(workload_name or str(repository.path))
     check_metric(workload, name)
-    remember(settings, repository, workload)
+    register_subject(settings, repository, workload)
     searched = _Searched(
         settings=settings,
         repository=repository,
@@ -130,19 +130,19 @@ def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
 
     It is a job of the service like any other, so that it can be seen, paused and cancelled there.
     """
-    from runner.campaigns.culprit_search import ends
+    from runner.campaigns.culprit_search import resolve_range
     from runner.cli.job import say
-    from runner.cli.job_preparer import Finder
+    from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
     from runner.jobs import bisect_job as job_of_bisect
-    from runner.jobs.claimed_job import Ended, Work
-    from runner.jobs.job_runner import Carrier
+    from runner.jobs.claimed_job import ClaimedJob, JobResult
+    from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
         raise FaultwatchError(f"{span!r} is not of the form GOOD..BAD", "name the older end first, as in v1.0..HEAD")
-    first, revisions = ends(asked.repository, good, bad)
+    first, revisions = resolve_range(asked.repository, good, bad)
     question = BisectQuestion(
         subject=asked.repository.name,
         case=asked.case.name,
@@ -157,7 +157,7 @@ def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
     )
     found: list[Search] = []
 
-    def search(work: Work) -> Ended:
+    def search(work: ClaimedJob) -> JobResult:
         found.append(job_of_bisect.searched(work, _Teller(asked.metric)))
         return job_of_bisect.ended(found[0])
 
@@ -165,8 +165,8 @@ def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
             job = service.decide_job(job.id, "resume", JobDecision(reason="It was started again."))
-        finder = Finder(asked.settings, str(asked.repository.path), str(asked.workload.path), asked.confined)
-        Carrier(asked.settings, service, say).carry_out(job.id, finder.prepare, search)
+        preparer = JobPreparer(asked.settings, str(asked.repository.path), str(asked.workload.path), asked.confined)
+        JobRunner(asked.settings, service, say).run(job.id, preparer.prepare, search)
     if not found:
         return False
     if asked.as_json:
@@ -182,12 +182,12 @@ def _search_knobs(
     asked: _Searched, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
 ) -> bool:
     """Search what differs between two environments, print what was found, and return whether anything was."""
-    from runner.campaigns.knob_search import KnobHunter, Setting
+    from runner.campaigns.knob_search import KnobSearcher, KnobSetting
     from runner.cli import bisect_knobs as told
     from runner.cli.env import load
-    from runner.cli.formatting import plain
+    from runner.cli.formatting import escape_text
     from runner.cli.job import say
-    from runner.host.lock import alone
+    from runner.host.lock import host_lock
     from runner.reporting.embedded import connect
 
     sides = [told.knobs_of(*load(side)) for side in told.ends(knobs)] if knobs else [{}, {}]
@@ -204,29 +204,29 @@ def _search_knobs(
     if foreign:
         raise FaultwatchError(f"{asked.workload.name} has no {foreign[0]}", f"it has: {', '.join(own) or 'none'}")
     if found.left_out:
-        terminal().print(plain(found.left_out), style="yellow", markup=False, highlight=False)
+        terminal().print(escape_text(found.left_out), style="yellow", markup=False, highlight=False)
     if not found.knobs:
         raise FaultwatchError(
             "no knob differs that can be set for a single run", "--change NAME=BEFORE..AFTER names one"
         )
-    place = workbench(asked.settings, asked.variables, confined=asked.confined)
+    workbench = prepare_workbench(asked.settings, asked.variables, confined=asked.confined)
 
     def said(state: KnobSearch, report: Report) -> None:
-        terminal().print(plain(told.line(state, report, asked.metric)), markup=False, highlight=False)
+        terminal().print(escape_text(told.line(state, report, asked.metric)), markup=False, highlight=False)
 
-    with connect(asked.settings) as service, alone(asked.settings, say), activity("searching the knobs"):
-        hunter = KnobHunter(
+    with connect(asked.settings) as service, host_lock(asked.settings, say), activity("searching the knobs"):
+        searcher = KnobSearcher(
             repository=asked.repository,
             revision=asked.repository.revision(revision),
-            before=Setting(asked.workload, asked.case, place.bench).with_knobs(found.common),
-            builder=place.builder,
+            before=KnobSetting(asked.workload, asked.case, workbench.bench).with_knobs(found.common),
+            builder=workbench.builder,
             service=service,
             spool=Spool(asked.settings.spool),
             samples=asked.samples,
         )
-        search = hunter.search(found.knobs, asked.metric, said, asked.least)
+        search = searcher.search(found.knobs, asked.metric, said, asked.least)
     for line in (
-        [told.document(search, found)] if asked.as_json else map(plain, told.result(search, found, asked.metric))
+        [told.document(search, found)] if asked.as_json else map(escape_text, told.result(search, found, asked.metric))
     ):
         click.echo(line)
     return isinstance(search.answer, FoundKnobs)
@@ -272,7 +272,7 @@ def _line(state: Search, report: Report, name: str) -> str:
 
 
 def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]:
-    from runner.cli.formatting import plain
+    from runner.cli.formatting import escape_text
 
     if isinstance(search.answer, NothingToFind):
         return [search.answer.sentence]
@@ -287,4 +287,4 @@ def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]
             lines.append(f"  to prove it: faultwatch compare {one.parent[:10]} {one.commit[:10]}")
         else:
             lines.append(f"  {_SHOWN[one.proof.state]}: {one.proof.sentence}")
-    return [plain(line) for line in lines]
+    return [escape_text(line) for line in lines]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
-from runner.contract.base import Parameter
+from runner.contract.base import Parameter, parameter_text
 from runner.contract.knob_search import FoundKnobs, KnobChange, KnobSearch, MeasureKnobs
 from runner.contract.level import median
 from runner.contract.metrics import metric

@@ -20,7 +20,7 @@ from runner.cli.options import (
     workload_option,
 )
 from runner.cli.terminal import activity
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.measuring.comparison import Compared, Pairs, beside_stored, compare, undecided
@@ -65,9 +65,9 @@ def command(
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     with connect(settings) as service:
-        results = compared(service, repository, workload, place, (base, head), choices, samples)
+        results = compared(service, repository, workload, workbench, (base, head), choices, samples)
     if as_json:
         click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
@@ -83,7 +83,7 @@ def compared(
     service: Service,
     repository: Repository,
     workload: Workload,
-    place: Workbench,
+    workbench: Workbench,
     names: tuple[str, str],
     choices: Sequence[str] = (),
     samples: int | None = None,
@@ -98,7 +98,7 @@ def compared(
         Do without base where what is stored of it shows head to be the same.
     """
     chosen = cases(workload, choices)
-    base, head = (_Side(repository, workload, place, repository.revision(name)) for name in names)
+    base, head = (_Side(repository, workload, workbench, repository.revision(name)) for name in names)
     pairs = Pairs.of(workload, samples)
     results = []
     with activity("comparing") as say:
@@ -124,7 +124,7 @@ class _Side:
 
     repository: Repository
     workload: Workload
-    place: Workbench
+    workbench: Workbench
     revision: Revision
 
     @cached_property
@@ -132,13 +132,13 @@ class _Side:
         from runner.subject.build import BuildFailure
 
         try:
-            return _Built(*self.place.builder.build(self.repository, self.revision.commit, self.workload))
+            return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
             return _Built(Path(), failure.build, failure.message)
 
     def trial(self, case: Case) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, self.built.build)
-        return Trial(self.workload, subject, self.place.bench, self.built.tree)
+        return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
 
 
 def _beside_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:

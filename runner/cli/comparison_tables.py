@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from runner.cli.formatting import counted
-from runner.cli.history_tables import number
+from runner.cli.formatting import count_of
+from runner.cli.history_tables import format_value
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
@@ -29,7 +29,7 @@ def show_comparison(result: Compared) -> None:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
         return
     comparison = result.comparison
-    console.print(f"{_WORDS[comparison.verdict]}, by {counted(len(result.base.samples), 'pair')}", highlight=False)
+    console.print(f"{_WORDS[comparison.verdict]}, by {count_of(len(result.base.samples), 'pair')}", highlight=False)
     if comparison.knobs:
         console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
     told = [one for one in comparison.metrics if one.counts or not _is_nothing(one)]
@@ -72,11 +72,13 @@ def _side(name: str, side: Side) -> str:
 
 
 def _number(name: str, value: Number | None) -> str:
-    return "–" if value is None else number(name, value)
+    return "–" if value is None else format_value(name, value)
 
 
 def _change(one: MetricVerdict) -> str:
     if one.change is None:
         return "–"
     percent = "" if one.percent is None or not one.change else f" ({one.percent:+.3g} %)"
-    return f"{number(one.metric, one.change, sign=True)}{percent}" + (f" {one.direction}" if one.direction else "")
+    return f"{format_value(one.metric, one.change, sign=True)}{percent}" + (
+        f" {one.direction}" if one.direction else ""
+    )

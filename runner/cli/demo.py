@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from runner.campaigns.history_measurement import Summary
+from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import document, prepare
 from runner.cli.options import json_option, options
 from runner.cli.terminal import terminal
@@ -63,7 +63,7 @@ def _make_history(repository: Path) -> None:
         raise FaultwatchError(f"the demo history could not be made: {said[-1] if said else 'no reason given'}")
 
 
-def _measure(settings: Settings, repository: Path) -> tuple[Summary, list[dict[str, Any]]]:
+def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
     """Measure the first half as the host is, and the second with another allocator."""
     halves = [
         prepare(settings, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),

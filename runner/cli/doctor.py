@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from runner.doctor.fix import Mending
+    from runner.doctor.fix import FixReport
 
 
 @click.command("doctor", short_help="What on this host can forbid or spoil a measurement, and the remedy.")
@@ -24,35 +24,36 @@ def command(as_json: bool, wanted: str | None) -> None:
     Exit code 0: this host can measure, and --fix or --undo did all that it can. 1: something forbids it, or is left to
     root, or did not work.
     """
-    from runner.doctor import Host, examine, is_measurable
+    from runner.doctor.checks import examine, is_measurable
     from runner.doctor.fix import fix, undo
+    from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 
-    host = Host(home=load_settings().home)
-    mending = {"fix": fix, "undo": undo}[wanted](host) if wanted else None
+    host = HostProbe(home=load_settings().home)
+    report = {"fix": fix, "undo": undo}[wanted](host) if wanted else None
     checks = list(examine(host))
     measurable = is_measurable(checks)
     if as_json:
         document = {"measurable": measurable, "checks": [check.document() for check in checks]}
-        click.echo(json.dumps(document | ({wanted: asdict(mending)} if wanted and mending else {}), indent=2))
+        click.echo(json.dumps(document | ({wanted: asdict(report)} if wanted and report else {}), indent=2))
     else:
-        from runner.doctor.results_table import show
+        from runner.doctor.results_table import show_checks
 
-        show(checks, measurable)
-        if mending:
-            _tell(mending, undoing=wanted == "undo")
-    sys.exit(0 if measurable and not (mending and (mending.failed or mending.needs_root)) else 1)
+        show_checks(checks, measurable)
+        if report:
+            _tell(report, undoing=wanted == "undo")
+    sys.exit(0 if measurable and not (report and (report.failed or report.needs_root)) else 1)
 
 
-def _tell(mending: "Mending", *, undoing: bool) -> None:
+def _tell(report: "FixReport", *, undoing: bool) -> None:
     click.echo("\nUndone:" if undoing else "\nMended:")
-    for name, (before, after) in mending.changed.items():
+    for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")
-    if not mending.changed:
+    if not report.changed:
         click.echo("  nothing")
-    for line in mending.failed:
+    for line in report.failed:
         click.echo(f"  failed: {line}")
-    if mending.needs_root:
-        click.echo(f"  root can mend: {', '.join(mending.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
-    if mending.changed and not undoing:
+    if report.needs_root:
+        click.echo(f"  root can mend: {', '.join(report.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
+    if report.changed and not undoing:
         click.echo("To put it back: faultwatch doctor --undo")

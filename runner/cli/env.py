@@ -39,11 +39,11 @@ def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | N
 
 def _here(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment that a run would carry if its workload set nothing of its own."""
-    from runner.cli.workbench import workbench
+    from runner.cli.workbench import prepare_workbench
     from runner.settings import load_settings
     from runner.state.process import ProcessState
 
-    bench = workbench(load_settings(), assignments, examined=False).bench
+    bench = prepare_workbench(load_settings(), assignments, examined=False).bench
     return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))
 
 

@@ -13,7 +13,7 @@ from runner.cli.options import (
     set_option,
     workload_option,
 )
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.settings import load_settings
 from runner.subject.lookup import workload_and_repository
 
@@ -60,10 +60,10 @@ def command(
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
-    place = workbench(settings, variables, confined=confined)
+    workbench = prepare_workbench(settings, variables, confined=confined)
     stored = not fresh and samples is None
     with connect(settings) as service:
-        results = compared(service, repository, workload, place, (origin, tip), choices, samples, from_store=stored)
+        results = compared(service, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored)
         measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
         if report:
             # Before the service is asked: what was measured is kept whatever becomes of that.

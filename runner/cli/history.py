@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from runner.campaigns.history_measurement import Historian, Summary
+from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
 from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
 from runner.cli.terminal import terminal
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
@@ -18,7 +18,7 @@ from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.registry import remember
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
 from runner.workload.lookup import find_workload
@@ -85,7 +85,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedHistory:
     """A history that can be measured: everything that can be wrong with the request has been looked at."""
 
     settings: Settings
@@ -94,25 +94,25 @@ class Prepared:
     revisions: tuple[Revision, ...]
     workload: Workload
     cases: tuple[Case, ...]
-    place: Workbench
+    workbench: Workbench
     samples: int | None
 
-    def measure(self, service: Service) -> Summary:
+    def measure(self, service: Service) -> HistorySummary:
         """Measure what the service does not hold yet, with a progress bar."""
         from runner.cli.progress_bar import ProgressBar
 
-        historian = Historian(
+        measurement = HistoryMeasurement(
             repository=self.repository,
             workload=self.workload,
             cases=self.cases,
-            bench=self.place.bench,
-            builder=self.place.builder,
+            bench=self.workbench.bench,
+            builder=self.workbench.builder,
             service=service,
             spool=Spool(self.settings.spool),
             samples=self.samples,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
-            return historian.measure(self.revisions, watcher)
+            return measurement.measure(self.revisions, watcher)
 
 
 def prepare(
@@ -127,7 +127,7 @@ def prepare(
     confined: bool | None = None,
     committed_only: bool = False,
     first_parent: bool = True,
-) -> Prepared:
+) -> PreparedHistory:
     """Look at a request before anything is started.
 
     Raises
@@ -139,15 +139,15 @@ def prepare(
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     workload = find_workload(workload_name or str(_default_workload(repository.path)))
-    remember(settings, repository, workload)
-    return Prepared(
+    register_subject(settings, repository, workload)
+    return PreparedHistory(
         settings=settings,
         repository=repository,
         span=span,
         revisions=revisions,
         workload=workload,
         cases=cases(workload, choices),
-        place=workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
+        workbench=prepare_workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
         samples=samples,
     )
 
@@ -161,7 +161,7 @@ def _default_workload(folder: Path) -> Path:
     return file
 
 
-def document(summary: Summary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what came of a history as the document that --json prints."""
     failed = [
         {

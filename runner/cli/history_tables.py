@@ -5,26 +5,26 @@ from typing import Any
 
 from rich.console import Console
 
-from runner.campaigns.history_measurement import Summary
-from runner.cli.formatting import counted, plain
+from runner.campaigns.history_measurement import HistorySummary
+from runner.cli.formatting import count_of, escape_text
 from runner.contract.metrics import Kind, metric
 
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
-def show_history(summary: Summary, drifts: Sequence[dict[str, Any]]) -> None:
+def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> None:
     """Print what came of a history, and the drifts that the service sees."""
     console = Console()
     console.print(
-        f"{counted(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
+        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
         f"{len(summary.failed)} failed."
     )
     if summary.refused:
         console.print(
-            f"[yellow]The service refused {counted(summary.refused, 'report')}: `faultwatch spool` says why.[/]"
+            f"[yellow]The service refused {count_of(summary.refused, 'report')}: `faultwatch spool` says why.[/]"
         )
     if summary.waiting:
-        why = f": {plain(summary.trouble.what)}" if summary.trouble else ""
+        why = f": {escape_text(summary.error.what)}" if summary.error else ""
         console.print(
             f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
             "them, or `faultwatch spool --flush`."
@@ -43,19 +43,19 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         # No percentage of a zero baseline: there is none.
         percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
         console.print(
-            f"[bold]{_SIGNS[drift['direction']]} {plain(name)}[/] {number(name, before)} → {number(name, after)} "
-            f"({number(name, after - before, sign=True)}{percent})  {plain(drift['case'])}",
+            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] {format_value(name, before)} → {format_value(name, after)} "
+            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}",
             highlight=False,
             soft_wrap=True,
         )
-        title = plain(drift["title"])
+        title = escape_text(drift["title"])
         console.print(f"  {drift['cause']}  {drift['revision'][:10]} {title}", highlight=False, soft_wrap=True)
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
-            console.print(f"    {plain(knob['name'])}: {plain(change)}", highlight=False, soft_wrap=True)
+            console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
 
 
-def number(name: str, value: float, *, sign: bool = False) -> str:
+def format_value(name: str, value: float, *, sign: bool = False) -> str:
     """Format a value of a metric: counts in full with separators, the rest to four digits."""
     form = "+" if sign else ""
     if metric(name).kind is Kind.COUNT and value == int(value):

@@ -50,20 +50,20 @@ def command(
     The same file may be imported again: each run is stored once. A file is imported whole or not at all. Without
     --repo, revisions stand in the order in which they were first measured. docs/pyperf.md tells more.
     """
-    from runner.importing import Defaults, read, reports
+    from runner.importing import ImportDefaults, make_reports, read
     from runner.importing.csv_columns import parse_map
-    from runner.importing.imported_run import moment
+    from runner.importing.imported_run import parse_time
     from runner.reporting.embedded import connect
 
     settings = load_settings()
     mapped = parse_map(columns)
-    when: datetime | None = moment(started_at, "--started-at") if started_at else None
+    when: datetime | None = parse_time(started_at, "--started-at") if started_at else None
     known, repository = _repository(repo, settings)
-    defaults = Defaults(subject or repository, host, revision, case, when, mapped)
+    defaults = ImportDefaults(subject or repository, host, revision, case, when, mapped)
     records = [record for file in files for record in read(file, defaults)]
     if not any(record.host for record in records) and not host:
-        defaults = Defaults(subject or repository, settings.host, revision, case, when, mapped)
-    made = reports(records, defaults, known)
+        defaults = ImportDefaults(subject or repository, settings.host, revision, case, when, mapped)
+    made = make_reports(records, defaults, known)
     with connect(settings) as service:
         document = _send(service, made, len(records))
     if as_json:

@@ -35,18 +35,18 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
 
     A job that was interrupted goes on where it was: what is stored is not measured again. Exit code 1 where it failed.
     """
-    from runner.cli.job_preparer import Finder
+    from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import State
-    from runner.errors import Over
-    from runner.jobs.job_runner import Carrier
+    from runner.errors import AlreadyEnded
+    from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    finder = Finder(settings, repo, workload, confined)
+    preparer = JobPreparer(settings, repo, workload, confined)
     with connect(settings) as service:
         try:
-            ended = Carrier(settings, service, say, _log_url(), loud=True).carry_out(job_id, finder.prepare)
-        except Over as over:
+            ended = JobRunner(settings, service, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
+        except AlreadyEnded as over:
             _print(over.what)
             return
     _print(f"job {job_id} is {ended.state}: {ended.sentence}")
@@ -142,9 +142,9 @@ def show(jobs: "Sequence[Job]") -> None:
 def _print(text: str) -> None:
     from rich.console import Console
 
-    from runner.cli.formatting import plain
+    from runner.cli.formatting import escape_text
 
-    Console().print(plain(text), soft_wrap=True, highlight=False)
+    Console().print(escape_text(text), soft_wrap=True, highlight=False)
 
 
 def _log_url() -> str:

@@ -3,22 +3,22 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.job import Job
 from runner.errors import FaultwatchError
-from runner.jobs.claimed_job import Work
-from runner.jobs.heartbeat import Keeper
+from runner.jobs.claimed_job import ClaimedJob
+from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.registry import Known, recall
+from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
 from runner.workload.lookup import find_workload, one_case
 
 
 @dataclass(frozen=True, slots=True)
-class Finder:
+class JobPreparer:
     """Makes a job into work on this host.
 
     Attributes
@@ -34,7 +34,7 @@ class Finder:
     workload: str | None = None
     confined: bool | None = None
 
-    def prepare(self, job: Job, service: Service, keeper: Keeper) -> Work:
+    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat) -> ClaimedJob:
         """Return the work.
 
         Raises
@@ -42,7 +42,7 @@ class Finder:
         FaultwatchError
             Where the host lacks something for it.
         """
-        asked, known = job.question, recall(self.settings, job.question.subject)
+        asked, known = job.question, find_subject(self.settings, job.question.subject)
         location = self.repo or asked.repository or known.repository
         if not location:
             raise FaultwatchError(
@@ -53,20 +53,20 @@ class Finder:
         workload = self._workload(job, repository, known)
         variables = tuple(f"{name}={value}" for name, value in asked.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
-        place = workbench(self.settings, variables, confined=confined)
-        return Work(
+        workbench = prepare_workbench(self.settings, variables, confined=confined)
+        return ClaimedJob(
             question=asked,
             repository=repository,
             workload=workload,
             case=one_case(workload, (), asked.case),
-            bench=place.bench,
-            builder=place.builder,
+            bench=workbench.bench,
+            builder=workbench.builder,
             settings=self.settings,
             service=service,
-            keeper=keeper,
+            heartbeat=heartbeat,
         )
 
-    def _workload(self, job: Job, repository: Repository, known: Known) -> Workload:
+    def _workload(self, job: Job, repository: Repository, known: SubjectEntry) -> Workload:
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)

@@ -16,20 +16,20 @@ from runner.cli.options import (
     set_option,
 )
 from runner.cli.terminal import activity
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty, repository_of
-from runner.subject.registry import remember
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
 from runner.workload.lookup import find_workload
 
 _MOST_COMMITS = 1_000
-"""Commits that the service is told with a revision, so that it knows its place."""
+"""Commits that the service is told with a revision, so that it knows its workbench."""
 
 
 @click.command(name="measure")
@@ -75,8 +75,8 @@ def command(
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
     if output:
         _one_case_only(len(cases(workload, choices)))
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    reports = _measure(workload, choices, repository, revision, place, samples)
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    reports = _measure(workload, choices, repository, revision, workbench, samples)
     if output:
         _write_suite(reports, output)
     failed = any(one.outcome is Outcome.FAILED for one in reports) or not any(one.samples for one in reports)
@@ -86,7 +86,7 @@ def command(
         write_report(report, [one.model_dump(mode="json") for one in reports])
         set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
     if send:
-        remember(settings, repository, workload)
+        register_subject(settings, repository, workload)
         _send(settings, repository, reports)
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
@@ -103,25 +103,25 @@ def _measure(
     choices: tuple[str, ...],
     repository: Repository,
     name: str,
-    place: Workbench,
+    workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
     from runner.measuring.measurement import failed_build, measure
     from runner.measuring.sampling import Sampling
-    from runner.measuring.scaling import with_efficiency
+    from runner.measuring.scaling import with_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
     chosen = cases(workload, choices)
     with activity(f"building {revision.commit[:10]}") as say:
         try:
-            tree, build = place.builder.build(repository, revision.commit, workload)
+            tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
             return [
                 failed_build(
                     workload,
                     case,
-                    bench=place.bench,
+                    bench=workbench.bench,
                     subject=repository.name,
                     revision=revision,
                     message=failure.message,
@@ -136,13 +136,13 @@ def _measure(
                 workload,
                 case,
                 tree,
-                bench=place.bench,
+                bench=workbench.bench,
                 subject=repository.name,
                 revision=revision,
                 build=build,
                 sampling=Sampling.of(workload, samples),
             )
-            reports.append(with_efficiency(report, reports, workload))
+            reports.append(with_scaling_efficiency(report, reports, workload))
     return reports
 
 
@@ -159,8 +159,8 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
-    if outbox.trouble:
-        raise FaultwatchError(f"{outbox.trouble.what}; the reports wait on disk", "run `faultwatch spool --flush`")
+    if outbox.error:
+        raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
 def _one_case_only(number: int) -> None:

@@ -8,13 +8,13 @@ import click
 
 from runner.cli.options import json_option, options, report_option, sandbox_option
 from runner.cli.terminal import terminal
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
-from runner.nightly.cell_run import Prepared, carry_out
-from runner.nightly.cells import choices, configured, entries, jobs, planned
-from runner.nightly.matrix_file import Entry, Matrix, load_matrix
+from runner.nightly.cell_run import PreparedCell, run_cell
+from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
+from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 from runner.workload.lookup import find_workload
@@ -63,16 +63,16 @@ def command(
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
-        click.echo(json.dumps({"include": jobs(matrix)}))
+        click.echo(json.dumps({"include": github_jobs(matrix)}))
         return
-    cells = planned(matrix, settings.host)
+    cells = planned_cells(matrix, settings.host)
     if listing == "cells":
         for cell in cells:
             click.echo(f"{cell.host}  {cell.configuration}  {cell.workload}")
         return
     name = night or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
-        digest = service.night(name, NightPart(cells=cells))
+        digest = service.update_night(name, NightPart(cells=cells))
         if not (plan or only_digest):
             digest = _run(name, matrix, settings, service, confined)
     if plan:
@@ -88,13 +88,13 @@ def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confin
 
     benches: dict[bool, Workbench] = {}
     digest = None
-    for cell, entry in entries(matrix, settings.host):
+    for cell, entry in cells_of_host(matrix, settings.host):
 
-        def prepare(cell: NightCell = cell, entry: Entry = entry) -> Prepared:
+        def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare(matrix, cell, entry, settings, service, confined, benches)
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
-            digest = carry_out(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
+            digest = run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
     if digest is None:
         raise FaultwatchError(f"{matrix.path}: nothing is planned for this host, {settings.host}")
     return digest
@@ -103,13 +103,13 @@ def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confin
 def _prepare(
     matrix: Matrix,
     cell: NightCell,
-    entry: Entry,
+    entry: WorkloadEntry,
     settings: Settings,
     service: Service,
     confined: bool | None,
     benches: dict[bool, Workbench],
-) -> Prepared:
-    from runner.campaigns.history_measurement import Historian
+) -> PreparedCell:
+    from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
     from runner.subject.repository import open_repository
     from runner.workload import cases
@@ -117,12 +117,12 @@ def _prepare(
     beside = matrix.path.parent / entry.path
     found = find_workload(str(beside) if beside.exists() else entry.path)
     repository = open_repository(_location(matrix, entry) or str(found.path.parent), settings.clones)
-    workload, chosen = configured(found, cell.configuration, matrix.configuration(cell.configuration))
+    workload, chosen = apply_configuration(found, cell.configuration, matrix.configuration(cell.configuration))
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
-        benches[sandboxed] = workbench(settings, confined=sandboxed)
-    wanted = cases(workload, (*choices(entry), *chosen))
-    historian = Historian(
+        benches[sandboxed] = prepare_workbench(settings, confined=sandboxed)
+    wanted = cases(workload, (*case_choices(entry), *chosen))
+    measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,
         cases=wanted,
@@ -131,10 +131,10 @@ def _prepare(
         service=service,
         spool=Spool(settings.spool),
     )
-    return Prepared(historian, repository.revision(entry.revision), wanted)
+    return PreparedCell(measurement, repository.revision(entry.revision), wanted)
 
 
-def _location(matrix: Matrix, entry: Entry) -> str | None:
+def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     """Return where the repository is: a path is relative to the matrix file."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository

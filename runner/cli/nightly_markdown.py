@@ -1,6 +1,6 @@
 """The digest of a night as Markdown, for the summary of a CI job. Pure."""
 
-from runner.cli.history_tables import number
+from runner.cli.history_tables import format_value
 from runner.contract.night import NightDigest
 from runner.nightly.digest import gaps
 
@@ -13,7 +13,7 @@ def markdown(digest: NightDigest) -> str:
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
         for drift in digest.drifts[:_MOST]:
-            levels = number(drift.metric, drift.before), number(drift.metric, drift.after)
+            levels = format_value(drift.metric, drift.before), format_value(drift.metric, drift.after)
             revision = f"{drift.revision[:10]} {drift.title}"
             cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, revision)
             lines.append(f"| {' | '.join(map(text, cells))} |")

@@ -7,12 +7,12 @@ import click
 
 from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option, set_option
 from runner.cli.terminal import activity
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.lookup import repository_of
-from runner.subject.registry import remember
+from runner.subject.registry import register_subject
 from runner.workload import cases
 from runner.workload.lookup import find_workload
 
@@ -79,7 +79,7 @@ def command(
     workload = find_workload(workload_name)
     settings = load_settings()
     repository = repository_of(workload, repo, settings)
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
     if len(chosen) != 1:
         raise FaultwatchError(
@@ -87,7 +87,7 @@ def command(
             f"choose one with --set NAME=VALUE; the first is {chosen[0].name}",
         )
     base, newest = _sides(revision, before)
-    profiler = Profiler(repository, workload, chosen[0], place.bench, place.builder, call_graph)
+    profiler = Profiler(repository, workload, chosen[0], workbench.bench, workbench.builder, call_graph)
     with activity("building") as say:
         earlier = profiler.profile(base, say) if base else None
         profile = profiler.profile(newest, say)
@@ -97,7 +97,7 @@ def command(
             _write(earlier, output / "before")
     with connect(settings) as service:
         if upload:
-            remember(settings, repository, workload)
+            register_subject(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)
             for one in (earlier, profile):
                 if one:

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import plain
+from runner.cli.formatting import escape_text
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import Change, Place, by_place, by_stack
 
@@ -36,14 +36,14 @@ def show_difference(before: Profile, after: Profile) -> None:
     if grown:
         console.print("Stacks that grew most:")
     for one in grown:
-        console.print(f"  {_change(one.change)}  {plain(_way(one.frames))}", highlight=False)
+        console.print(f"  {_change(one.change)}  {escape_text(_way(one.frames))}", highlight=False)
 
 
 def _place(place: Place) -> str:
     line = place.line_after or place.line_before
     gone = " (before)" if not place.line_after and place.line_before else ""
     where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{gone}"
-    return plain(f"{_cut(place.where.function)}{where}")
+    return escape_text(f"{_cut(place.where.function)}{where}")
 
 
 def _change(change: Change) -> str:

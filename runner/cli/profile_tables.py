@@ -7,11 +7,11 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import plain
+from runner.cli.formatting import escape_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
 
-Kind = TypeVar("Kind", Memory, Touch, Access)
+Label = TypeVar("Label", Memory, Touch, Access)
 _STACKS = 5
 _SITES = 8
 _DEEP = 5
@@ -21,7 +21,7 @@ _DEEP = 5
 def show_profile(profile: Profile) -> None:
     """Print what was recorded: the faults by kind and by place, the heaviest stacks, the system calls."""
     console = Console()
-    console.print(f"[bold]{plain(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
+    console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = "the region of interest" if profile.scope == "region" else "the whole process"
     beside = f", one of {profile.processes} at once" if profile.processes > 1 else ""
     cost = profile.overhead_percent
@@ -35,7 +35,7 @@ def show_profile(profile: Profile) -> None:
         calls = ", ".join(f"{name} {call.calls:,}" for name, call in profile.census.calls.items())
         console.print(f"System calls ({profile.census.source}): {calls or 'none'}", highlight=False)
     for remark in profile.remarks:
-        console.print(plain(remark), style="yellow", highlight=False)
+        console.print(escape_text(remark), style="yellow", highlight=False)
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:
@@ -47,7 +47,7 @@ def show_diagnosis(diagnosis: Diagnosis) -> None:
     if not diagnosis.findings:
         console.print("[bold]No rule fits.[/] What was looked at:")
         for line in diagnosis.evidence:
-            console.print(f"  • {plain(line)}", highlight=False)
+            console.print(f"  • {escape_text(line)}", highlight=False)
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
@@ -69,7 +69,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(table)
 
 
-def _listed(table: Mapping[Kind, int]) -> str:
+def _listed(table: Mapping[Label, int]) -> str:
     return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
 
 
@@ -85,23 +85,23 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
         frames = [profile.frames[place] for place in stack.frames]
         ways[" ← ".join(_cut(frame.function) for frame in reversed(frames[-_DEEP:]))] += stack.weight
     for way, weight in ways.most_common(_STACKS):
-        console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {plain(way)}", highlight=False)
+        console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(way)}", highlight=False)
 
 
 def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
-    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {plain(finding.title)}[/] ({finding.rule})")
+    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule})")
     for line in finding.evidence:
-        console.print(f"  • {plain(line)}", highlight=False)
+        console.print(f"  • {escape_text(line)}", highlight=False)
     for remedy in finding.remedies:
         settings = " ".join(f"--set {name}={value}" for name, value in remedy.settings.items())
-        shown = f"  [dim]faultwatch try {plain(settings)}[/]" if settings else ""
-        console.print(f"  → {plain(remedy.text)}{shown}", highlight=False)
-    console.print(f"  [dim]as in {plain(finding.report)}[/]", highlight=False)
+        shown = f"  [dim]faultwatch try {escape_text(settings)}[/]" if settings else ""
+        console.print(f"  → {escape_text(remedy.text)}{shown}", highlight=False)
+    console.print(f"  [dim]as in {escape_text(finding.report)}[/]", highlight=False)
 
 
 def _place(frame: Frame) -> str:
     line = f"  {frame.file.rpartition('/')[2]}:{frame.line}" if frame.file else ""
-    return plain(f"{_cut(frame.function)}{line}")
+    return escape_text(f"{_cut(frame.function)}{line}")
 
 
 def _cut(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from runner.cli.formatting import plain
+from runner.cli.formatting import escape_text
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -55,11 +55,11 @@ class ProgressBar:
             number = sum(one.reason is reason for one in planned)
             if number:
                 parts.append(f"{number} {why}")
-        self._console.print(f"[bold]{plain(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
+        self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
-        self._progress.update(self._task, what=plain(f"{revision.commit[:10]} {revision.title[:50]}"))
+        self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
 
     def executed(self) -> None:
         """Advance by one execution."""
@@ -68,13 +68,13 @@ class ProgressBar:
     def reported(self, report: Report, skipped_executions: int) -> None:
         """Say what a revision counted, or why it could not."""
         self._progress.advance(self._task, skipped_executions)
-        label = plain(f"{report.revision.commit[:10]} {report.case.name}")
+        label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
             found = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
-            text = f"  {label} {found}  [dim]{plain(report.revision.title)}[/]"
+            text = f"  {label} {found}  [dim]{escape_text(report.revision.title)}[/]"
             # On a terminal each run has one line, however narrow it is; a log has room for all of the title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
-            message = plain(f"{report.failure.stage} failed: {report.failure.message}")
+            message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")
             self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)

@@ -6,8 +6,8 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import counted, plain
-from runner.cli.history_tables import number
+from runner.cli.formatting import count_of, escape_text
+from runner.cli.history_tables import format_value
 from runner.contract.metrics import metric
 from runner.measuring.comparison import Compared
 
@@ -28,11 +28,13 @@ _SHOWN = (
 def show_remedy(result: Compared, settings: Sequence[str]) -> None:
     """Print the present state beside the one with the remedy."""
     console = Console()
-    console.print(f"[bold]{plain(result.base.case.name)}[/] with {plain(' '.join(settings))}", highlight=False)
+    console.print(
+        f"[bold]{escape_text(result.base.case.name)}[/] with {escape_text(' '.join(settings))}", highlight=False
+    )
     if result.comparison is None:
         for side in (result.base, result.head):
             if side.failure:
-                console.print(f"[yellow]{side.outcome}: {plain(side.failure.message)}[/]", highlight=False)
+                console.print(f"[yellow]{side.outcome}: {escape_text(side.failure.message)}[/]", highlight=False)
         return
     verdicts = {one.metric: one for one in result.comparison.metrics}
     table = Table()
@@ -43,10 +45,10 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         if not before or not after:
             continue
         low, high = median(before), median(after)
-        change = f"{100 * (high - low) / low:+.3g} %" if low else number(name, high - low, sign=True)
+        change = f"{100 * (high - low) / low:+.3g} %" if low else format_value(name, high - low, sign=True)
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
-        table.add_row(metric(name).title, number(name, low), number(name, high), change, verdict)
+        table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
     console.print(table)
     console.print(
-        f"{counted(len(result.base.samples), 'pair')}, measured in turns. Nothing of it is stored.", style="dim"
+        f"{count_of(len(result.base.samples), 'pair')}, measured in turns. Nothing of it is stored.", style="dim"
     )

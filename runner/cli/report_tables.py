@@ -7,8 +7,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import plain
-from runner.cli.history_tables import number
+from runner.cli.formatting import escape_text
+from runner.cli.history_tables import format_value
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
@@ -41,10 +41,12 @@ def show_reports(reports: Sequence[Report]) -> None:
         _show_summary(console, measured)
     for report in reports:
         if report.failure:
-            console.print(f"[yellow]{plain(report.case.name)}: {report.outcome}: {plain(report.failure.message)}[/]")
+            console.print(
+                f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
+            )
             # A build that failed did so for all of them: its log is told once.
             if report.failure.log and report.outcome is Outcome.FAILED:
-                console.print(plain(report.failure.log[-2000:]), style="dim", highlight=False)
+                console.print(escape_text(report.failure.log[-2000:]), style="dim", highlight=False)
 
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
@@ -55,9 +57,9 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     for report in reports:
         lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
         widest = min(max(map(len, lines)), _WIDEST)
-        table.add_column(plain("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
+        table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
     for name in _rows(reports):
-        table.add_row(plain(name), metric(name).unit, *(_cell(report, name) for report in reports))
+        table.add_row(escape_text(name), metric(name).unit, *(_cell(report, name) for report in reports))
     _print_title(console, reports, differing)
     console.print(table)
 
@@ -67,11 +69,11 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     columns = {title: names for title, names in _SUMMARY.items() if any(_short(report, names) for report in reports)}
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     for name in differing:
-        table.add_column(plain(name), no_wrap=True)
+        table.add_column(escape_text(name), no_wrap=True)
     for title in columns:
         table.add_column(title, justify="right", no_wrap=True)
     for report in reports:
-        point = [plain(str(report.case.parameters.get(name, ""))) for name in differing]
+        point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing]
         table.add_row(*point, *(_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing)
     # Rather let the terminal break a line than leave out digits.
@@ -85,7 +87,7 @@ def _print_title(console: Console, reports: Sequence[Report], differing: Sequenc
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})
     title = f"{case.name}, {first.subject} at {first.revision.commit[:10]}"
-    console.print(plain(title), style="italic", highlight=False, soft_wrap=True)
+    console.print(escape_text(title), style="italic", highlight=False, soft_wrap=True)
 
 
 def _differing(reports: Sequence[Report]) -> list[str]:
@@ -114,10 +116,10 @@ def _cell(report: Report, name: str) -> str:
     if not values:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
-    text = number(name, low) if low == high else f"{number(name, low)} – {number(name, high)}"
+    text = format_value(name, low) if low == high else f"{format_value(name, low)} – {format_value(name, high)}"
     each = {one[name].value for sample in report.samples for one in sample.processes if name in one}
     if metric(name).kind is Kind.COUNT and len(each) == 1 and (value := each.pop()):
-        text = f"{len(report.samples[0].processes)} × {number(name, value)}"
+        text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
     estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
     return f"~{text}" if estimated else text
 
@@ -127,4 +129,4 @@ def _short(report: Report, names: Sequence[str]) -> str:
     name = next((name for name in names if report.values(name)), None)
     if name is None:
         return ""
-    return _cell(report, name) if metric(name).kind is Kind.COUNT else number(name, median(report.values(name)))
+    return _cell(report, name) if metric(name).kind is Kind.COUNT else format_value(name, median(report.values(name)))

@@ -42,7 +42,7 @@ def _flush(settings: Settings, spool: Spool) -> str:
     with connect(settings) as service:
         outbox = Outbox(spool, service.send)
         outbox.deliver()
-    return outbox.trouble.what if outbox.trouble else ""
+    return outbox.error.what if outbox.error else ""
 
 
 def _describe(file: Path) -> dict[str, Any]:
@@ -63,16 +63,16 @@ def _describe(file: Path) -> dict[str, Any]:
 def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], trouble: str) -> None:
     from rich.console import Console
 
-    from runner.cli.formatting import plain
+    from runner.cli.formatting import escape_text
 
     console = Console(highlight=False)
-    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {plain(str(folder))}")
+    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {escape_text(str(folder))}")
     for entry in waiting + refused:
-        console.print(f"  {plain(_line(entry))}")
+        console.print(f"  {escape_text(_line(entry))}")
         if "reason" in entry:
-            console.print(f"    [yellow]refused: {plain(entry['reason'])}[/]")
+            console.print(f"    [yellow]refused: {escape_text(entry['reason'])}[/]")
     if trouble:
-        console.print(f"[yellow]{plain(trouble)}[/]")
+        console.print(f"[yellow]{escape_text(trouble)}[/]")
 
 
 def _line(entry: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import click
 
 from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
 from runner.cli.terminal import activity
-from runner.cli.workbench import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.measuring.trial import Subject, Trial
@@ -69,15 +69,15 @@ def command(
         )
     config = load_settings()
     repository = repository_of(workload, repo, config)
-    place = workbench(config, variables, confined=wants_sandbox(confined, repository, config))
+    workbench = prepare_workbench(config, variables, confined=wants_sandbox(confined, repository, config))
     commit = repository.revision(revision)
     with activity(f"building {commit.commit[:10]}"):
         try:
-            tree, build = place.builder.build(repository, commit.commit, workload)
+            tree, build = workbench.builder.build(repository, commit.commit, workload)
         except BuildFailure as failure:
             raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
     subject = Subject(repository.name, commit, chosen[0], build)
-    present, changed = (Trial(one, subject, place.bench, tree) for one in (workload, remedied))
+    present, changed = (Trial(one, subject, workbench.bench, tree) for one in (workload, remedied))
     for what, trial in (("as it is", present), ("with the remedy", changed)):
         if trial.obstacle:
             raise FaultwatchError(f"{chosen[0].name} cannot be measured {what}: {trial.obstacle}")

@@ -9,7 +9,7 @@ from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
 
 
-def workbench(
+def prepare_workbench(
     settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True, confined: bool = False
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show what speaks against the host.
@@ -19,10 +19,10 @@ def workbench(
     FaultwatchError
         As :func:`runner.measuring.preflight.prepare`, and where an assignment is not of the form NAME=VALUE.
     """
-    place = prepare(settings, parse_variables(assignments), examined=examined, confined=confined)
-    for line in place.warnings:
+    workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined)
+    for line in workbench.warnings:
         terminal().print(line, style="yellow", markup=False, highlight=False)
-    return place
+    return workbench
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:

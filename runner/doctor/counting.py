@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from runner.doctor.probe import NOT_FOUND, Answer, Host
+from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
 
@@ -18,7 +18,7 @@ INSTALL = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt i
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountingResult:
     """What came of counting the faults of ``true``: a scope, or what stands in the way."""
 
     scope: Scope | None = None
@@ -54,44 +54,48 @@ def counting_scope() -> Scope:
 
 
 @lru_cache
-def _here() -> Counting:
-    return try_counting(Host())
+def _here() -> CountingResult:
+    return try_counting(HostProbe())
 
 
-def try_counting(host: Host) -> Counting:
+def try_counting(host: HostProbe) -> CountingResult:
     """Count the minor faults of ``true``; perf itself says whether it had to leave out the kernel's."""
     answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
     if line and line[1].strip().isdecimal():
-        return Counting(scope="user" if line[2] else "user+kernel")
+        return CountingResult(scope="user" if line[2] else "user+kernel")
     return _trouble(host, answer)
 
 
-def _trouble(host: Host, answer: Answer) -> Counting:
+def _trouble(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND:
-        return Counting(what="perf is not installed", remedy=INSTALL, is_missing=True)
+        return CountingResult(what="perf is not installed", remedy=INSTALL, is_missing=True)
     if "perf not found for kernel" in answer.text:  # what Ubuntu's wrapper says
         release = host.tree.text("proc/sys/kernel/osrelease") or "$(uname -r)"
-        return Counting(
+        return CountingResult(
             what=f"there is no perf for the running kernel {release}",
             remedy=f"sudo apt install linux-tools-{release}",
             is_missing=True,
         )
     level = host.tree.integer(PARANOID)
     if level is not None and level >= 3 and not host.is_root:
-        return Counting(what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW)
+        return CountingResult(
+            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW
+        )
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
-        return Counting(
+        return CountingResult(
             what="the kernel refuses to count for this process",
             remedy="in a container: docker run --cap-add PERFMON, and where that is not enough "
             "--security-opt seccomp=unconfined",
         )
     if "<not supported>" in answer.text:
-        return Counting(
+        return CountingResult(
             what="the kernel of this host does not count page faults",
             remedy="measure outside of this sandbox: gVisor, for one, has no performance events",
         )
     said = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
-    return Counting(what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true")
+    return CountingResult(
+        what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true"
+    )

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.doctor import memory_checks, processor_checks
-from runner.doctor.probe import Host
-from runner.doctor.result import Status
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckStatus
 from runner.errors import FaultwatchError
 
 _CPU = "sys/devices/system/cpu"
@@ -41,7 +41,7 @@ _TUNABLES = (
 
 
 @dataclass(slots=True)
-class Mending:
+class FixReport:
     """What was done.
 
     Attributes
@@ -59,29 +59,31 @@ class Mending:
     needs_root: list[str] = field(default_factory=list)
 
 
-def record(host: Host) -> Path:
+def undo_file(host: HostProbe) -> Path:
     """Return the file that holds what was there before."""
     return host.home / "doctor-undo.json"
 
 
-def fix(host: Host) -> Mending:
+def fix(host: HostProbe) -> FixReport:
     """Apply what is safe and can be undone; an ordinary user is only told what root could do."""
-    wrong = [name for name, (check, _, _) in OURS.items() if check(host).status is Status.WARNING]
+    wrong = [name for name, (check, _, _) in OURS.items() if check(host).status is CheckStatus.WARNING]
     if not host.is_root:
-        return Mending(needs_root=[*wrong, *(name for name, check in PYPERFS.items() if _is_wrong(check(host).status))])
+        return FixReport(
+            needs_root=[*wrong, *(name for name, check in PYPERFS.items() if _is_wrong(check(host).status))]
+        )
     before = _held(host)
     _write_down(host, before)
-    mending = Mending()
+    fix_report = FixReport()
     answer = host.run([sys.executable, "-m", "pyperf", "system", "tune"])
     _note_reset(host, needed=_did_more_than_files(answer.text))
     # One event in a second would leave nothing of a profile.
-    _put(host, {_RATE: before[_RATE]} if _RATE in before else {}, mending)
-    _put(host, {OURS[name][1]: OURS[name][2] for name in wrong}, mending)
-    mending.changed = _difference(before, _held(host))
-    return mending
+    _put(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
+    _put(host, {OURS[name][1]: OURS[name][2] for name in wrong}, fix_report)
+    fix_report.changed = _difference(before, _held(host))
+    return fix_report
 
 
-def undo(host: Host) -> Mending:
+def undo(host: HostProbe) -> FixReport:
     """Put everything back as it was before the first fix.
 
     Raises
@@ -90,35 +92,35 @@ def undo(host: Host) -> Mending:
         Where nothing was fixed, or the caller may not change it back.
     """
     try:
-        noted = json.loads(record(host).read_text(encoding="utf-8"))
+        noted = json.loads(undo_file(host).read_text(encoding="utf-8"))
         settings: dict[str, str] = dict(noted["settings"])
     except FileNotFoundError:
-        raise FaultwatchError(f"nothing is to be undone: there is no {record(host)}") from None
+        raise FaultwatchError(f"nothing is to be undone: there is no {undo_file(host)}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FaultwatchError(f"{record(host)} cannot be read: {error}") from None
+        raise FaultwatchError(f"{undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
         raise FaultwatchError("only root can undo what root did", "run it with sudo")
-    mending = Mending()
+    fix_report = FixReport()
     before = _held(host)
     if noted.get("reset"):
         host.run([sys.executable, "-m", "pyperf", "system", "reset"])
-    _put(host, settings, mending)
-    mending.changed = _difference(before, _held(host))
-    if not mending.failed:
-        record(host).unlink()
-    return mending
+    _put(host, settings, fix_report)
+    fix_report.changed = _difference(before, _held(host))
+    if not fix_report.failed:
+        undo_file(host).unlink()
+    return fix_report
 
 
-def _is_wrong(status: Status) -> bool:
-    return status is Status.WARNING
+def _is_wrong(status: CheckStatus) -> bool:
+    return status is CheckStatus.WARNING
 
 
-def _held(host: Host) -> dict[str, str]:
+def _held(host: HostProbe) -> dict[str, str]:
     """Return what every tunable file holds now."""
     return {name: value for name in _files(host) if (value := host.tree.chosen(name)) is not None}
 
 
-def _files(host: Host) -> Iterator[str]:
+def _files(host: HostProbe) -> Iterator[str]:
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -128,23 +130,23 @@ def _files(host: Host) -> Iterator[str]:
             yield from sorted(str(path.relative_to(root)) for path in root.glob(pattern))
 
 
-def _put(host: Host, wanted: Mapping[str, str], mending: Mending) -> None:
+def _put(host: HostProbe, wanted: Mapping[str, str], fix_report: FixReport) -> None:
     for name, value in wanted.items():
         if host.tree.chosen(name) == value:
             continue
         try:
             host.tree.path(name).write_text(value, encoding="ascii")
         except OSError as error:
-            mending.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
+            fix_report.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
 
 
 def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _write_down(host: Host, held: Mapping[str, str]) -> None:
+def _write_down(host: HostProbe, held: Mapping[str, str]) -> None:
     """Keep what was there before the first fix; a second one must not take the mended state for it."""
-    file = record(host)
+    file = undo_file(host)
     if file.exists():
         return
     try:
@@ -157,9 +159,9 @@ def _write_down(host: Host, held: Mapping[str, str]) -> None:
         ) from None
 
 
-def _note_reset(host: Host, *, needed: bool) -> None:
+def _note_reset(host: HostProbe, *, needed: bool) -> None:
     if needed:
-        _replace(record(host), json.loads(record(host).read_text(encoding="utf-8")) | {"reset": True})
+        _replace(undo_file(host), json.loads(undo_file(host).read_text(encoding="utf-8")) | {"reset": True})
 
 
 def _did_more_than_files(said: str) -> bool:

@@ -3,12 +3,12 @@
 import re
 
 from runner.doctor.counting import ALLOW, PARANOID, try_counting
-from runner.doctor.probe import Host
-from runner.doctor.result import Verdict, ok, problem, unknown, warning
-from runner.perf.command import SEPARATOR, STANDING_EVENTS
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, problem, unknown, warning
+from runner.perf.command import SEPARATOR, STANDARD_EVENTS
 
 
-def perf(host: Host) -> Verdict:
+def perf(host: HostProbe) -> CheckResult:
     """Perf is installed, for this kernel."""
     counting = try_counting(host)
     if counting.is_missing:
@@ -17,7 +17,7 @@ def perf(host: Host) -> Verdict:
     return ok(f"perf {found[1]}" if found else "perf")
 
 
-def permission(host: Host) -> Verdict:
+def permission(host: HostProbe) -> CheckResult:
     """Counting is allowed, in the kernel too."""
     counting = try_counting(host)
     level = host.tree.text(PARANOID) or "unknown"
@@ -31,39 +31,39 @@ def permission(host: Host) -> Verdict:
     return ok(f"faults in user space and in the kernel are counted ({setting})")
 
 
-def events(host: Host) -> Verdict:
+def events(host: HostProbe) -> CheckResult:
     """Which of the standing events this machine can count."""
-    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDING_EVENTS), "--", "true"])
+    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return unknown("perf cannot count all standing events at once", "each run says which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
     missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
-    counted = len(STANDING_EVENTS) - len(missing)
+    counted = len(STANDARD_EVENTS) - len(missing)
     if not missing:
         return ok(f"all {counted} standing events, software and hardware")
     return warning(
-        f"{counted} of {len(STANDING_EVENTS)} standing events; missing: {', '.join(missing)}",
+        f"{counted} of {len(STANDARD_EVENTS)} standing events; missing: {', '.join(missing)}",
         "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
     )
 
 
-def canary(host: Host) -> Verdict:
+def canary(host: HostProbe) -> CheckResult:
     """Memory that must fault a known number of times is counted right."""
     if try_counting(host).scope is None:
         return unknown("cannot be tried while perf does not count")
-    song = host.sing(host.home / "programs")
-    if song.canary is None:
-        return unknown(song.silence, "install a C compiler (cc), and perf of version 5.10 or later")
-    if song.canary.holds:
-        left_out = "".join(f"; no {kind}: {why}" for kind, why in song.canary.left_out.items())
-        return ok(f"exact: {song.canary.finding}{left_out}")
+    outcome = host.count_canary(host.home / "programs")
+    if outcome.canary is None:
+        return unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
+    if outcome.canary.holds:
+        left_out = "".join(f"; no {kind}: {why}" for kind, why in outcome.canary.left_out.items())
+        return ok(f"exact: {outcome.canary.finding}{left_out}")
     return problem(
-        f"counts from this host cannot be trusted: {song.canary.finding}",
+        f"counts from this host cannot be trusted: {outcome.canary.finding}",
         "mend the other findings and try again; some sandboxes and emulators serve faults in a way of their own",
     )
 
 
-def address_layout(host: Host) -> Verdict:
+def address_layout(host: HostProbe) -> CheckResult:
     """Address randomisation can be switched off for a process."""
     if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
         return ok("not randomised on this host at all")
@@ -76,7 +76,7 @@ def address_layout(host: Host) -> Verdict:
     )
 
 
-def refusing_huge_pages(host: Host) -> Verdict:
+def refusing_huge_pages(host: HostProbe) -> CheckResult:
     """A process can be denied transparent huge pages."""
     if host.can_refuse_huge_pages():
         return ok("can be switched off for a process")
@@ -86,7 +86,7 @@ def refusing_huge_pages(host: Host) -> Verdict:
     )
 
 
-def user(host: Host) -> Verdict:
+def user(host: HostProbe) -> CheckResult:
     """Who measures."""
     if not host.is_root:
         return ok("an ordinary user")

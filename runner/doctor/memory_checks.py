@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from runner.doctor.probe import Host
-from runner.doctor.result import Verdict, ok, unknown, warning
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, unknown, warning
 from runner.environment import cgroup
 from runner.system.tree import Tree
 
@@ -13,7 +13,7 @@ _MIB = 1 << 20
 _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 
-def huge_pages(host: Host) -> Verdict:
+def huge_pages(host: HostProbe) -> CheckResult:
     """No huge pages where nobody asked for them."""
     setting = host.tree.chosen(f"{_THP}/enabled")
     if setting is None:
@@ -37,7 +37,7 @@ def huge_pages(host: Host) -> Verdict:
     )
 
 
-def same_page_merging(host: Host) -> Verdict:
+def same_page_merging(host: HostProbe) -> CheckResult:
     """KSM does not make pages shared that must then be copied again."""
     setting = host.tree.text("sys/kernel/mm/ksm/run")
     if setting != "1":
@@ -45,7 +45,7 @@ def same_page_merging(host: Host) -> Verdict:
     return warning("on: a merged page that is written to faults once more", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
 
 
-def numa_balancing(host: Host) -> Verdict:
+def numa_balancing(host: HostProbe) -> CheckResult:
     """The kernel does not unmap pages to see who touches them."""
     nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
     if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
@@ -56,7 +56,7 @@ def numa_balancing(host: Host) -> Verdict:
     )
 
 
-def idle_memory(host: Host) -> Verdict:
+def idle_memory(host: HostProbe) -> CheckResult:
     """The kernel does not take away memory because it looks idle."""
     actions = _damon_actions(host.tree)
     if actions in {None, "none"}:
@@ -90,7 +90,7 @@ def _below(tree: Tree, folder: str) -> Iterator[str]:
     yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
 
 
-def memory(host: Host) -> Verdict:
+def memory(host: HostProbe) -> CheckResult:
     """There is memory to spare, and nothing is swapped out."""
     sizes = {
         name: int(kib) * 1024
@@ -112,13 +112,13 @@ def memory(host: Host) -> Verdict:
     return ok(f"{shown}; nothing is swapped out")
 
 
-def _pressure(host: Host) -> float:
+def _pressure(host: HostProbe) -> float:
     """Return the percentage of the last ten seconds in which some program waited for memory."""
     found = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
     return float(found[1]) if found else 0.0
 
 
-def limits(host: Host) -> Verdict:
+def limits(host: HostProbe) -> CheckResult:
     """No control group limits memory or processors."""
     knobs = cgroup.knobs(host.tree)
     set_here = [

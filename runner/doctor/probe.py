@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.canary import Song, sing
+from runner.canary.count import CanaryOutcome, count_canary
 from runner.environment import compilers
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
@@ -22,23 +22,23 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramOutput:
     """Exit status of a program, and all that it printed."""
 
     status: int
     text: str
 
 
-def run(command: Sequence[str]) -> Answer:
+def run(command: Sequence[str]) -> ProgramOutput:
     """Run a program as measured programs are run: with the runner's own variables and search path."""
     folder = Path(tempfile.gettempdir())
     try:
         done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_PATIENCE, merge=True)
     except FileNotFoundError:
-        return Answer(NOT_FOUND, "")
+        return ProgramOutput(NOT_FOUND, "")
     except PermissionError as error:
-        return Answer(NOT_FOUND - 1, str(error))
-    return Answer(-1 if done.status is None else done.status, done.output or done.trouble)
+        return ProgramOutput(NOT_FOUND - 1, str(error))
+    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.trouble)
 
 
 def free_bytes(folder: Path) -> int | None:
@@ -51,16 +51,16 @@ def free_bytes(folder: Path) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostProbe:
     """What the checks ask. The defaults are this machine; a test replaces what it needs."""
 
     tree: Tree = field(default_factory=Tree)
     home: Path = Path("/")
     """Where builds and results are kept."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
-    run: Callable[[Sequence[str]], Answer] = run
+    run: Callable[[Sequence[str]], ProgramOutput] = run
     version: Callable[[str], str | None] = compilers.version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
     free_bytes: Callable[[Path], int | None] = free_bytes
-    sing: Callable[[Path], Song] = sing
+    count_canary: Callable[[Path], CanaryOutcome] = count_canary

@@ -1,7 +1,7 @@
 """Checks of the processors and of what else runs: they move times, not fault counts."""
 
-from runner.doctor.probe import Host
-from runner.doctor.result import Verdict, ok, unknown, warning
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, unknown, warning
 from runner.environment import cpu
 
 _CPU = "sys/devices/system/cpu"
@@ -13,7 +13,7 @@ _NOISY_TIMERS = (
 _WANTED = "etc/systemd/system/timers.target.wants"
 
 
-def governor(host: Host) -> Verdict:
+def governor(host: HostProbe) -> CheckResult:
     """The frequency does not follow the load."""
     found = cpu.governors(host.tree)
     if found is None:
@@ -26,7 +26,7 @@ def governor(host: Host) -> Verdict:
     )
 
 
-def turbo(host: Host) -> Verdict:
+def turbo(host: HostProbe) -> CheckResult:
     """The frequency does not follow the temperature."""
     found = cpu.turbo(host.tree)
     if found != "on":
@@ -38,7 +38,7 @@ def turbo(host: Host) -> Verdict:
     return warning("on: times depend on temperature and on the other processors", fix)
 
 
-def clock(host: Host) -> Verdict:
+def clock(host: HostProbe) -> CheckResult:
     """Reading the time is cheap."""
     source = host.tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
@@ -51,7 +51,7 @@ def clock(host: Host) -> Verdict:
     )
 
 
-def watchdog(host: Host) -> Verdict:
+def watchdog(host: HostProbe) -> CheckResult:
     """No hardware counter is taken away."""
     if host.tree.text("proc/sys/kernel/nmi_watchdog") != "1":
         return ok("takes no hardware counter")
@@ -60,7 +60,7 @@ def watchdog(host: Host) -> Verdict:
     )
 
 
-def timers(host: Host) -> Verdict:
+def timers(host: HostProbe) -> CheckResult:
     """No maintenance starts by itself."""
     if not host.tree.path("run/systemd/system").is_dir():
         return ok("systemd does not run here")
@@ -74,7 +74,7 @@ def timers(host: Host) -> Verdict:
     )
 
 
-def load(host: Host) -> Verdict:
+def load(host: HostProbe) -> CheckResult:
     """The machine is otherwise idle."""
     words = (host.tree.text("proc/loadavg") or "").split()
     cpus = int(cpu.online(host.tree) or 0)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """How bad it is."""
 
     OK = "ok"
@@ -17,10 +17,10 @@ class Status(StrEnum):
     """This host does not tell."""
 
 
-class Verdict(NamedTuple):
+class CheckResult(NamedTuple):
     """What was found, and what to do about it."""
 
-    status: Status
+    status: CheckStatus
     finding: str
     remedy: str = ""
 
@@ -30,7 +30,7 @@ class Check:
     """A verdict with the name of what was looked at. The name is stable: programs may rely on it."""
 
     name: str
-    status: Status
+    status: CheckStatus
     finding: str
     remedy: str = ""
 
@@ -39,21 +39,21 @@ class Check:
         return asdict(self)
 
 
-def ok(finding: str) -> Verdict:
+def ok(finding: str) -> CheckResult:
     """Nothing to do."""
-    return Verdict(Status.OK, finding)
+    return CheckResult(CheckStatus.OK, finding)
 
 
-def warning(finding: str, remedy: str) -> Verdict:
+def warning(finding: str, remedy: str) -> CheckResult:
     """Measuring works, but not as well as it could."""
-    return Verdict(Status.WARNING, finding, remedy)
+    return CheckResult(CheckStatus.WARNING, finding, remedy)
 
 
-def problem(finding: str, remedy: str) -> Verdict:
+def problem(finding: str, remedy: str) -> CheckResult:
     """Nothing can be measured here, or not rightly."""
-    return Verdict(Status.PROBLEM, finding, remedy)
+    return CheckResult(CheckStatus.PROBLEM, finding, remedy)
 
 
-def unknown(finding: str, remedy: str = "") -> Verdict:
+def unknown(finding: str, remedy: str = "") -> CheckResult:
     """It cannot be found out."""
-    return Verdict(Status.UNKNOWN, finding, remedy)
+    return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

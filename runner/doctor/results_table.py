@@ -4,12 +4,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from runner.doctor.result import Check, Status
+from runner.doctor.result import Check, CheckStatus
 
-_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.PROBLEM: "bold red", Status.UNKNOWN: "cyan"}
+_STYLES = {
+    CheckStatus.OK: "green",
+    CheckStatus.WARNING: "yellow",
+    CheckStatus.PROBLEM: "bold red",
+    CheckStatus.UNKNOWN: "cyan",
+}
 
 
-def show(checks: list[Check], measurable: bool, console: Console | None = None) -> None:
+def show_checks(checks: list[Check], measurable: bool, console: Console | None = None) -> None:
     """Print a table, with each remedy below its finding, and a last line that says what it comes to.
 
     The status stands there as a word, so nothing is lost without colours.
@@ -23,8 +28,8 @@ def show(checks: list[Check], measurable: bool, console: Console | None = None) 
         remedy = f"\n→ {escape(check.remedy)}" if check.remedy else ""
         table.add_row(f"[{_STYLES[check.status]}]{check.status}[/]", check.name, escape(check.finding) + remedy)
     console.print(table)
-    counts = {status: sum(check.status is status for check in checks) for status in Status}
-    problems, warnings = counts[Status.PROBLEM], counts[Status.WARNING]
+    counts = {status: sum(check.status is status for check in checks) for status in CheckStatus}
+    problems, warnings = counts[CheckStatus.PROBLEM], counts[CheckStatus.WARNING]
     verdict = "This host can measure" if measurable else "This host cannot measure rightly yet"
     console.print(f"\n[bold]{verdict}[/]: {_plural(problems, 'problem')}, {_plural(warnings, 'warning')}.")
 

@@ -2,8 +2,8 @@
 
 import re
 
-from runner.doctor.probe import Host
-from runner.doctor.result import Verdict, ok, problem, warning
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, problem, warning
 from runner.environment import libraries
 
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
@@ -13,7 +13,7 @@ _GIT_WITH_WORKTREES = (2, 5)
 _GIB = 1 << 30
 
 
-def compilers(host: Host) -> Verdict:
+def compilers(host: HostProbe) -> CheckResult:
     """C, C++ and Fortran can be compiled."""
     missing = [command for command in _COMPILERS if host.version(command) is None]
     if not missing:
@@ -24,7 +24,7 @@ def compilers(host: Host) -> Verdict:
     )
 
 
-def allocators(host: Host) -> Verdict:
+def allocators(host: HostProbe) -> CheckResult:
     """The allocators that workloads compare are there as shared libraries."""
     found = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing = [family for family, library in found.items() if library is None]
@@ -38,7 +38,7 @@ def allocators(host: Host) -> Verdict:
     )
 
 
-def git(host: Host) -> Verdict:
+def git(host: HostProbe) -> CheckResult:
     """Git is there, and knows worktrees."""
     told = host.version("git")
     number = re.search(r"(\d+)\.(\d+)", told or "")
@@ -49,7 +49,7 @@ def git(host: Host) -> Verdict:
     return ok(told)
 
 
-def sandbox(host: Host) -> Verdict:
+def sandbox(host: HostProbe) -> CheckResult:
     """Code of strangers can be confined."""
     told = host.version("bwrap")
     if told is None:
@@ -64,7 +64,7 @@ def sandbox(host: Host) -> Verdict:
     return ok(told)
 
 
-def disk(host: Host) -> Verdict:
+def disk(host: HostProbe) -> CheckResult:
     """There is room for builds and results, and they may be written."""
     free = host.free_bytes(host.home)
     if free is None:

@@ -11,11 +11,11 @@ from runner.execution.start_block import BASE_VARIABLES
 _PATIENCE = 60.0
 
 
-class NotCompiled(Exception):
+class CompilationError(Exception):
     """There is no program; says why."""
 
 
-def compiled(source: Path, cache: Path, *, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
+def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
     """Return the program of a source file, built unless it was before.
 
     Parameters
@@ -43,11 +43,11 @@ def compiled(source: Path, cache: Path, *, headers: Sequence[Path] = (), options
             made = Path(scratch, source.stem)
             trouble = _compile(source, made, options) and _compile(source, made, ())
             if trouble:
-                raise NotCompiled(trouble)
+                raise CompilationError(trouble)
             made.chmod(0o755)
             made.rename(program)
     except OSError as error:
-        raise NotCompiled(f"{program} cannot be kept: {error.strerror}") from None
+        raise CompilationError(f"{program} cannot be kept: {error.strerror}") from None
     return program
 
 

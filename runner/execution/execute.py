@@ -188,10 +188,10 @@ def _collect(running: Sequence[_Running], deadline: float) -> None:
                 if not key.data():
                     selector.unregister(key.fileobj)
     for one in running:
-        ended_within(one.process, deadline - time.monotonic())
+        wait_for_end(one.process, deadline - time.monotonic())
 
 
-def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Wait until a child ends; tell whether it did. ``Popen.wait`` with a timeout looks only every few milliseconds."""
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)

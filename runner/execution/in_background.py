@@ -7,7 +7,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-def beside(work: Callable[[], Result]) -> Callable[[], Result]:
+def in_background(work: Callable[[], Result]) -> Callable[[], Result]:
     """Begin some work in a thread of its own.
 
     ``concurrent.futures`` would do; importing it takes longer than most of what is done here.

@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.compilation import NotCompiled, compiled
+from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("launch.c")
@@ -25,8 +25,8 @@ def launcher() -> Path:
 def _built(cache: Path) -> Path:
     try:
         # Static where the C library allows it: the launcher's own memory is the least that max RSS can say.
-        return compiled(_SOURCE, cache, options=["-static"])
-    except NotCompiled as error:
+        return compile_program(_SOURCE, cache, options=["-static"])
+    except CompilationError as error:
         raise FaultwatchError(
             f"programs cannot be launched: {error}",
             "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to a folder of your own",

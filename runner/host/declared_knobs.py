@@ -26,7 +26,7 @@ class Declaration:
     """What was declared, or why that cannot be told."""
 
     knobs: Mapping[str, str] = field(default_factory=dict)
-    trouble: str = ""
+    problem: str = ""
 
     def mismatches(self, held: Environment) -> tuple[Mismatch, ...]:
         """Return the declared knobs that do not hold, by name; knobs that nobody declared are free."""
@@ -45,10 +45,10 @@ def declaration(file: Path | None = None) -> Declaration:
         document = json.loads(file.read_text(encoding="utf-8"))
         return Declaration(Environment(knobs=document["knobs"]).knobs)
     except FileNotFoundError:
-        return Declaration(trouble=f"{file}, which {VARIABLE} names, is not there" if named else "")
+        return Declaration(problem=f"{file}, which {VARIABLE} names, is not there" if named else "")
     except OSError as error:
-        return Declaration(trouble=f"the declared knobs cannot be read: {file}: {error.strerror}")
+        return Declaration(problem=f"the declared knobs cannot be read: {file}: {error.strerror}")
     except (ValueError, KeyError, TypeError, ValidationError):
         return Declaration(
-            trouble=f'{file} declares no knobs: it should be {{"knobs": {{"NAME": "VALUE"}}}}, all texts'
+            problem=f'{file} declares no knobs: it should be {{"knobs": {{"NAME": "VALUE"}}}}, all texts'
         )

@@ -12,7 +12,7 @@ _FILE = "measuring.lock"
 
 
 @contextmanager
-def alone(settings: Settings, said: Callable[[str], None]) -> Iterator[None]:
+def host_lock(settings: Settings, said: Callable[[str], None]) -> Iterator[None]:
     """Wait for the turn of this process, and hold it. It ends with the process too, however that ends.
 
     Raises

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.canary import sing
+from runner.canary.count import count_canary
 from runner.contract.report import Environment
 from runner.contract.trust import Canary
 from runner.host.declared_knobs import Declaration, declaration
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class HostTrust:
     """Whether the host counts right, how it was declared to be, and what could not be found out."""
 
     canary: Canary | None = None
@@ -27,7 +27,7 @@ class Standing:
         yield from self.remarks
 
 
-def standing(programs: Path) -> Standing:
+def assess_host(programs: Path) -> HostTrust:
     """Find it out.
 
     Parameters
@@ -35,5 +35,5 @@ def standing(programs: Path) -> Standing:
     programs
         Where the canary is kept once it is built.
     """
-    song, declared = sing(programs), declaration()
-    return Standing(song.canary, declared, tuple(filter(None, (song.silence, declared.trouble))))
+    outcome, declared = count_canary(programs), declaration()
+    return HostTrust(outcome.canary, declared, tuple(filter(None, (outcome.problem, declared.problem))))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import Defaults, Record, moment, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 
 ABOUT = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -33,7 +33,7 @@ def parse_map(text: str) -> dict[str, str]:
     return found
 
 
-def read(text: str, name: str, defaults: Defaults) -> list[Record]:
+def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
     rows = csv.DictReader(text.splitlines(), strict=True)
     wanted = {column: _column(column)[0] for column in defaults.columns.values()}
@@ -54,7 +54,7 @@ def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping
         raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
 
 
-def _record(row: Mapping[str, str], place: str, defaults: Defaults) -> Record:
+def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
     cells = {name: row[_column(column)[0]].strip() for name, column in defaults.columns.items()}
     readings = {
         name: Reading(value=_value(name, cells[name], _column(defaults.columns[name])[1], place))
@@ -65,10 +65,10 @@ def _record(row: Mapping[str, str], place: str, defaults: Defaults) -> Record:
         raise FaultwatchError(f"{place}: no metric has a value")
     if not (cells.get("started_at") or defaults.started_at):
         require("", "started-at", place)
-    when = moment(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
+    when = parse_time(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
     assert when is not None
     elapsed = readings["elapsed"].value if "elapsed" in readings else None
-    return Record(
+    return ImportedRun(
         place=place,
         revision=require(cells.get("revision") or defaults.revision, "revision", place),
         case=cells.get("case") or defaults.case,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.importing import csv_columns, perf_output, pyperf_suite
-from runner.importing.imported_run import Defaults, Record
+from runner.importing.imported_run import ImportDefaults, ImportedRun
 
 _GZIP = b"\x1f\x8b"
 
 
-def read(file: Path, defaults: Defaults) -> list[Record]:
+def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read a file of any format that is known here.
 
     Raises

@@ -31,7 +31,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
+class ImportDefaults:
     """What a file does not say itself, from the command line; empty where nothing was given.
 
     Attributes
@@ -49,7 +49,7 @@ class Defaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ImportedRun:
     """One run as a file tells it.
 
     Attributes
@@ -74,8 +74,8 @@ class Record:
     seconds: float = 0.0
 
 
-def reports(
-    records: Sequence[Record], defaults: Defaults, known: Callable[[str], Revision | None] = lambda _: None
+def make_reports(
+    records: Sequence[ImportedRun], defaults: ImportDefaults, known: Callable[[str], Revision | None] = lambda _: None
 ) -> list[Report]:
     """Make reports of records, those of the same revision with the same commit.
 
@@ -107,7 +107,7 @@ def require(value: str, what: str, place: str) -> str:
     return value
 
 
-def moment(text: str, place: str) -> datetime:
+def parse_time(text: str, place: str) -> datetime:
     """Read a time: ISO 8601 in any of its forms, or seconds since 1970. Without a zone it is UTC."""
     try:
         found = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
@@ -117,7 +117,7 @@ def moment(text: str, place: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _subject(record: Record, defaults: Defaults) -> str:
+def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
     return safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
@@ -136,7 +136,7 @@ def _hash_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _report(record: Record, revision: Revision, defaults: Defaults) -> Report:
+def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     subject = _subject(record, defaults)
     host = safe_name(require(defaults.host or record.host, "host", record.place))
     case = record.case if isinstance(record.case, Case) else _case(require(record.case, "case", record.place))

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import Defaults, Record, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, require
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
 _SEPARATORS = ";,|\t@"
 _STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
-def read(text: str, file: Path, defaults: Defaults) -> list[Record]:
+def read(text: str, file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read the output of one ``perf stat``, with ``-j``, with ``-x`` and any usual separator, or for people.
 
     It names no revision and no case. When it was made stands in its first line where perf wrote it to a file, in local
@@ -22,7 +22,7 @@ def read(text: str, file: Path, defaults: Defaults) -> list[Record]:
     form, result = _parse(text, file.name)
     elapsed = result.readings.get("elapsed")
     return [
-        Record(
+        ImportedRun(
             place=file.name,
             revision=require(defaults.revision, "revision", file.name),
             case=defaults.case,

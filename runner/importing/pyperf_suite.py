@@ -10,14 +10,14 @@ from typing import Any
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import Defaults, Record, moment, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 
 _KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """What pyperf notes of the environment that stays the same from run to run."""
 
 
-def read(text: str, name: str, defaults: Defaults) -> list[Record]:
+def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read a suite: of ours its one run, of others one run a benchmark with one sample a worker process."""
     import pyperf  # noqa: PLC0415 - only where there is a suite
 
@@ -31,7 +31,7 @@ def read(text: str, name: str, defaults: Defaults) -> list[Record]:
     return [_theirs(benchmark, f"{name}: {benchmark.get_name()}", defaults) for benchmark in benchmarks]
 
 
-def _ours(benchmarks: Iterable[Any], place: str) -> Record:
+def _ours(benchmarks: Iterable[Any], place: str) -> ImportedRun:
     """Put the metrics of a run together again. It keeps its id: where the run is stored, it is not stored twice."""
     readings: list[dict[str, Reading]] = []
     told: dict[str, Any] = {}
@@ -51,11 +51,11 @@ def _ours(benchmarks: Iterable[Any], place: str) -> Record:
         )
     except KeyError:
         case = str(told["faultwatch_case"])
-    return Record(
+    return ImportedRun(
         place=place,
         revision=told["faultwatch_revision"],
         case=case,
-        started_at=moment(told["date"], place),
+        started_at=parse_time(told["date"], place),
         samples=tuple(Sample(readings=sample) for sample in readings),
         knobs={"import.format": "pyperf", "import.environment": told["faultwatch_environment"]},
         subject=told["faultwatch_subject"],
@@ -69,13 +69,13 @@ def _number(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
-def _theirs(benchmark: Any, place: str, defaults: Defaults) -> Record:
+def _theirs(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
     told = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, and only times are understood")
     runs = [run for run in benchmark.get_runs() if run.values]
     start, end = _dates(benchmark, place, defaults)
-    return Record(
+    return ImportedRun(
         place=place,
         revision=require(defaults.revision or str(told.get("commit_id", "")), "revision", place),
         case=defaults.case or benchmark.get_name(),
@@ -87,9 +87,9 @@ def _theirs(benchmark: Any, place: str, defaults: Defaults) -> Record:
     )
 
 
-def _dates(benchmark: Any, place: str, defaults: Defaults) -> tuple[datetime, datetime]:
+def _dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
     """Return when the first and the last worker ended, as pyperf notes it."""
-    dates = [moment(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
+    dates = [parse_time(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
     if defaults.started_at:
         return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
     if not dates:

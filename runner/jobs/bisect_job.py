@@ -2,43 +2,43 @@
 
 from collections.abc import Sequence
 
-from runner.campaigns.culprit_search import Bisector, Watcher, ends
+from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
 from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
 from runner.contract.report import Outcome, Report
 from runner.contract.search import Found, Measure, NothingToFind, Prove, Search
-from runner.jobs.claimed_job import Ended, Work
+from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
 
-def carry_out(work: Work) -> Ended:
+def run(job: ClaimedJob) -> JobResult:
     """Search, and say what was found."""
-    return ended(searched(work))
+    return ended(searched(job))
 
 
-def searched(work: Work, *also: Watcher) -> Search:
+def searched(job: ClaimedJob, *also: SearchObserver) -> Search:
     """Search; others can watch."""
-    asked = work.question
-    assert isinstance(asked, BisectQuestion)
-    first, revisions = ends(work.repository, asked.good, asked.bad)
-    bisector = Bisector(
-        repository=work.repository,
-        workload=work.workload,
-        case=work.case,
-        bench=work.bench,
-        builder=work.builder,
-        service=work.service,
-        spool=Spool(work.settings.spool),
-        samples=asked.samples,
+    question = job.question
+    assert isinstance(question, BisectQuestion)
+    first, revisions = resolve_range(job.repository, question.good, question.bad)
+    searcher = CulpritSearcher(
+        repository=job.repository,
+        workload=job.workload,
+        case=job.case,
+        bench=job.bench,
+        builder=job.builder,
+        service=job.service,
+        spool=Spool(job.settings.spool),
+        samples=question.samples,
     )
-    watcher = _All(_Teller(work, asked.metric), *also)
-    return bisector.search(first, revisions, asked.metric, watcher, least=asked.least, prove=asked.prove)
+    watcher = _All(_Teller(job, question.metric), *also)
+    return searcher.search(first, revisions, question.metric, watcher, least=question.least, prove=question.prove)
 
 
-def ended(search: Search) -> Ended:
+def ended(search: Search) -> JobResult:
     """Return what came of a search, in one line and in full."""
-    return Ended(_sentence(search), search.model_dump(mode="json"))
+    return JobResult(_sentence(search), search.model_dump(mode="json"))
 
 
 def _sentence(search: Search) -> str:
@@ -64,31 +64,33 @@ def _line(report: Report, name: str) -> str:
 class _Teller:
     """Tells the service how far the search is, and hears whether it is to go on."""
 
-    def __init__(self, work: Work, name: str) -> None:
-        self._work, self._metric = work, name
+    def __init__(self, job: ClaimedJob, name: str) -> None:
+        self._job, self._metric = job, name
 
     def measuring(self, state: Search, commit: str) -> None:
-        self._work.about_to_measure()
+        self._job.about_to_measure()
 
     def measured(self, state: Search, report: Report) -> None:
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
-        self._work.measured(_line(report, self._metric), left)
+        self._job.measured(_line(report, self._metric), left)
 
     def proving(self, state: Search) -> None:
         assert isinstance(state.answer, Prove)
-        self._work.about_to_measure(2)
-        self._work.say(f"{state.answer.commit[:10]} and its parent are measured in turns.", 2 * state.answer.left)
+        self._job.about_to_measure(2)
+        self._job.report_progress(
+            f"{state.answer.commit[:10]} and its parent are measured in turns.", 2 * state.answer.left
+        )
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
         assert isinstance(state.answer, Prove)
         text = "; ".join(_line(report, self._metric) for report in reports)
-        self._work.measured(text, 2 * (state.answer.left - 1))
+        self._job.measured(text, 2 * (state.answer.left - 1))
 
 
 class _All:
     """Tells several watchers."""
 
-    def __init__(self, *watchers: Watcher) -> None:
+    def __init__(self, *watchers: SearchObserver) -> None:
         self._watchers = watchers
 
     def measuring(self, state: Search, commit: str) -> None:

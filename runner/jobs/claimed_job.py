@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.contract.job import Question
 from runner.contract.report import Case
-from runner.jobs.heartbeat import Keeper
+from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.trial import Bench
 from runner.reporting.client import Service
 from runner.settings import Settings
@@ -17,7 +17,7 @@ from runner.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobResult:
     """What came of a job.
 
     Attributes
@@ -33,7 +33,7 @@ class Ended:
 
 
 @dataclass(slots=True)
-class Work:
+class ClaimedJob:
     """A job that this runner has claimed."""
 
     question: Question
@@ -44,7 +44,7 @@ class Work:
     builder: Builder
     settings: Settings
     service: Service
-    keeper: Keeper
+    heartbeat: Heartbeat
     _since: float = field(default_factory=time.monotonic)
     _runs: int = 1
     _durations: list[float] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Work:
         FaultwatchError
             Where its budget is spent.
         """
-        self.keeper.require(runs)
+        self.heartbeat.check_orders(runs)
         self._since, self._runs = time.monotonic(), max(1, runs)
 
     def measured(self, sentence: str, left: int | None = None) -> None:
@@ -73,13 +73,13 @@ class Work:
             Runs that are expected to be left.
         """
         self._durations.append((time.monotonic() - self._since) / self._runs)
-        self.say(sentence, left)
+        self.report_progress(sentence, left)
 
-    def say(self, sentence: str, left: int | None = None) -> None:
+    def report_progress(self, sentence: str, left: int | None = None) -> None:
         """Tell what is being done, and how many runs are expected to be left."""
         each = sum(self._durations) / len(self._durations) if self._durations else None
         seconds = None if left is None or each is None else round(left * each, 1)
-        self.keeper.tell(sentence, left, seconds)
+        self.heartbeat.report_progress(sentence, left, seconds)
 
 
-CarryOut = Callable[[Work], Ended]
+JobHandler = Callable[[ClaimedJob], JobResult]

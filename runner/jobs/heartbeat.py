@@ -9,26 +9,26 @@ from uuid import UUID
 from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
 from runner.contract.profile import Profile
 from runner.contract.report import Report
-from runner.errors import FaultwatchError, Refused
+from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import Service
 
-PATIENCE = 900.0
+RETRY_SECONDS = 900.0
 """Seconds for which a job bears that the service is away."""
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """The job is not to go on: somebody paused or cancelled it, or another runner has it."""
 
 
-class Keeper:
+class Heartbeat:
     """Speaks for one job. A thread of it gives the signs of life while the work takes long."""
 
     def __init__(
-        self, service: Service, lease: Lease, claim: Claim, said: Callable[[str], None], *, loud: bool = False
+        self, service: Service, lease: Lease, claim: Claim, say: Callable[[str], None], *, verbose: bool = False
     ) -> None:
-        self._loud = loud
+        self._verbose = verbose
         self.job: Job = lease.job
-        self._service, self._claim, self._said = service, claim, said
+        self._service, self._claim, self._say = service, claim, say
         self._lease, self._every = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(go=Go.ON)
         self._untold: list[UUID] = []
@@ -48,16 +48,18 @@ class Keeper:
         self._over.set()
         self._thread.join()
 
-    def tell(self, sentence: str = "", runs_left: int | None = None, seconds_left: float | None = None) -> None:
+    def report_progress(
+        self, sentence: str = "", runs_left: int | None = None, seconds_left: float | None = None
+    ) -> None:
         """Tell how far the job is. Where the service does not answer, it is told with the next sign of life."""
         with self._lock:
             told = {"sentence": sentence or self._told.sentence, "runs_left": runs_left, "seconds_left": seconds_left}
             self._told = self._told.model_copy(update=told)
             self._send()
-        if self._loud and sentence:
-            self._said(sentence)
+        if self._verbose and sentence:
+            self._say(sentence)
 
-    def count(self, document: Report | Profile) -> None:
+    def count_run(self, document: Report | Profile) -> None:
         """Count a run that is about to be sent: a runner that is killed between the two has neither done."""
         asked = self.job.question
         if not isinstance(document, Report) or (document.subject, document.case.name) != (asked.subject, asked.case):
@@ -68,7 +70,7 @@ class Keeper:
                 self._untold.append(document.run_id)
                 self._send()
 
-    def require(self, runs: int = 0) -> None:
+    def check_orders(self, runs: int = 0) -> None:
         """Make sure that the job is to go on, and that so many more runs may be measured.
 
         Raises
@@ -81,7 +83,7 @@ class Keeper:
         with self._lock:
             if self._orders.go is not Go.ON:
                 verb = "paused" if self._orders.go is Go.PAUSE else "stopped"
-                raise Stopped(f"job {self.job.id} was {verb}: {self._orders.why or 'no reason given'}")
+                raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.why or 'no reason given'}")
         most = self.job.most_runs
         if most is not None and len(self._runs) + runs > most:
             raise FaultwatchError(f"its budget of {most} {'run' if most == 1 else 'runs'} is spent")
@@ -102,7 +104,7 @@ class Keeper:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.another(PATIENCE).finish_job(self.job.id, end)
+            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):
@@ -113,20 +115,20 @@ class Keeper:
         told = self._told.model_copy(update={"lease": self._lease, "measured": tuple(self._untold[:1000])})
         try:
             self._orders = self._service.progress_job(self.job.id, told)
-        except Refused as error:
+        except RequestRefused as error:
             self._claim_again(error)
         except FaultwatchError:
             return  # it is told later; what is measured meanwhile is on disk
         else:
             del self._untold[: len(told.measured)]
 
-    def _claim_again(self, error: Refused) -> None:
+    def _claim_again(self, error: RequestRefused) -> None:
         """Take the job on once more: while nothing was heard of this runner, the service gave it up for lost."""
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease
-        except Refused:
+        except RequestRefused:
             self._orders = Orders(go=Go.STOP, why=error.what)
         except FaultwatchError:
             return
         else:
-            self._said(f"job {self.job.id} was given up for lost, and is this runner's again")
+            self._say(f"job {self.job.id} was given up for lost, and is this runner's again")

@@ -4,47 +4,47 @@ from runner.contract.job import MeasureQuestion
 from runner.contract.plan import PlanRequest
 from runner.contract.report import Outcome
 from runner.errors import FaultwatchError
-from runner.jobs.claimed_job import Ended, Work
+from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 
 
-def carry_out(work: Work) -> Ended:
+def run(job: ClaimedJob) -> JobResult:
     """Measure, send, and say what came of it."""
-    asked = work.question
-    assert isinstance(asked, MeasureQuestion)
-    outbox = Outbox(Spool(work.settings.spool), work.service.send)
+    question = job.question
+    assert isinstance(question, MeasureQuestion)
+    outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    revision = work.repository.revision(asked.revision)
-    work.service.send_revisions(work.repository.name, (revision,))
-    plan = work.service.plan(
+    revision = job.repository.revision(question.revision)
+    job.service.send_revisions(job.repository.name, (revision,))
+    plan = job.service.plan(
         PlanRequest(
-            subject=work.repository.name,
-            host=work.bench.host,
-            environment=work.bench.environment_of(work.workload, work.case),
-            cases=(work.case,),
+            subject=job.repository.name,
+            host=job.bench.host,
+            environment=job.bench.environment_of(job.workload, job.case),
+            cases=(job.case,),
             revisions=(revision.commit,),
         )
     )
     if all(one.revision != revision.commit for one in plan.runs):
-        return Ended(f"{revision.commit[:10]} was measured before.")
-    work.about_to_measure()
+        return JobResult(f"{revision.commit[:10]} was measured before.")
+    job.about_to_measure()
     report = measure_revision(
-        work.repository,
-        work.builder,
-        work.workload,
-        work.case,
-        bench=work.bench,
+        job.repository,
+        job.builder,
+        job.workload,
+        job.case,
+        bench=job.bench,
         revision=revision,
-        sampling=Sampling.of(work.workload, asked.samples),
+        sampling=Sampling.of(job.workload, question.samples),
     )
     outbox.post(report)
     outbox.deliver(at_once=True)
-    if outbox.trouble:
-        raise outbox.trouble
-    work.measured(f"{revision.commit[:10]} is measured.", 0)
+    if outbox.error:
+        raise outbox.error
+    job.measured(f"{revision.commit[:10]} is measured.", 0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
-    return Ended(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})
+    return JobResult(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})

@@ -5,7 +5,7 @@ from statistics import median
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import metric
 from runner.errors import FaultwatchError
-from runner.jobs.claimed_job import Ended, Work
+from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.measuring.comparison import Compared, Pairs, compare
 from runner.measuring.trial import Subject, Trial
 from runner.subject.build import BuildFailure
@@ -15,31 +15,31 @@ _TOLD = ("minor-faults", "major-faults", "sys-percent", "throughput", "elapsed",
 """What a remedy is judged by, where it was measured; and what it costs in memory."""
 
 
-def carry_out(work: Work) -> Ended:
+def run(job: ClaimedJob) -> JobResult:
     """Measure both ways, and say what the remedy changes."""
-    asked = work.question
-    assert isinstance(asked, RemedyQuestion)
-    remedied = with_remedy(work.workload, asked.settings)
-    commit = work.repository.revision(asked.revision)
+    question = job.question
+    assert isinstance(question, RemedyQuestion)
+    remedied = with_remedy(job.workload, question.settings)
+    commit = job.repository.revision(question.revision)
     try:
-        tree, build = work.builder.build(work.repository, commit.commit, work.workload)
+        tree, build = job.builder.build(job.repository, commit.commit, job.workload)
     except BuildFailure as failure:
         raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
-    subject = Subject(work.repository.name, commit, work.case, build)
-    present, changed = (Trial(one, subject, work.bench, tree) for one in (work.workload, remedied))
+    subject = Subject(job.repository.name, commit, job.case, build)
+    present, changed = (Trial(one, subject, job.bench, tree) for one in (job.workload, remedied))
     for what, trial in (("as it is", present), ("with the remedy", changed)):
         if trial.obstacle:
-            raise FaultwatchError(f"{work.case.name} cannot be measured {what}: {trial.obstacle}")
-    work.about_to_measure()
-    result = compare(present, changed, work.service.compare, pairs=Pairs.of(work.workload, asked.samples))
+            raise FaultwatchError(f"{job.case.name} cannot be measured {what}: {trial.obstacle}")
+    job.about_to_measure()
+    result = compare(present, changed, job.service.compare, pairs=Pairs.of(job.workload, question.samples))
     for side in (result.base, result.head):
         if side.failure:
             raise FaultwatchError(side.failure.message)
     figures = changes(result)
     sentence = "; ".join(_sentence(name, before, after) for name, (before, after) in figures.items())
-    settings = ", ".join(f"{name}={value}" for name, value in sorted(asked.settings.items()))
-    work.measured(f"{settings} is measured.", 0)
-    return Ended(f"With {settings}: {sentence}.", {"settings": dict(asked.settings), "metrics": figures})
+    settings = ", ".join(f"{name}={value}" for name, value in sorted(question.settings.items()))
+    job.measured(f"{settings} is measured.", 0)
+    return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
 
 
 def changes(result: Compared) -> dict[str, tuple[float, float]]:

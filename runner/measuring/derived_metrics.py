@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.contract.report import Reading, Sample, Status
-from runner.measuring.work_output import UnreadableWorkError, Work, read_work
+from runner.measuring.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.perf.session import Execution, ExecutionFailure
 from runner.workload import Workload
 
@@ -41,7 +41,7 @@ def result_file(tree: Path, name: str) -> Path:
     return file
 
 
-def _per_work(readings: Mapping[str, Reading], work: Work) -> dict[str, Reading]:
+def _per_work(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
     """Return what follows from the work done: rates, and the counted faults against theory."""
     derived = {"throughput": Reading(value=work.operations / work.seconds)}
     faults = _sum(readings, "minor-faults", "major-faults")
@@ -79,7 +79,7 @@ def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
 
 
-def _work_done(execution: Execution, workload: Workload, tree: Path) -> Work:
+def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
     run = workload.run
     text, place = execution.output, "standard output"
     if run.output_file is not None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from runner.contract.report import Environment, Host
 from runner.environment import capture, compilers
-from runner.execution.in_background import beside
+from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
-from runner.host.trust import Standing, standing
+from runner.host.trust import HostTrust, assess_host
 from runner.measuring.trial import Bench
 from runner.settings import Settings
 from runner.state.process import ProcessState
@@ -61,7 +61,7 @@ def prepare(
     """
     from pydantic import TypeAdapter  # noqa: PLC0415 - loaded while other programs are waited for
 
-    from runner.doctor import counting_scope  # noqa: PLC0415 - only commands that measure need it
+    from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def look() -> "Scope":
         found = counting_scope()
@@ -71,9 +71,9 @@ def prepare(
 
     variables = dict(variables or {})
     # Several short waits for other programs: none of them needs what another one finds out.
-    looking = beside(look)
+    looking = in_background(look)
     try:
-        known = standing(settings.programs) if examined else Standing()
+        known = assess_host(settings.programs) if examined else HostTrust()
     finally:
         scope = looking()  # Why nothing can be counted here comes before what followed from that.
     box = sandbox() if confined else None

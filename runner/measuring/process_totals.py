@@ -9,7 +9,7 @@ from runner.contract.report import Reading, Sample, Status
 _WORST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
-def together(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
+def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
     """Combine what processes brought that started together; one alone is left as it is.
 
     Counts, CPU times and rates add up. The elapsed time is that of the slowest process, a size that of the largest, and

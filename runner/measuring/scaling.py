@@ -11,7 +11,7 @@ from runner.workload.bound_case import process_count
 NAME = "scaling-efficiency"
 
 
-def with_efficiency(report: Report, others: Iterable[Report], workload: Workload) -> Report:
+def with_scaling_efficiency(report: Report, others: Iterable[Report], workload: Workload) -> Report:
     """Add t(1) / t(N) to each sample of a report, where the same revision was measured with one process too.
 
     t is the elapsed time; of several processes that of the slowest.

@@ -22,10 +22,10 @@ from runner.contract.report import (
 from runner.environment.secrets import without_secrets
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
-from runner.host.trust import Standing
+from runner.host.trust import HostTrust
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.page_cache import make_cold
-from runner.measuring.process_totals import together
+from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.perf.recording import Recording
 from runner.perf.session import count_together
@@ -47,7 +47,7 @@ class Bench:
         Variables that the caller adds to the environment of every measured process.
     capture
         Returns the environment, given the complete state of the measured process.
-    standing
+    trust
         What was found out of the host before this session.
     cpus
         The only processors to measure on; all where none is named.
@@ -58,7 +58,7 @@ class Bench:
     host: Host
     capture: Callable[[ProcessState], Environment]
     variables: Mapping[str, str] = field(default_factory=dict)
-    standing: Standing = field(default_factory=Standing)
+    trust: HostTrust = field(default_factory=HostTrust)
     cpus: frozenset[int] = frozenset()
     sandbox: Sandbox | None = None
 
@@ -197,7 +197,7 @@ class Trial:
             recording=recording,
         )
         each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
-        return together(each, burst.group)
+        return combine_processes(each, burst.group)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""
@@ -237,7 +237,7 @@ class Trial:
             build=self.subject.build,
             failure=failure,
             session=session,
-            canary=self._bench.standing.canary,
-            mismatches=self._bench.standing.declared.mismatches(self._environment),
-            remarks=(*self._bench.standing.remarks, *self._state.remarks()),
+            canary=self._bench.trust.canary,
+            mismatches=self._bench.trust.declared.mismatches(self._environment),
+            remarks=(*self._bench.trust.remarks, *self._state.remarks()),
         )

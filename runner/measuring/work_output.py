@@ -17,7 +17,7 @@ class UnreadableWorkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkDone:
     """Work done in the main loop.
 
     Attributes
@@ -33,7 +33,7 @@ class Work:
     stated: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_work(text: str, form: str, pattern: str | None = None) -> Work:
+def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
     """Read what a program printed, or wrote into its result file.
 
     Parameters
@@ -58,36 +58,36 @@ def read_work(text: str, form: str, pattern: str | None = None) -> Work:
     return work
 
 
-def _json_line(text: str) -> Work:
+def _json_line(text: str) -> WorkDone:
     document = json.loads(text.strip().splitlines()[-1])
     stated = {key: document[key] for key in STATED if _is_number(document.get(key)) and document[key] >= 0}
-    return Work(document["operations"], document["seconds"], stated)
+    return WorkDone(document["operations"], document["seconds"], stated)
 
 
-def _google_benchmark(text: str) -> Work:
+def _google_benchmark(text: str) -> WorkDone:
     """Read the JSON of Google Benchmark; its repetitions' aggregates are left out."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(
         entry["iterations"] * entry["real_time"] * unit[entry.get("time_unit", "ns")] for entry in entries
     )
-    return Work(sum(entry["iterations"] for entry in entries), seconds)
+    return WorkDone(sum(entry["iterations"] for entry in entries), seconds)
 
 
-def _hyperfine(text: str) -> Work:
+def _hyperfine(text: str) -> WorkDone:
     """Read hyperfine's ``--export-json``: an operation is one execution of a command."""
     times = [time for result in json.loads(text)["results"] for time in result["times"]]
-    return Work(len(times), math.fsum(times))
+    return WorkDone(len(times), math.fsum(times))
 
 
-def _pytest_benchmark(text: str) -> Work:
+def _pytest_benchmark(text: str) -> WorkDone:
     """Read pytest-benchmark's ``--benchmark-json``: its total is over rounds of time per iteration."""
     stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
     operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
-    return Work(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
+    return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
 
 
-def _pyperf(text: str) -> Work:
+def _pyperf(text: str) -> WorkDone:
     """Read a pyperf suite: a value is the seconds of one loop."""
     import pyperf  # noqa: PLC0415 - only for workloads that use it: the command must start fast
 
@@ -95,18 +95,18 @@ def _pyperf(text: str) -> Work:
         run for bench in pyperf.BenchmarkSuite.loads(text) if bench.get_unit() == "second" for run in bench.get_runs()
     ]
     loops = [(run.get_total_loops(), value) for run in runs for value in run.values]
-    return Work(sum(count for count, _ in loops), math.fsum(count * value for count, value in loops))
+    return WorkDone(sum(count for count, _ in loops), math.fsum(count * value for count, value in loops))
 
 
-def _matched(text: str, pattern: str) -> Work:
+def _matched(text: str, pattern: str) -> WorkDone:
     found = re.search(pattern, text, re.MULTILINE)
     if not found:
         raise ValueError(pattern)
     groups = found.groupdict()
-    return Work(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
+    return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 
 
-READERS: Mapping[str, Callable[[str], Work]] = {
+READERS: Mapping[str, Callable[[str], WorkDone]] = {
     "json": _json_line,
     "google-benchmark": _google_benchmark,
     "hyperfine": _hyperfine,

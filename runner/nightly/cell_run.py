@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.campaigns.history_measurement import Historian, Watcher
+from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver
 from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
@@ -14,19 +14,19 @@ BROKEN = {CaseState.FAILED, CaseState.MISSING}
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCell:
     """A cell that can be measured."""
 
-    historian: Historian
+    measurement: HistoryMeasurement
     revision: Revision
     cases: tuple[Case, ...]
 
 
-Prepare = Callable[[], Prepared]
+Prepare = Callable[[], PreparedCell]
 
 
-def carry_out(
-    night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: Watcher, retries: int
+def run_cell(
+    night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
 ) -> NightDigest:
     """Measure what is left of a cell, and its broken cases again; what cannot be measured at all is told as that.
 
@@ -34,12 +34,12 @@ def carry_out(
     """
     try:
         prepared = prepare()
-        prepared.historian.measure((prepared.revision,), watcher)
+        prepared.measurement.measure((prepared.revision,), watcher)
     except FaultwatchError as error:
         return _tell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
     done = cell.model_copy(
         update={
-            "subject": prepared.historian.repository.name,
+            "subject": prepared.measurement.repository.name,
             "revision": prepared.revision.commit,
             "cases": prepared.cases,
         }
@@ -50,7 +50,7 @@ def carry_out(
         if not broken:
             break
         try:
-            prepared.historian.again(prepared.revision, broken, watcher)
+            prepared.measurement.measure_again(prepared.revision, broken, watcher)
         except FaultwatchError as error:
             return _tell(service, night, done.model_copy(update={"problem": str(error)[:1000], "attempts": attempt}))
         digest = _tell(service, night, done.model_copy(update={"attempts": attempt}))
@@ -58,7 +58,7 @@ def carry_out(
 
 
 def _tell(service: Service, night: str, cell: NightCell) -> NightDigest:
-    return service.night(night, NightPart(cells=(cell.model_copy(update={"carried_out": True}),)))
+    return service.update_night(night, NightPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
 def _broken(digest: NightDigest, cell: NightCell) -> tuple[Case, ...]:

@@ -6,13 +6,13 @@ from typing import Any
 from runner.contract.base import Parameter
 from runner.contract.night import NightCell
 from runner.errors import FaultwatchError
-from runner.nightly.matrix_file import HERE, Configuration, Entry, Matrix
+from runner.nightly.matrix_file import HERE, Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
 
 _THREADS = "OMP_NUM_THREADS"
 
 
-def planned(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
+def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
     """Return the cells of all hosts, as they are planned.
 
     Parameters
@@ -26,7 +26,7 @@ def planned(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
     )
 
 
-def entries(matrix: Matrix, here: str) -> tuple[tuple[NightCell, Entry], ...]:
+def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightCell, WorkloadEntry], ...]:
     """Return the cells of one host, each with its workload's entry.
 
     Raises
@@ -39,11 +39,11 @@ def entries(matrix: Matrix, here: str) -> tuple[tuple[NightCell, Entry], ...]:
             f"{matrix.path}: this host, {here}, is none of {', '.join(matrix.hosts)}",
             "add it, or say with FAULTWATCH_HOST which one this is",
         )
-    every = zip(planned(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
+    every = zip(planned_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
     return tuple((cell, entry) for cell, entry in every if cell.host == here)
 
 
-def jobs(matrix: Matrix) -> list[dict[str, Any]]:
+def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
     """Return what GitHub Actions makes jobs of: each host once, with the labels of its runner.
 
     Raises
@@ -61,7 +61,7 @@ def jobs(matrix: Matrix) -> list[dict[str, Any]]:
     ]
 
 
-def _places(matrix: Matrix) -> Iterator[tuple[str, str, Entry]]:
+def _places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
     seen = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
@@ -78,7 +78,7 @@ def _places(matrix: Matrix) -> Iterator[tuple[str, str, Entry]]:
                     yield host, configuration, entry
 
 
-def choices(entry: Entry) -> tuple[str, ...]:
+def case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
     """Return the choice of cases of an entry, as --set takes it."""
     return tuple(
         f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
@@ -86,7 +86,9 @@ def choices(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def configured(workload: Workload, name: str, configuration: Configuration) -> tuple[Workload, tuple[str, ...]]:
+def apply_configuration(
+    workload: Workload, name: str, configuration: Configuration
+) -> tuple[Workload, tuple[str, ...]]:
     """Return a workload in a configuration, and the choice of its cases that this comes to.
 
     What the workload has a parameter of the same name for, such as its own list of allocators, is a choice of cases.

@@ -19,7 +19,7 @@ Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 
 
-class Host(Table):
+class MatrixHost(Table):
     """``[hosts.NAME]``: a machine, by the name under which it reports."""
 
     labels: tuple[Label, ...] = Field(default=(), max_length=20)
@@ -48,7 +48,7 @@ class Configuration(Table):
         return _one_of(name, tuple(CHOICES))
 
 
-class Entry(Table):
+class WorkloadEntry(Table):
     """``[[workloads]]``: a workload, and the repository that it is about."""
 
     path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -65,9 +65,9 @@ class Matrix(Table):
 
     retries: Annotated[int, Field(ge=0, le=10)] = 1
     """How often the broken cases of a cell are tried again."""
-    hosts: dict[Name, Host] = Field(default_factory=dict)
+    hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
-    workloads: tuple[Entry, ...] = Field(min_length=1)
+    workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
     path: Path = Field(default=Path(), exclude=True)
     """The file it was read from."""
 

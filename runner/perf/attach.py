@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading
-from runner.execution.execute import ended_within
+from runner.execution.execute import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
@@ -50,7 +50,7 @@ class ControlledPerf:
             os.close(control)
             os.close(ack)
 
-    def tell(self, command: str) -> None:
+    def send_command(self, command: str) -> None:
         """Give a command, ``enable`` or ``disable``, and wait until it is carried out.
 
         Raises
@@ -84,9 +84,9 @@ class ControlledPerf:
     def end(self, patience: float = 5) -> None:
         """Let perf write what it knows, and wait until it has."""
         self.stop()
-        if not ended_within(self._perf, patience):
+        if not wait_for_end(self._perf, patience):
             self._perf.kill()
-            ended_within(self._perf, patience)
+            wait_for_end(self._perf, patience)
 
     def close(self) -> None:
         """End perf, and let go of the pipes."""

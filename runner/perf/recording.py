@@ -30,7 +30,7 @@ class RecordPlan:
     output: Path
 
 
-class Watcher(Protocol):
+class Tracer(Protocol):
     """What else watches a program from before its start to its end."""
 
     def attach(self, processes: Sequence[int]) -> None:
@@ -45,7 +45,7 @@ class Recording:
     """All that is recorded of one execution."""
 
     plans: tuple[RecordPlan, ...]
-    watcher: Watcher | None = None
+    tracer: Tracer | None = None
 
 
 class Recorder(ControlledPerf):

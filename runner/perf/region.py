@@ -90,7 +90,7 @@ class Region:
             elif line in {b"enable", b"disable"}:
                 try:
                     for perf in (self._attach(pid), *self._recorders):
-                        perf.tell(line.decode())
+                        perf.send_command(line.decode())
                 except (AttachError, OSError) as error:
                     self._trouble = str(error)
             else:

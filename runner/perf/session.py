@@ -123,7 +123,7 @@ def count_together(
         with state.applied() as group:
             done = execute_together(programs(group), directory=directory, timeout=timeout)
             for one, finished in zip(counted, done, strict=True):
-                _refuse(command, one.trouble(finished), finished, group)
+                _refuse(command, one.conclude(finished), finished, group)
             in_group = memory_readings(group.folder)
         executions = [_execution(one, finished, unknown) for one, finished in zip(counted, done, strict=True)]
     return Burst(tuple(executions), in_group)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
-from runner.profile.memory_mappings import Mapping, Mappings
-from runner.profile.page_states import PAGE, Pages
+from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
+from runner.profile.page_states import PAGE, PageStates
 from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
 
-Locate = Callable[[Iterable["Place"]], dict["Place", contract.Frame]]
+Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 """Finds the source lines of places, all at once."""
 
 _SITES = 200
@@ -22,7 +22,7 @@ _WRITE, _INSTRUCTION = 2, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CodePlace:
     """A place in the text of a program: an offset in a module, and what perf calls it."""
 
     module: str
@@ -34,7 +34,7 @@ class Place:
 class _Stretch:
     """What is known of the faults of one thread in one mapping."""
 
-    mapping: Mapping
+    mapping: MemoryMapping
     faults: int = 0
     first: float = 0.0
     last: float = 0.0
@@ -49,12 +49,12 @@ class Dissection:
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
     _bytes: Counter[str] = field(default_factory=Counter)
-    _maps: dict[int, Mappings] = field(default_factory=dict)
-    _pages: dict[int, Pages] = field(default_factory=dict)
+    _maps: dict[int, ProcessMappings] = field(default_factory=dict)
+    _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
     # Added to at each fault, so each table is made of these only at the end.
     _faults: dict[tuple[int, int, str, int | None, str, str], int] = field(default_factory=dict)
-    _modules: dict[tuple[int, int], Mapping | None] = field(default_factory=dict)
+    _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
     _breaks: dict[int, int] = field(default_factory=dict)
     """Where each process wanted its heap to end, in whole pages."""
@@ -69,7 +69,7 @@ class Dissection:
                 case Traced():
                     self._traced(event)
                 case Mapped():
-                    mapping = Mapping.of(event)
+                    mapping = MemoryMapping.of(event)
                     # The kernel names the heap only once it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
@@ -77,8 +77,8 @@ class Dissection:
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._mappings(event.parent).copy()
                 case Executed():
-                    self._maps[event.pid] = Mappings()
-                    self._pages[event.pid] = Pages()
+                    self._maps[event.pid] = ProcessMappings()
+                    self._pages[event.pid] = PageStates()
                 case Lost():
                     self.lost += event.number
 
@@ -124,7 +124,7 @@ class Dissection:
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             return
-        pages = self._pages.get(pid) or self._pages.setdefault(pid, Pages())
+        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates())
         kind = mapping.kind if mapping else _OTHER
         key = pid, ip, place, code, kind, pages.fault(address // PAGE)
         self._faults[key] = self._faults.get(key, 0) + self.period
@@ -149,13 +149,13 @@ class Dissection:
             name = event.event.removeprefix(_ENTER)
             self.calls[name] += 1
             arguments = numbers(event.text)
-            size = self._pages.setdefault(event.pid, Pages()).call(name, arguments)
+            size = self._pages.setdefault(event.pid, PageStates()).call(name, arguments)
             if name == "brk":
                 self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
             self._bytes[name] += size or 0
 
-    def _mappings(self, pid: int) -> Mappings:
-        return self._maps.setdefault(pid, Mappings())
+    def _mappings(self, pid: int) -> ProcessMappings:
+        return self._maps.setdefault(pid, ProcessMappings())
 
     def _located(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
@@ -167,9 +167,9 @@ class Dissection:
             function, module = function_of(text)
             mapping = self._modules[pid, ip]
             if mapping is not None and mapping.file:
-                places[pid, ip, text] = Place(mapping.name, ip - mapping.start + mapping.offset, function)
+                places[pid, ip, text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
             else:
-                places[pid, ip, text] = Place(module, 0, function)
+                places[pid, ip, text] = CodePlace(module, 0, function)
         frames = locate(places.values())
         sites: Counter[tuple[contract.Frame, Memory, Touch]] = Counter()
         for (pid, ip, text, memory, touch), number in common:

@@ -11,7 +11,7 @@ _KERNEL = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MemoryMapping:
     """A stretch of memory."""
 
     start: int
@@ -23,7 +23,7 @@ class Mapping:
     name: str
 
     @classmethod
-    def of(cls, event: Mapped) -> "Mapping":
+    def of(cls, event: Mapped) -> "MemoryMapping":
         """Return what was mapped."""
         memory = memory_of(event)
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
@@ -51,13 +51,13 @@ def memory_of(event: Mapped) -> Memory:
 
 
 @dataclass(slots=True)
-class Mappings:
+class ProcessMappings:
     """The mappings of one process, none over another."""
 
     _starts: list[int] = field(default_factory=list)
-    _all: list[Mapping] = field(default_factory=list)
+    _all: list[MemoryMapping] = field(default_factory=list)
 
-    def add(self, new: Mapping) -> None:
+    def add(self, new: MemoryMapping) -> None:
         """Put a mapping where others may have been."""
         first, last = self._over(new.start, new.end)
         kept = [part for old in self._all[first:last] for part in _outside(old, new.start, new.end)]
@@ -65,16 +65,16 @@ class Mappings:
         self._all[first:last] = kept
         self._starts[first:last] = [one.start for one in kept]
 
-    def find(self, address: int) -> Mapping | None:
+    def find(self, address: int) -> MemoryMapping | None:
         """Return the mapping that holds an address."""
         place = bisect_right(self._starts, address) - 1
         if place >= 0 and address < self._all[place].end:
             return self._all[place]
         return None
 
-    def copy(self) -> "Mappings":
+    def copy(self) -> "ProcessMappings":
         """Return the mappings that a child starts with."""
-        return Mappings(list(self._starts), list(self._all))
+        return ProcessMappings(list(self._starts), list(self._all))
 
     def _over(self, start: int, end: int) -> tuple[int, int]:
         first = max(0, bisect_right(self._starts, start) - 1)
@@ -84,7 +84,7 @@ class Mappings:
         return first, last
 
 
-def _outside(old: Mapping, start: int, end: int) -> list[Mapping]:
+def _outside(old: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
     """Return what is left of a mapping beside a stretch."""
     parts = []
     if old.start < start:

@@ -14,7 +14,7 @@ _FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
 
 
 @dataclass(slots=True)
-class Pages:
+class PageStates:
     """The pages of one process that have faulted; each with what became of it since."""
 
     _state: dict[int, str] = field(default_factory=dict)

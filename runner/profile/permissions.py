@@ -10,7 +10,7 @@ _EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class RecordingPermissions:
     """What can be recorded here.
 
     Attributes
@@ -28,7 +28,7 @@ class Allowed:
     remarks: tuple[str, ...] = ()
 
 
-def allowed(tree: Tree | None = None, *, root: bool | None = None) -> Allowed:
+def recording_permissions(tree: Tree | None = None, *, root: bool | None = None) -> RecordingPermissions:
     """Find out from the kernel's settings."""
     tree = tree or Tree()
     root = os.geteuid() == 0 if root is None else root
@@ -56,4 +56,4 @@ def allowed(tree: Tree | None = None, *, root: bool | None = None) -> Allowed:
         )
     if root and tree.integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
-    return Allowed(tracepoints, kernel, tuple(remarks))
+    return RecordingPermissions(tracepoints, kernel, tuple(remarks))

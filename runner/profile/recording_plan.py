@@ -17,7 +17,7 @@ CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCounts:
     """What an execution is expected to do, as one that was only counted did.
 
     Attributes
@@ -33,7 +33,7 @@ class Expected:
     cpu_seconds: float
 
 
-def faults_period(expected: Expected) -> int:
+def faults_period(expected: ExpectedCounts) -> int:
     """Return one in how many faults is recorded with its address."""
     return max(1, -(-expected.faults // EACH))
 
@@ -43,7 +43,7 @@ def stacks_period(number: int, call_graph: CallGraph) -> int:
     return max(1, -(-number // STACKS[call_graph]))
 
 
-def clock_period(expected: Expected, call_graph: CallGraph) -> int:
+def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
     return max(_LEAST_CLOCK, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
 

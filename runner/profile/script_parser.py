@@ -39,7 +39,7 @@ class Traced(NamedTuple):
     text: str
 
 
-class Frame(NamedTuple):
+class ScriptFrame(NamedTuple):
     """A frame of a stack: where in its module, and what perf calls that."""
 
     offset: int
@@ -55,7 +55,7 @@ class Stacked:
     tid: int
     time: float
     event: str
-    frames: tuple[Frame, ...]
+    frames: tuple[ScriptFrame, ...]
 
 
 class Mapped(NamedTuple):
@@ -138,7 +138,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     """
     known = _Lines()
     head: _Head | None = None
-    frames: list[Frame] = []
+    frames: list[ScriptFrame] = []
     number = 0
     try:
         for number, line in enumerate(lines, 1):  # noqa: B007 - told where it ends
@@ -280,11 +280,11 @@ def _code(rest: str) -> int:
     return int(rest.rpartition("error_code=")[2], 16)
 
 
-def _frame(line: str) -> Frame:
+def _frame(line: str) -> ScriptFrame:
     match = _FRAME.fullmatch(line)
     if match is None:
         raise ScriptError
-    return Frame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
+    return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
 
 
 def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911

@@ -12,7 +12,7 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """A function at a line of its source."""
 
     function: str
@@ -20,7 +20,7 @@ class Line:
     line: int
 
 
-def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[Line, ...]]:
+def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[SourceLine, ...]]:
     """Find the lines at some offsets of a file, innermost inlined function first; nothing for those that have none.
 
     `within` stands before the command: the file is a stranger's.
@@ -47,9 +47,9 @@ def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) ->
     return {offset: found[address] for offset, address in known.items() if found.get(address)}
 
 
-def parse_lines(text: str) -> dict[int, tuple[Line, ...]]:
+def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
     """Read the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
-    found: dict[int, list[Line]] = {}
+    found: dict[int, list[SourceLine]] = {}
     address: int | None = None
     function: str | None = None
     for text_line in text.splitlines():
@@ -61,7 +61,7 @@ def parse_lines(text: str) -> dict[int, tuple[Line, ...]]:
             file, _, rest = text_line.rpartition(":")
             number = rest.split(" ")[0]
             if address is not None and number.isdecimal() and file not in {"??", ""}:
-                found.setdefault(address, []).append(Line(function, file, int(number)))
+                found.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None
     return {place: tuple(lines) for place, lines in found.items()}
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract import profile as contract
-from runner.profile.script_parser import Event, Frame, Lost, Stacked, Switched
-from runner.profile.source_lines import Line
+from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
+from runner.profile.source_lines import SourceLine
 
-Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[Line, ...]]]
+Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """The lines at some offsets of a module."""
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
@@ -19,7 +19,7 @@ _LONGEST = 500
 class Weighed:
     """Stacks as they were recorded, innermost frame first, and the weight of each."""
 
-    stacks: Counter[tuple[Frame, ...]] = field(default_factory=Counter)
+    stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
     samples: int = 0
     lost: int = 0
 
@@ -42,7 +42,7 @@ def blocked_time(events: Iterable[Event]) -> Weighed:
     From leaving the CPU to being on one again, so with the time that a thread waits for a free CPU after it was woken.
     """
     weighed = Weighed()
-    stacks: dict[int, tuple[Frame, ...]] = {}
+    stacks: dict[int, tuple[ScriptFrame, ...]] = {}
     left: dict[int, float] = {}
     for event in events:
         match event:
@@ -63,7 +63,7 @@ def blocked_time(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def scaled(weights: Mapping[tuple[Frame, ...], int], total: int) -> dict[tuple[Frame, ...], int]:
+def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
     """Share a total out in proportion to weights, in whole numbers that come to it exactly."""
     whole = sum(weights.values())
     if not whole:
@@ -84,7 +84,7 @@ class FrameTable:
     frames: list[contract.Frame] = field(default_factory=list)
     _places: dict[contract.Frame, int] = field(default_factory=dict)
 
-    def stacks(self, weights: Mapping[tuple[Frame, ...], int]) -> tuple[contract.Stack, ...]:
+    def stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
         """Return stacks in the form of the contract, heaviest first, with source lines and inlined functions."""
         known = self._lines_of(weights)
         folded: Counter[tuple[int, ...]] = Counter()
@@ -102,7 +102,7 @@ class FrameTable:
             self.frames.append(frame)
         return self._places[frame]
 
-    def _lines_of(self, stacks: Iterable[tuple[Frame, ...]]) -> dict[tuple[str, int], tuple[Line, ...]]:
+    def _lines_of(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
         wanted: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _called(stack):
@@ -115,7 +115,7 @@ class FrameTable:
         }
 
 
-def expanded(frame: Frame, lines: tuple[Line, ...]) -> list[contract.Frame]:
+def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and what was inlined into it, innermost first. perf names the function itself best."""
     module = KERNEL if frame.offset >= _KERNEL_START else frame.module
     if not lines:
@@ -133,7 +133,7 @@ def relative(path: str, roots: Iterable[str]) -> str:
     return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
 
 
-def _called(stack: tuple[Frame, ...]) -> Iterable[tuple[Frame, int]]:
+def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
     """Return each frame with the offset of what it executes: of a caller, the call and not what follows it."""
     innermost = True
     for frame in stack:

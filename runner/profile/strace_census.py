@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
-from runner.execution.execute import ended_within
+from runner.execution.execute import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.recording_plan import CALLS
 
@@ -49,7 +49,7 @@ class StraceCensus:
             raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
         deadline = time.monotonic() + _PATIENCE
         while b" attached" not in said.read_bytes():
-            if time.monotonic() > deadline or ended_within(self._process, 0.02):
+            if time.monotonic() > deadline or wait_for_end(self._process, 0.02):
                 told = said.read_text(encoding="utf-8", errors="replace").strip()
                 raise FaultwatchError(
                     f"strace could not attach: {told[:300]}", "`sysctl kernel.yama.ptrace_scope=0` allows it"
@@ -57,7 +57,7 @@ class StraceCensus:
 
     def close(self) -> None:
         """Wait until it has written what it counted."""
-        if self._process is not None and not ended_within(self._process, _PATIENCE):
+        if self._process is not None and not wait_for_end(self._process, _PATIENCE):
             with suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()

@@ -25,7 +25,7 @@ from runner.contract.report import Receipts, Report, ReportList, Revision, Revis
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
-from runner.errors import Away, FaultwatchError, Over, Refused, Stumbled
+from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for an answer."""
@@ -178,11 +178,11 @@ class Service:
         """Hand over what was measured for a pull request; return the verdict."""
         return GateAnswer.model_validate(self._call("POST", "/gates", report))
 
-    def night(self, name: str, part: NightPart) -> NightDigest:
+    def update_night(self, name: str, part: NightPart) -> NightDigest:
         """Tell what is planned for a night, or what a host has carried out of it; return the night as it stands."""
         return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
 
-    def another(self, patience: float = 0) -> "Service":
+    def new_connection(self, patience: float = 0) -> "Service":
         """Return another connection to the same service: no two threads may use one."""
         return type(self)(self.url, self._token, patience, self._sign_in)
 
@@ -224,7 +224,7 @@ class Service:
         while True:
             try:
                 return self._ask(method, path, body, params)
-            except Away:
+            except ServiceUnavailable:
                 if time.monotonic() + pause > deadline:
                     raise
                 time.sleep(pause)
@@ -243,7 +243,7 @@ class Service:
                 timeout=TIMEOUT,
             )
         except requests.RequestException as error:
-            raise Away(
+            raise ServiceUnavailable(
                 f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
@@ -255,17 +255,17 @@ class Service:
         if not response.ok:
             said = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
             if response.status_code in _REFUSALS:
-                refused = Refused(said)
+                refused = RequestRefused(said)
                 wait = response.headers.get("Retry-After", "")
                 refused.retry_after = float(wait) if wait.isdecimal() else None
                 raise refused
             if response.status_code in _AWAY:
-                raise Away(said)
+                raise ServiceUnavailable(said)
             if response.status_code == HTTPStatus.GONE:
-                raise Over(_problem(response))
+                raise AlreadyEnded(_problem(response))
             if response.status_code in {401, 403}:
                 raise FaultwatchError(said, "set FAULTWATCH_TOKEN: `faultwatch-service token new` makes one")
-            raise Stumbled(said) if response.status_code == 500 else FaultwatchError(said)
+            raise ServerError(said) if response.status_code == 500 else FaultwatchError(said)
         try:
             return response.json()
         except ValueError:

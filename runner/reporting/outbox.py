@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from runner.errors import FaultwatchError
-from runner.reporting.spool import Document, Spool
+from runner.reporting.spool import Spool, SpooledDocument
 
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 300.0
@@ -16,21 +16,21 @@ class Outbox:
 
     Attributes
     ----------
-    trouble
+    error
         Why the last documents could not be sent; None where they were.
     """
 
     def __init__(
-        self, spool: Spool, send: Callable[[Document], None], clock: Callable[[], float] = time.monotonic
+        self, spool: Spool, send: Callable[[SpooledDocument], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.spool = spool
-        self.trouble: FaultwatchError | None = None
+        self.error: FaultwatchError | None = None
         self._send = send
         self._clock = clock
         self._pause = 0.0
         self._not_before = float("-inf")
 
-    def post(self, *documents: Document) -> None:
+    def post(self, *documents: SpooledDocument) -> None:
         """Keep reports or profiles on disk, then try to send what waits there.
 
         Those that belong together are kept before the first is sent: a process that is ended meanwhile loses none.
@@ -57,9 +57,9 @@ class Outbox:
         try:
             self.spool.flush(self._send)
         except FaultwatchError as error:
-            self.trouble = error
+            self.error = error
             self._pause = min(2 * self._pause or FIRST_PAUSE, LONGEST_PAUSE)
             self._not_before = self._clock() + self._pause
         else:
-            self.trouble = None
+            self.error = None
             self._pause = 0.0

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from runner.contract.profile import Profile
 from runner.contract.report import Report
-from runner.errors import FaultwatchError, Refused, Stumbled
+from runner.errors import FaultwatchError, RequestRefused, ServerError
 
-Document = Report | Profile
+SpooledDocument = Report | Profile
 _PROFILE = ".profile"
 
 STUMBLES = 3
@@ -32,7 +32,7 @@ class Spool:
 
     folder: Path
 
-    def add(self, document: Document) -> Path:
+    def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of this process or of the machine; return its file."""
         file = self.folder / _name(document)
         partial = file.with_suffix(".partial")
@@ -54,7 +54,7 @@ class Spool:
             ) from None
         return file
 
-    def flush(self, send: Callable[[Document], None]) -> int:
+    def flush(self, send: Callable[[SpooledDocument], None]) -> int:
         """Send every document that waits here, oldest first, and forget each that was acknowledged; return how many.
 
         What is refused for good is set aside. A document that the service stumbles over goes to the end of the queue.
@@ -69,10 +69,10 @@ class Spool:
         for file, document in self._documents():
             try:
                 send(document)
-            except Refused as error:
+            except RequestRefused as error:
                 _set_aside(file, error.what)
                 continue
-            except Stumbled as error:
+            except ServerError as error:
                 trouble = error
                 stumbles += 1
                 with suppress(OSError):
@@ -95,7 +95,7 @@ class Spool:
         """Return the files that were set aside, each with the reason."""
         return [(file, _reason(file)) for file in self._files("*.refused")]
 
-    def _documents(self) -> Iterator[tuple[Path, Document]]:
+    def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
         for leftover in self._files("*.partial"):
             with suppress(OSError):
                 if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
@@ -119,7 +119,7 @@ class Spool:
         return [file for _, _, file in sorted(found)]
 
 
-def read_document(file: Path) -> Document:
+def read_document(file: Path) -> SpooledDocument:
     """Read what a file of a spool holds.
 
     Raises
@@ -131,7 +131,7 @@ def read_document(file: Path) -> Document:
     return kind.model_validate_json(file.read_bytes())
 
 
-def _name(document: Document) -> str:
+def _name(document: SpooledDocument) -> str:
     return f"{document.profile_id}{_PROFILE}.json" if isinstance(document, Profile) else f"{document.run_id}.json"
 
 

@@ -15,7 +15,7 @@ from runner.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SubjectEntry:
     """What is known of a subject.
 
     Attributes
@@ -30,10 +30,12 @@ class Known:
     workloads: dict[str, str] = field(default_factory=dict)
 
 
-def remember(settings: Settings, repository: Repository, workload: Workload) -> None:
+def register_subject(settings: Settings, repository: Repository, workload: Workload) -> None:
     """Keep where a subject's repository and one of its workloads are; never a reason for a command to fail."""
-    found = recall(settings, repository.name)
-    known = Known(_location(settings, repository), found.workloads | {workload.name: str(workload.path.resolve())})
+    found = find_subject(settings, repository.name)
+    known = SubjectEntry(
+        _location(settings, repository), found.workloads | {workload.name: str(workload.path.resolve())}
+    )
     if known == found:
         return
     file = _file(settings, repository.name)
@@ -44,14 +46,14 @@ def remember(settings: Settings, repository: Repository, workload: Workload) -> 
         part.replace(file)
 
 
-def recall(settings: Settings, subject: str) -> Known:
+def find_subject(settings: Settings, subject: str) -> SubjectEntry:
     """Return what is known of a subject."""
     try:
         document = json.loads(_file(settings, subject).read_text(encoding="utf-8"))
         workloads = {str(name): str(path) for name, path in document["workloads"].items()}
-        return Known(str(document["repository"]), workloads)
+        return SubjectEntry(str(document["repository"]), workloads)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Known()
+        return SubjectEntry()
 
 
 def _location(settings: Settings, repository: Repository) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter
+from runner.contract.base import Name, Parameter, parameter_text
 from runner.contract.budget import NONE, Budget
 from runner.contract.metrics import metric
 from runner.contract.report import hash_of

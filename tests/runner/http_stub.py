@@ -16,7 +16,7 @@ class Answer:
 
 
 @dataclass
-class Wire:
+class HttpStub:
     """Answers with what is next in line, and where nothing is, as a service does that stores everything."""
 
     url: str
@@ -35,7 +35,7 @@ class Wire:
 
 
 @contextmanager
-def wire() -> Iterator[Wire]:
+def http_stub() -> Iterator[HttpStub]:
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -53,7 +53,7 @@ def wire() -> Iterator[Wire]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made = Wire(f"http://127.0.0.1:{server.server_port}")
+    made = HttpStub(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

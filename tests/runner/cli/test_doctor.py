@@ -11,21 +11,22 @@ from rich.console import Console
 
 from runner.cli import doctor, env
 from runner.contract import Environment
-from runner.doctor import Check, Status, is_measurable
-from runner.doctor.results_table import show
+from runner.doctor.checks import is_measurable
+from runner.doctor.result import Check, CheckStatus
+from runner.doctor.results_table import show_checks
 from runner.errors import FaultwatchError
 from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from tests.service import reports
 
-FINE = Check("perf", Status.OK, "perf 6.1")
-WORSE = Check("turbo", Status.WARNING, "on: [times] vary", "echo 1 | sudo tee x")
-BAD = Check("permission", Status.PROBLEM, "forbidden", "allow it")
+FINE = Check("perf", CheckStatus.OK, "perf 6.1")
+WORSE = Check("turbo", CheckStatus.WARNING, "on: [times] vary", "echo 1 | sudo tee x")
+BAD = Check("permission", CheckStatus.PROBLEM, "forbidden", "allow it")
 
 
 def shown(checks: list[Check]) -> str:
     console = Console(file=io.StringIO(), width=100)
-    show(checks, is_measurable(checks), console)
+    show_checks(checks, is_measurable(checks), console)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -41,7 +42,7 @@ def test_table_says_it_in_words() -> None:
 
 @pytest.mark.parametrize(("checks", "code"), [([FINE, WORSE], 0), ([FINE, BAD], 1)])
 def test_doctor_exit_code_and_json(checks: list[Check], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.doctor.examine", lambda host: iter(checks))
+    monkeypatch.setattr("runner.doctor.checks.examine", lambda host: iter(checks))
     result = CliRunner().invoke(doctor.command, ["--json"])
     document = json.loads(result.stdout)
     assert result.exit_code == code

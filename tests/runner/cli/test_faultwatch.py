@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli import COMMANDS
+from runner.cli.entry_point import COMMANDS
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
     done = faultwatch("history", "--repo", subject, "--workload", workload(tmp_path), home=tmp_path)
-    assert_one_clear_line(done, "changes that are not committed")
+    assert_one_clear_line(done, "uncommitted changes")
     assert "--committed-only" in done.stderr
 
 

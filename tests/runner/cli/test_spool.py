@@ -17,7 +17,7 @@ from runner.cli import history
 from runner.cli import spool as spool_command
 from runner.contract.plan import Plan, PlannedRun, PlanRequest
 from runner.contract.report import Report, Revision
-from runner.errors import FaultwatchError, Refused
+from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting import embedded
 from runner.settings import load_settings
 
@@ -52,7 +52,7 @@ class Fading:
 
     def send(self, one: Report) -> None:
         if self.refuses:
-            raise Refused("samples.0: wrong")
+            raise RequestRefused("samples.0: wrong")
         if self.away:
             raise FaultwatchError("the service does not answer")
         self.stored.append(one)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.execution import compilation as module
-from runner.execution.compilation import NotCompiled, compiled
+from runner.execution.compilation import CompilationError, compile_program
 
 
 @pytest.fixture
@@ -21,28 +21,28 @@ def test_a_program_is_built_once_and_anew_when_its_source_changes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, header = tmp_path / "cache", source.with_suffix(".h")
-    program = compiled(source, cache, headers=[header])
+    program = compile_program(source, cache, headers=[header])
     assert subprocess.run([program], check=False).returncode == 42
     assert list(cache.iterdir()) == [program]
     header.write_text("#define ANSWER 43\n")
-    other = compiled(source, cache, headers=[header])
+    other = compile_program(source, cache, headers=[header])
     assert subprocess.run([other], check=False).returncode == 43
     monkeypatch.setattr(module, "execute", None)
-    assert compiled(source, cache, headers=[header]) == other
+    assert compile_program(source, cache, headers=[header]) == other
 
 
 def test_options_that_the_compiler_does_not_take_are_left_out(source: Path, tmp_path: Path) -> None:
-    assert compiled(source, tmp_path / "cache", options=["--no-such-option"]).exists()
+    assert compile_program(source, tmp_path / "cache", options=["--no-such-option"]).exists()
 
 
 def test_a_compiler_that_fails_is_quoted_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
     source.write_text("int main(void) { return }\n")
-    with pytest.raises(NotCompiled, match=r"answer\.c does not build: cc ended with exit code 1: .*answer\.c"):
-        compiled(source, tmp_path / "cache")
+    with pytest.raises(CompilationError, match=r"answer\.c does not build: cc ended with exit code 1: .*answer\.c"):
+        compile_program(source, tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_told(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(NotCompiled, match="cannot be kept: Not a directory"):
-        compiled(source, tmp_path / "file" / "cache")
+    with pytest.raises(CompilationError, match="cannot be kept: Not a directory"):
+        compile_program(source, tmp_path / "file" / "cache")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor import require_measurable
+from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
 from runner.execution.execute import Finished

@@ -35,7 +35,7 @@ def test_without_a_file_nothing_is_declared(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_file_that_was_named_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "missing.json"))
-    assert "missing.json, which FAULTWATCH_DECLARED_KNOBS names, is not there" in declaration().trouble
+    assert "missing.json, which FAULTWATCH_DECLARED_KNOBS names, is not there" in declaration().problem
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"knobs": []}', '{"knobs": {"vm.swappiness": 1}}', "\udcff"])
@@ -43,8 +43,8 @@ def test_a_file_that_declares_nothing_is_told(text: str, tmp_path: Path) -> None
     file = tmp_path / "knobs.json"
     file.write_bytes(text.encode(errors="surrogateescape"))
     found = declaration(file)
-    assert (found.knobs, str(file) in found.trouble) == ({}, True)
+    assert (found.knobs, str(file) in found.problem) == ({}, True)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    assert "cannot be read" in declaration(tmp_path).trouble
+    assert "cannot be read" in declaration(tmp_path).problem

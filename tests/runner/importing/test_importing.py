@@ -10,22 +10,22 @@ import pytest
 from runner.contract import to_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
-from runner.importing import Defaults, read, reports
+from runner.importing import ImportDefaults, make_reports, read
 from runner.importing.csv_columns import parse_map
 
-SAID = Defaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
+SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
 ROWS = """when,what,program,faults,clock_ms,kernel
 20250101_000000,aaa,lu.exe 1024,9008.0,4001.5,5.4
 2025-01-02T00:00:00+01:00,bbb,lu.exe 1024,9009,4002.5,5.15
 2025-01-03,aaa,fib,7,,5.4
 """
 MAP = "started_at=when,revision=what,case=program,minor-faults=faults,task-clock=clock_ms:ms,kernel.release=kernel"
-CSV = Defaults(subject="s", host="h", columns=parse_map(MAP))
+CSV = ImportDefaults(subject="s", host="h", columns=parse_map(MAP))
 
 
-def imported(path: Path, text: str, defaults: Defaults) -> list[Report]:
+def imported(path: Path, text: str, defaults: ImportDefaults) -> list[Report]:
     path.write_text(text)
-    return reports(read(path, defaults), defaults)
+    return make_reports(read(path, defaults), defaults)
 
 
 def test_csv_becomes_runs(tmp_path: Path) -> None:
@@ -54,16 +54,16 @@ def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(ROWS.replace("aaa", "a" * 40))
     found = read(path, CSV)
-    assert reports(found, CSV)[0].revision.commit == "a" * 40
+    assert make_reports(found, CSV)[0].revision.commit == "a" * 40
     real = Revision(commit="b" * 40, committed_at=datetime(2020, 1, 1, tzinfo=UTC), title="Real")
-    known = reports(found, CSV, lambda name: real if name == "bbb" else None)
+    known = make_reports(found, CSV, lambda name: real if name == "bbb" else None)
     assert known[1].revision == real
 
 
 def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Path) -> None:
     first = imported(tmp_path / "x.csv", ROWS, CSV)
     (tmp_path / "y.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
-    assert reports(read(tmp_path / "y.csv.gz", CSV), CSV) == first
+    assert make_reports(read(tmp_path / "y.csv.gz", CSV), CSV) == first
     other = imported(tmp_path / "z.csv", ROWS.replace("9009", "9010"), CSV)
     assert [a.run_id == b.run_id for a, b in zip(first, other, strict=True)] == [True, False, True]
     doubled = imported(tmp_path / "w.csv", ROWS + ROWS.splitlines()[1] + "\n", CSV)
@@ -133,10 +133,10 @@ def test_perf_for_people_with_digits_grouped_the_indian_way(tmp_path: Path) -> N
 def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(PERF_CSV.format(";"))
-    (record,) = read(path, Defaults(subject="s", host="h", revision="v1"))
+    (record,) = read(path, ImportDefaults(subject="s", host="h", revision="v1"))
     assert record.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
     with pytest.raises(FaultwatchError, match="nothing says the case"):
-        reports([record], Defaults(subject="s", host="h", revision="v1"))
+        make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"benchmarks": []}', "\0", "a,b\n1,2\n", '{"benchmarks": [{}]}'])
@@ -150,7 +150,7 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     suite = to_suite(made)
     assert suite is not None
     suite.dump(str(tmp_path / "suite.json"))
-    (back,) = reports(read(tmp_path / "suite.json", Defaults()), Defaults())
+    (back,) = make_reports(read(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
     assert (back.run_id, back.case, back.host, back.subject) == (made.run_id, made.case, made.host, made.subject)
     assert back.values("minor-faults") == (1234,)
     assert back.environment.knobs["import.environment"] == made.environment.hash
@@ -164,7 +164,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     told = {"name": "touch", "loops": 8, "unit": "second", "date": "2025-01-01 10:00:00", "python_version": "3.11"}
     runs = [pyperf.Run([0.5, 0.5, 0.5], metadata=told | hooked, collect_metadata=False) for hooked in (counted, {})]
     pyperf.BenchmarkSuite([pyperf.Benchmark(runs)]).dump(str(tmp_path / "suite.json"))
-    (run,) = reports(read(tmp_path / "suite.json", SAID), SAID)
+    (run,) = make_reports(read(tmp_path / "suite.json", SAID), SAID)
     assert run.case.name == "copy[arguments=4]"
     assert run.values("throughput") == (2.0, 2.0)
     assert run.values("faults-per-operation") == (100.0,)

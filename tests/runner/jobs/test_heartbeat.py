@@ -9,8 +9,8 @@ import pytest
 
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress, Where
 from runner.contract.job import State as JobState
-from runner.errors import Away, FaultwatchError, Refused
-from runner.jobs.heartbeat import Keeper, Stopped
+from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
+from runner.jobs.heartbeat import Heartbeat, JobStopped
 from tests.runner import sample_reports
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Service:
         self.answers: list[Orders | FaultwatchError] = []
         self.taken = False
 
-    def another(self, patience: float = 0) -> Service:
+    def new_connection(self, patience: float = 0) -> Service:
         return self
 
     def progress_job(self, job_id: int, told: Progress) -> Orders:
@@ -62,7 +62,7 @@ class Service:
 
     def claim_job(self, job_id: int, claim: Claim) -> Lease:
         if self.taken:
-            raise Refused("the host barn has job 7")
+            raise RequestRefused("the host barn has job 7")
         self.claims += 1
         return Lease(job=job(), lease=f"again-{self.claims}", heartbeat_seconds=60)
 
@@ -76,58 +76,58 @@ def service() -> Service:
     return Service()
 
 
-def keeper(service: Service, most_runs: int | None = None) -> Keeper:
+def heartbeat(service: Service, most_runs: int | None = None) -> Heartbeat:
     lease = Lease(job=job(most_runs), lease="first", heartbeat_seconds=60)
-    return Keeper(service, lease, Claim(host="box"), lambda _: None)  # type: ignore[arg-type]
+    return Heartbeat(service, lease, Claim(host="box"), lambda _: None)  # type: ignore[arg-type]
 
 
 def test_a_run_is_counted_once_and_before_it_is_sent(service: Service) -> None:
-    kept = keeper(service, most_runs=2)
+    beat = heartbeat(service, most_runs=2)
     first, second = sample_reports.report(1), sample_reports.report(2)
     for document in (first, first, sample_reports.profile(), second):
-        kept.count(document)
+        beat.count_run(document)
     assert [one for told in service.told for one in told.measured] == [first.run_id, second.run_id]
     with pytest.raises(FaultwatchError, match="budget of 2 runs"):
-        kept.require(1)
-    kept.require(0)
+        beat.check_orders(1)
+    beat.check_orders(0)
 
 
 @pytest.mark.parametrize(("go", "said"), [(Go.PAUSE, "paused: the host is needed"), (Go.STOP, "stopped: ")])
 def test_who_is_told_to_stop_does_before_the_next_run(go: Go, said: str, service: Service) -> None:
-    kept = keeper(service)
+    beat = heartbeat(service)
     service.answers = [Orders(go=go, why="the host is needed")]
-    kept.tell("one of five", 4)
-    with pytest.raises(Stopped, match=said):
-        kept.require(1)
+    beat.report_progress("one of five", 4)
+    with pytest.raises(JobStopped, match=said):
+        beat.check_orders(1)
 
 
 def test_what_could_not_be_told_is_told_later(service: Service) -> None:
-    kept = keeper(service)
-    service.answers = [Away("the service does not answer")]
-    kept.count(sample_reports.report(1))
-    kept.require(1)
-    kept.tell("one of five", 4)
+    beat = heartbeat(service)
+    service.answers = [ServiceUnavailable("the service does not answer")]
+    beat.count_run(sample_reports.report(1))
+    beat.check_orders(1)
+    beat.report_progress("one of five", 4)
     assert service.told[-1].measured == (sample_reports.report(1).run_id,)
-    kept.tell("two of five", 3)
+    beat.report_progress("two of five", 3)
     assert service.told[-1].measured == ()
 
 
 def test_a_job_that_was_given_up_for_lost_is_claimed_again(service: Service) -> None:
-    kept = keeper(service)
-    service.answers = [Refused("job 7 is queued, and not this runner's any more")]
-    kept.count(sample_reports.report(1))
-    kept.require(1)
-    kept.tell("one of five", 4)
+    beat = heartbeat(service)
+    service.answers = [RequestRefused("job 7 is queued, and not this runner's any more")]
+    beat.count_run(sample_reports.report(1))
+    beat.check_orders(1)
+    beat.report_progress("one of five", 4)
     assert (service.claims, service.told[-1].lease) == (1, "again-1")
     assert service.told[-1].measured == (sample_reports.report(1).run_id,)
-    kept.finish(Outcome.DONE, "found")
+    beat.finish(Outcome.DONE, "found")
     assert service.ended[-1].lease == "again-1"
 
 
 def test_a_job_that_another_host_has_by_now_is_left_to_it(service: Service) -> None:
-    kept = keeper(service)
+    beat = heartbeat(service)
     service.taken = True
-    service.answers = [Refused("not this runner's any more")]
-    kept.tell("one of five", 4)
-    with pytest.raises(Stopped, match="not this runner's"):
-        kept.require(1)
+    service.answers = [RequestRefused("not this runner's any more")]
+    beat.report_progress("one of five", 4)
+    with pytest.raises(JobStopped, match="not this runner's"):
+        beat.check_orders(1)

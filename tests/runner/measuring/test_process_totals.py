@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Reading, Sample, Status
-from runner.measuring.process_totals import together
+from runner.measuring.process_totals import combine_processes
 from runner.perf.session import ExecutionFailure, count_together
 from runner.state.process import ProcessState
 
@@ -17,14 +17,14 @@ def sample(**readings: float) -> Sample:
 def test_one_alone_stays_as_it_is_but_for_its_group() -> None:
     alone = sample(minor_faults=3)
     group = {"cgroup:pgfault": Reading(value=4)}
-    assert together([alone], group).readings == alone.readings | group
-    assert together([alone], group).processes == ()
+    assert combine_processes([alone], group).readings == alone.readings | group
+    assert combine_processes([alone], group).processes == ()
 
 
 def test_counts_add_up_the_slowest_decides_and_ratios_are_means() -> None:
     one = sample(minor_faults=3, elapsed=1.0, user_time=0.5, throughput=10.0, sys_percent=20.0, max_rss=100)
     two = sample(minor_faults=4, elapsed=1.5, user_time=0.25, throughput=8.0, sys_percent=40.0, max_rss=90)
-    found = together([one, two], {})
+    found = combine_processes([one, two], {})
     values = {name: reading.value for name, reading in found.readings.items()}
     assert values == {
         "minor-faults": 7,
@@ -40,12 +40,12 @@ def test_counts_add_up_the_slowest_decides_and_ratios_are_means() -> None:
 @pytest.mark.parametrize("status", [Status.NOT_COUNTED, Status.NOT_SUPPORTED])
 def test_what_one_lacks_all_lack(status: Status) -> None:
     lacking = Sample(readings={"cycles": Reading(status=status, reason="why")})
-    assert together([sample(cycles=5), lacking], {}).readings["cycles"] == lacking.readings["cycles"]
+    assert combine_processes([sample(cycles=5), lacking], {}).readings["cycles"] == lacking.readings["cycles"]
 
 
 def test_an_estimate_among_counts_makes_an_estimate() -> None:
     guess = Sample(readings={"cycles": Reading(status=Status.MULTIPLEXED, value=7, running_percent=50)})
-    found = together([sample(cycles=5), guess], {}).readings["cycles"]
+    found = combine_processes([sample(cycles=5), guess], {}).readings["cycles"]
     assert (found.status, found.value) == (Status.MULTIPLEXED, 12)
 
 

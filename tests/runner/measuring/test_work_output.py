@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.measuring.work_output import READERS, UnreadableWorkError, Work, read_work
+from runner.measuring.work_output import READERS, UnreadableWorkError, WorkDone, read_work
 
 GOOGLE = {
     "context": {"caches": []},
@@ -54,8 +54,10 @@ def test_each_form_gives_operations_and_seconds(form: str, text: str, operations
 
 def test_a_pattern_finds_them_anywhere() -> None:
     text = "start\ncopied 1200 blocks in 0.75 s\nend"
-    assert read_work(text, "regex", r"copied (?P<operations>\d+) blocks in (?P<seconds>[\d.]+) s") == Work(1200, 0.75)
-    assert read_work(text, "regex", r"in (?P<seconds>[\d.]+) s") == Work(1, 0.75)
+    assert read_work(text, "regex", r"copied (?P<operations>\d+) blocks in (?P<seconds>[\d.]+) s") == WorkDone(
+        1200, 0.75
+    )
+    assert read_work(text, "regex", r"in (?P<seconds>[\d.]+) s") == WorkDone(1, 0.75)
 
 
 def test_a_program_may_state_more() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from runner.contract.level import majority
 from runner.contract.report import Status
-from runner.doctor import require_measurable
+from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.session import Execution, ExecutionFailure, count
 from runner.state.process import ProcessState

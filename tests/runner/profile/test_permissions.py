@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.profile.elf import call_graph_of, segments
-from runner.profile.permissions import allowed
+from runner.profile.permissions import recording_permissions
 from runner.profile.recording_plan import (
     EACH,
     STACKS,
-    Expected,
+    ExpectedCounts,
     clock_period,
     faults_options,
     faults_period,
@@ -33,12 +33,12 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def test_root_may_record_all(tree: Tree) -> None:
-    found = allowed(tree, root=True)
+    found = recording_permissions(tree, root=True)
     assert (found.tracepoints, found.kernel, found.remarks) == (True, True, ())
 
 
 def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
-    found = allowed(tree, root=False)
+    found = recording_permissions(tree, root=False)
     assert not found.tracepoints
     assert not found.kernel
     assert "kernel.perf_event_paranoid=1" in found.remarks[0]
@@ -47,26 +47,26 @@ def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
 
 def test_without_tracefs_mounting_it_is_the_remedy(tree: Tree) -> None:
     tree.path(ID).unlink()
-    found = allowed(tree, root=True)
+    found = recording_permissions(tree, root=True)
     assert not found.tracepoints
     assert "mount -t tracefs" in found.remarks[0]
 
 
 def test_hidden_kernel_symbols_are_told(tree: Tree) -> None:
     tree.path("proc/sys/kernel/kptr_restrict").write_text("2")
-    assert "kptr_restrict" in allowed(tree, root=True).remarks[0]
+    assert "kptr_restrict" in recording_permissions(tree, root=True).remarks[0]
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["fp", "dwarf"]))
 def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None:
-    expected = Expected(faults=number, switches=0, cpu_seconds=number / 1e6)
+    expected = ExpectedCounts(faults=number, switches=0, cpu_seconds=number / 1e6)
     assert number / faults_period(expected) <= EACH
     assert number / stacks_period(number, graph) <= STACKS[graph]
     assert expected.cpu_seconds * 1e9 / clock_period(expected, graph) <= STACKS[graph]
 
 
 def test_up_to_two_million_faults_are_recorded_each() -> None:
-    assert faults_period(Expected(EACH, 0, 1)) == 1
+    assert faults_period(ExpectedCounts(EACH, 0, 1)) == 1
     assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True)
     assert not any("syscalls" in word for word in faults_options(1, tracepoints=False))
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from runner.profile.script_parser import (
     Fault,
     Forked,
-    Frame,
     Lost,
     Mapped,
     ScriptError,
+    ScriptFrame,
     Stacked,
     Switched,
     Traced,
@@ -110,4 +110,4 @@ def test_a_stack_is_read_back_as_it_was_written(frames: list[tuple[int, str]]) -
     text = ["1/2 3.5: page-faults: \n", *(f"\t{offset:16x} {name}+0x1 (/bin/a)\n" for offset, name in frames), "\n"]
     (stack,) = parse_script(text)
     assert isinstance(stack, Stacked)
-    assert stack.frames == tuple(Frame(offset, name, "/bin/a") for offset, name in frames)
+    assert stack.frames == tuple(ScriptFrame(offset, name, "/bin/a") for offset, name in frames)

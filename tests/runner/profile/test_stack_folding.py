@@ -6,17 +6,17 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.memory_mappings import Mapping, Mappings
-from runner.profile.script_parser import Frame, Lost, Mapped, Stacked, Switched, parse_script
-from runner.profile.source_lines import Line, parse_lines
+from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
+from runner.profile.script_parser import Lost, Mapped, ScriptFrame, Stacked, Switched, parse_script
+from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import FrameTable, blocked_time, count_stacks, relative, scaled
 
 RECORDED = Path(__file__).parent / "recorded"
-KERNEL = Frame(0xFFFFFFFF81000000, "schedule", "[kernel.kallsyms]")
-LEAF, CALLER = Frame(0x100, "leaf", "/srv/a"), Frame(0x200, "main", "/srv/a")
+KERNEL = ScriptFrame(0xFFFFFFFF81000000, "schedule", "[kernel.kallsyms]")
+LEAF, CALLER = ScriptFrame(0x100, "leaf", "/srv/a"), ScriptFrame(0x200, "main", "/srv/a")
 
 
-def stacked(*frames: Frame, tid: int = 1, time: float = 1.0) -> Stacked:
+def stacked(*frames: ScriptFrame, tid: int = 1, time: float = 1.0) -> Stacked:
     return Stacked(1, tid, time, "context-switches", frames)
 
 
@@ -28,7 +28,7 @@ def on(time: float, *, tid: int = 1) -> Switched:
     return Switched(1, tid, time, True, False)
 
 
-def no_lines(_module: str, _offsets: Iterable[int]) -> dict[int, tuple[Line, ...]]:
+def no_lines(_module: str, _offsets: Iterable[int]) -> dict[int, tuple[SourceLine, ...]]:
     return {}
 
 
@@ -63,9 +63,9 @@ def test_a_real_recording_shows_the_sleep() -> None:
 def test_frames_run_from_the_start_of_the_program_and_name_the_line_of_the_call() -> None:
     asked: dict[str, set[int]] = {}
 
-    def lines(module: str, offsets: Iterable[int]) -> dict[int, tuple[Line, ...]]:
+    def lines(module: str, offsets: Iterable[int]) -> dict[int, tuple[SourceLine, ...]]:
         asked[module] = set(offsets)
-        return {0x1FF: (Line("inlined", "/srv/a.h", 3), Line("main", "/srv/a.c", 7))}
+        return {0x1FF: (SourceLine("inlined", "/srv/a.h", 3), SourceLine("main", "/srv/a.c", 7))}
 
     table = FrameTable(lines)
     (stack,) = table.stacks({(KERNEL, LEAF, CALLER): 5})
@@ -88,15 +88,18 @@ def test_shares_come_to_the_total_and_none_is_off_by_one(weights: dict, total: i
 
 def test_lines_of_inlined_calls_belong_to_one_address() -> None:
     text = "0x0000000000001139\ntouch\n/srv/again.c:11\nmain\n/srv/again.c:26 (discriminator 3)\n0x10\n??\n??:0\n"
-    assert parse_lines(text)[0x1139] == (Line("touch", "/srv/again.c", 11), Line("main", "/srv/again.c", 26))
+    assert parse_lines(text)[0x1139] == (
+        SourceLine("touch", "/srv/again.c", 11),
+        SourceLine("main", "/srv/again.c", 26),
+    )
     assert 0x10 not in parse_lines(text)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=40), st.integers(0, 80))
 def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, int]], address: int) -> None:
-    mappings = Mappings()
+    mappings = ProcessMappings()
     for number, (start, size) in enumerate(made):
-        mappings.add(Mapping.of(Mapped(1, start, size, 0, "rw-p", f"/file-{number}")))
+        mappings.add(MemoryMapping.of(Mapped(1, start, size, 0, "rw-p", f"/file-{number}")))
     last = [f"/file-{number}" for number, (start, size) in enumerate(made) if start <= address < start + size]
     found = mappings.find(address)
     assert (found.name if found else None) == (last[-1] if last else None)

@@ -12,7 +12,7 @@ import pytest
 
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
-from tests.runner.http_stub import Answer, Wire, wire
+from tests.runner.http_stub import Answer, HttpStub, http_stub
 
 ROOT = Path(__file__).parents[3]
 REPORTS = 60
@@ -39,12 +39,12 @@ for number in range(int(sys.argv[3]), int(sys.argv[4])):
 
 
 @pytest.fixture
-def answering() -> Iterator[Wire]:
-    with wire() as made:
+def answering() -> Iterator[HttpStub]:
+    with http_stub() as made:
         yield made
 
 
-def test_every_report_arrives_whatever_is_killed(answering: Wire, tmp_path: Path) -> None:
+def test_every_report_arrives_whatever_is_killed(answering: HttpStub, tmp_path: Path) -> None:
     chance = random.Random(20250102)
     kept: list[str] = []
     for _ in range(KILLS):

@@ -38,13 +38,13 @@ def test_measuring_goes_on_while_the_service_is_away_and_everything_arrives_in_t
     for one in reports:
         clock.now += 600.0 / 7  # a day has about a thousand of these
         outbox.post(one)
-    assert str(outbox.trouble) == "away"
+    assert str(outbox.error) == "away"
     assert len(spool.waiting()) == len(reports)
     assert service.asked < len(reports), "a service that is away is left alone for a while"
     service.away = False
     outbox.deliver(at_once=True)
     assert service.stored == reports
-    assert outbox.trouble is None
+    assert outbox.error is None
 
 
 def test_pauses_grow_up_to_a_bound(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import FaultwatchError, Refused, Stumbled
-from runner.reporting.spool import STUMBLES, Document, Spool
+from runner.errors import FaultwatchError, RequestRefused, ServerError
+from runner.reporting.spool import STUMBLES, Spool, SpooledDocument
 from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
@@ -20,12 +20,12 @@ def test_a_report_waits_until_it_is_acknowledged(tmp_path: Path) -> None:
     for one in reports:
         spool.add(one)
 
-    def refuse(one: Document) -> None:
+    def refuse(one: SpooledDocument) -> None:
         if one == reports[1]:
             raise FaultwatchError("the service is down")
         sent.append(one)
 
-    sent: list[Document] = []
+    sent: list[SpooledDocument] = []
     with pytest.raises(FaultwatchError):
         spool.flush(refuse)
     assert sent == reports[:1]
@@ -39,7 +39,7 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text('{"schema_version": 1, "run_')
     good = report()
     spool.add(good)
-    sent: list[Document] = []
+    sent: list[SpooledDocument] = []
     spool.flush(sent.append)
     assert sent == [good]
     ((file, reason),) = spool.refused()
@@ -58,11 +58,11 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
     reports = [report() for _ in range(3)]
     for one in reports:
         spool.add(one)
-    sent: list[Document] = []
+    sent: list[SpooledDocument] = []
 
-    def send(one: Document) -> None:
+    def send(one: SpooledDocument) -> None:
         if one == reports[0]:
-            raise Refused("samples.0: wrong")
+            raise RequestRefused("samples.0: wrong")
         sent.append(one)
 
     assert spool.flush(send) == 2
@@ -80,17 +80,17 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
     reports = [report() for _ in range(STUMBLES + 2)]
     for one in reports:
         spool.add(one)
-    sent: list[Document] = []
+    sent: list[SpooledDocument] = []
 
-    def send(one: Document) -> None:
+    def send(one: SpooledDocument) -> None:
         if one in reports[:STUMBLES]:
-            raise Stumbled("an error of its own")
+            raise ServerError("an error of its own")
         sent.append(one)
 
-    with pytest.raises(Stumbled):
+    with pytest.raises(ServerError):
         spool.flush(send)
     assert not sent, "after so many the service is left alone"
-    with pytest.raises(Stumbled):
+    with pytest.raises(ServerError):
         spool.flush(send)
     assert sent == reports[STUMBLES:], "the others came first this time"
     assert len(spool.waiting()) == STUMBLES
@@ -129,9 +129,9 @@ def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
 
 def test_a_profile_waits_beside_reports(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    written: list[Document] = [report(), profile()]
+    written: list[SpooledDocument] = [report(), profile()]
     for one in written:
         spool.add(one)
-    sent: list[Document] = []
+    sent: list[SpooledDocument] = []
     assert spool.flush(sent.append) == 2
     assert sent == written
