@@ -51,10 +51,10 @@ def _run(repository: Repository, pull: PullRequest, command: Command, handlers: 
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
+        accepted = f"Accepted for {head[:10]}: {code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
-        if not handlers.accept(head, command.text):
-            return False, f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
-        return True, f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
+        return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed: it is not measured any more."
     if command.verb is Verb.RERUN:

@@ -1,4 +1,4 @@
-"""Events as an Atom feed (RFC 4287). Pure."""
+"""Writes events as an Atom feed (RFC 4287). Pure."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _make_events(session: Session, subject_id: int, updated: event_drifts.Update
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     resolved = assemble(
-        found=[*fresh, *(entry.trace for entry in stored if entry.found)],
+        drifts=[*fresh, *(entry.trace for entry in stored if entry.found)],
         known=_known(stored, events),
         states={name: event.state for name, event in events.items()},
         taken=events,
@@ -136,16 +136,16 @@ def _file(
 
     Returns the drifts that are with another event than before, or with one for the first time.
     """
-    filed = {entry.trace.drift: (entry.event, entry.trace.returned) for entry in stored}
+    filed = {entry.trace.drift_id: (entry.event, entry.trace.returned) for entry in stored}
     filed_anew: set[str] = set()
     for name, members in resolved.members.items():
         for member in members:
-            place = name, member.drift in resolved.returned
-            if filed.get(member.drift) == place:
+            place = name, member.drift_id in resolved.returned
+            if filed.get(member.drift_id) == place:
                 continue
-            row = new.get(member.drift) or session.get_one(EventDrift, member.drift)
+            row = new.get(member.drift_id) or session.get_one(EventDrift, member.drift_id)
             row.event_id, row.returned = place
-            filed_anew.add(member.drift)
+            filed_anew.add(member.drift_id)
     session.flush()
     event_drifts.insert(session, [row for drift, row in new.items() if drift in filed_anew])
     for name, into in resolved.merged.items():
@@ -189,10 +189,10 @@ def _tell(
     """Word those events of which a drift is told differently, new or gone."""
     before: dict[str, set[str]] = defaultdict(set)
     for entry in stored:
-        before[entry.event].add(entry.trace.drift)
+        before[entry.event].add(entry.trace.drift_id)
     for name, event in events.items():
         members = resolved.members.get(name, [])
-        ids = {member.drift for member in members}
+        ids = {member.drift_id for member in members}
         if event.found != bool(members):
             event.found, event.changed_at = bool(members), now
         if not members or (event.document and ids == before[name] and not ids & refreshed):

@@ -84,7 +84,7 @@ def stored(session: Session, subject_id: int) -> list[Stored]:
 def trace(row: EventDrift, first: int, last: int) -> LocatedDrift:
     """Return what the place and the life of a drift depend on."""
     return LocatedDrift(
-        drift=row.drift_id,
+        drift_id=row.drift_id,
         series=row.drift_id if row.series_id is None else row.series_id,
         cause=row.cause,
         detail=row.detail,

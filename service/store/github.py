@@ -1,6 +1,7 @@
 """Webhooks received from GitHub, and gates to publish there.
 
-Each row is worked off at least once, by one worker at a time. A worker takes a row by moving its due time on. If the worker is killed, the row falls due again.
+Each row is worked off at least once, by one worker at a time. A worker takes a row by moving its due time on. If the
+worker is killed, the row falls due again.
 """
 
 from __future__ import annotations

@@ -454,8 +454,8 @@ class Token(Base):
     repository: Mapped[str | None] = mapped_column(String(140))
     """Of the token that an Actions job was given: it reports about this repository alone."""
 
-    def holds(self, now: datetime) -> bool:
-        """Whether it lets its caller in."""
+    def is_valid(self, now: datetime) -> bool:
+        """Return whether the token lets its caller in."""
         return self.revoked_at is None and self.created_at <= now < self.expires_at
 
 

@@ -61,7 +61,7 @@ def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> di
     of_no_series = (EventDrift.series_id.is_(None), 0.0)
     size = case(
         of_no_series,
-        (before == 0, float(headline.ALL)),
+        (before == 0, float(headline.FROM_ZERO)),
         else_=100 * func.abs((after - before) / func.nullif(before, 0)),
     )
     order = (EventDrift.returned, EventDrift.worse.desc(), size.desc(), Case.name, EventDrift.drift_id)

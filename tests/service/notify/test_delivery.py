@@ -131,7 +131,7 @@ def by_webhook(receiver: Receiver, **told: Any) -> NotificationSettings:
 
 
 def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.Outcome:
-    return delivery.run(database, settings, {}, datetime.now(UTC) + later)
+    return delivery.run_round(database, settings, {}, datetime.now(UTC) + later)
 
 
 def regress(api: Api, case: Any = reports.CASE) -> None:

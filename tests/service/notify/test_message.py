@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose
-from service.notify.message import MOST, for_slack, plain, write
+from service.notify.message import MOST_EVENTS, for_slack, plain, write
 from service.schemas.events import State
 from service.schemas.history import Cause, Direction
 from tests.service.notify.made_events import NOW, event
@@ -22,10 +22,10 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 strange = st.text(max_size=300)
 
 
-def test_a_letter_about_one_event() -> None:
-    letter = write("k", [event()], BASE)
-    assert letter.subject == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
-    assert letter.lines == (
+def test_a_message_about_one_event() -> None:
+    message = write("k", [event()], BASE)
+    assert message.subject == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
+    assert message.lines == (
         "+50 minor faults (+50 %) in copy[mib=4]",
         "Cause: commit cccccccccccc “Grow the buffers” by Ada",
         "Where: 1 series of demo",
@@ -36,16 +36,16 @@ def test_a_letter_about_one_event() -> None:
 
 
 def test_what_came_back_says_so_and_both_does_not_guess() -> None:
-    letter = write("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
-    assert letter.subject.startswith("[demo] again: ")
-    assert "cross-measurement is ordered" in letter.lines[1]
+    message = write("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
+    assert message.subject.startswith("[demo] again: ")
+    assert "cross-measurement is ordered" in message.lines[1]
 
 
-def test_a_letter_about_many_says_how_many_more() -> None:
-    many = [event(f"{n:016x}") for n in range(MOST + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
-    letter = write("k", many, BASE)
-    assert letter.subject == "[faultwatch] 31 events: 30 for the worse, 1 for the better"
-    assert "… and 6 more." in letter.lines
+def test_a_message_about_many_says_how_many_more() -> None:
+    many = [event(f"{n:016x}") for n in range(MOST_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
+    message = write("k", many, BASE)
+    assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
+    assert "… and 6 more." in message.lines
 
 
 def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
@@ -65,8 +65,8 @@ def test_strangers_text_stays_on_its_line(text: str) -> None:
 
 @given(strange, strange)
 def test_strangers_text_makes_no_header_of_a_mail(title: str, author: str) -> None:
-    letter = write("k", [event(title=title, author=author, headline=title or "x")], BASE)
-    message = compose(letter, MAIL, NOW)
+    message = write("k", [event(title=title, author=author, headline=title or "x")], BASE)
+    message = compose(message, MAIL, NOW)
     assert set(message.keys()) == {
         "Subject",
         "From",

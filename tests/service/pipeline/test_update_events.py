@@ -37,7 +37,7 @@ def events(api: Api, **query: Any) -> list[dict[str, Any]]:
 
 
 def test_the_life_of_events(api: Api, database: Database) -> None:
-    delivery.run(database, NOBODY, {}, datetime.now(UTC))
+    delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
     levels = (100, 150, 150, 100, 150)
     both = (reports.CASE, OTHER_CASE)
     take_in(api, [reports.report(n, c, c, case=case) for n, c in enumerate(levels, start=1) for case in both])
@@ -57,7 +57,7 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     silence = {"case": OTHER_CASE.name, "until": until, "author": "Ada", "reason": "known"}
     assert api.client.post("/api/v1/silences", json=silence).status_code == 201
     assert {event["silenced"] for event in events(api)} == {False}
-    outcome = delivery.run(database, NOBODY, {}, datetime.now(UTC))
+    outcome = delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
     assert (outcome.sent, len(outcome.failed)) == (0, 1)
     with database.writing() as session:
         assert len(deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1

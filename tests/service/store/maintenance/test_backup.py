@@ -168,10 +168,10 @@ def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: 
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "copied to" in run("backup", copy)
-    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles take")
+    assert "was backed up to" in run("backup", copy)
+    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles thinned")
     assert run("export", "--format", "csv").startswith("run_id,subject,")
     assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))
     (suite,) = folder.iterdir()
     assert pyperf.BenchmarkSuite.load(str(suite)).get_benchmark("minor-faults").get_values() == (100, 100)
-    assert "as" in run("restore", copy)
+    assert "was restored from" in run("restore", copy)

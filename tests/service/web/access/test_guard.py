@@ -161,7 +161,7 @@ def test_tokens_by_command(tmp_path: Path) -> None:
     client = create_app(Config.from_environment(environment)).test_client()
     assert client.get("/api/v1/runs", headers=bearer(text)).status_code == 200
     listed = runner.invoke(cli, ["token", "list"]).output
-    assert "holds" in listed
+    assert "valid" in listed
     assert "read,report" in listed
     assert text not in listed
     assert runner.invoke(cli, ["token", "revoke", text.split("_")[1]]).exit_code == 0
