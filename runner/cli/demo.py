@@ -16,6 +16,7 @@ from runner.cli.history import document, prepare
 from runner.cli.options import json_option, options
 from runner.cli.terminal import terminal
 from runner.errors import FaultwatchError
+from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
 from runner.workload.lookup import SHIPPED_WORKLOADS
@@ -56,7 +57,11 @@ def _make_history(repository: Path) -> None:
     except OSError as error:
         raise FaultwatchError(f"{repository.parent} cannot be made: {error.strerror}", "set FAULTWATCH_HOME") from None
     done = subprocess.run(
-        [sys.executable, str(script), str(repository)], check=False, capture_output=True, text=True, encoding="utf-8"
+        [sys.executable, "-P", str(script), str(repository)],
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     if done.returncode:
         said = done.stderr.strip().splitlines()
@@ -97,10 +102,11 @@ def _serve(settings: Settings, port: int) -> None:
     """Run the service in the foreground until it is told to stop."""
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", str(port)),
+            *own_module("service", "serve", "--host", "127.0.0.1", "--port", str(port)),
             *("--parent", str(os.getpid())),
         ],
-        env=os.environ | {"FAULTWATCH_HOME": str(settings.home)},
+        env=own_environment() | {"FAULTWATCH_HOME": str(settings.home)},
+        cwd=SAFE_DIRECTORY,
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     terminal().print("\nStarting the dashboard; Ctrl-C ends it.\n")

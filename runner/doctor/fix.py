@@ -7,7 +7,6 @@ Everything here lasts until the next start of the host, or until it is undone.
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from runner.doctor import memory_checks, processor_checks
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckStatus
 from runner.errors import FaultwatchError
+from runner.execution.own_command import own_module
 
 _CPU = "sys/devices/system/cpu"
 _RATE = "proc/sys/kernel/perf_event_max_sample_rate"
@@ -74,7 +74,7 @@ def fix(host: HostProbe) -> FixReport:
     before = _held(host)
     _write_down(host, before)
     fix_report = FixReport()
-    answer = host.run([sys.executable, "-m", "pyperf", "system", "tune"])
+    answer = host.run(own_module("pyperf", "system", "tune"))
     _note_reset(host, needed=_did_more_than_files(answer.text))
     # One event in a second would leave nothing of a profile.
     _put(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
@@ -103,7 +103,7 @@ def undo(host: HostProbe) -> FixReport:
     fix_report = FixReport()
     before = _held(host)
     if noted.get("reset"):
-        host.run([sys.executable, "-m", "pyperf", "system", "reset"])
+        host.run(own_module("pyperf", "system", "reset"))
     _put(host, settings, fix_report)
     fix_report.changed = _difference(before, _held(host))
     if not fix_report.failed:

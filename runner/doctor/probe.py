@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from runner.canary.count import CanaryOutcome, count_canary
 from runner.environment import compilers
 from runner.execution.execute import execute
+from runner.execution.own_command import SAFE_DIRECTORY
 from runner.execution.start_block import BASE_VARIABLES
 from runner.state.address_layout import Layout
 from runner.state.attribute import can_apply
@@ -31,7 +31,7 @@ class ProgramOutput:
 
 def run(command: Sequence[str]) -> ProgramOutput:
     """Run a program as measured programs are run: with the runner's own variables and search path."""
-    folder = Path(tempfile.gettempdir())
+    folder = Path(SAFE_DIRECTORY)
     try:
         done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_PATIENCE, merge=True)
     except FileNotFoundError:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
@@ -38,10 +38,11 @@ def connect(settings: Settings) -> Iterator[Service]:
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", "0"),
+                    *own_module("service", "serve", "--host", "127.0.0.1", "--port", "0"),
                     *("--port-file", str(port_file), "--parent", str(os.getpid())),
                 ],
-                env=os.environ | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
+                env=own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
+                cwd=SAFE_DIRECTORY,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

@@ -30,7 +30,7 @@ def repository_of(workload: Workload, repo: str | None, settings: Settings) -> R
         raise FaultwatchError(
             f"{workload.name} builds another repository than the one it lies in", "name that one with --repo"
         )
-    return open_repository(repo or str(workload.path.parent), settings.clones)
+    return open_repository(repo or str(workload.path.parent), settings.clones, named=bool(repo))
 
 
 def refuse_dirty(repository: Repository, *, allow: bool) -> None:

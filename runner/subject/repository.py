@@ -1,7 +1,6 @@
 """The subject's git repository: which commits there are, and a checkout of each."""
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from runner.contract.report import Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
+from runner.subject.hardened_git import is_git_directory, run_git
 
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
@@ -25,10 +25,13 @@ class Repository:
         Its git directory or work tree.
     name
         The name under which the service files its runs.
+    bare
+        Whether the path is a git directory that a person named: git takes no other for a repository.
     """
 
     path: Path
     name: str
+    bare: bool = False
 
     def git(self, *arguments: str) -> str:
         """Run git here and return what it printed.
@@ -38,7 +41,9 @@ class Repository:
         FaultwatchError
             Where git refuses, with the last line that it said.
         """
-        return _git("-C", str(self.path), *arguments)
+        if self.bare:
+            return run_git(*arguments, git_dir=str(self.path))
+        return run_git("-C", str(self.path), *arguments)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -97,7 +102,7 @@ class Repository:
             Where there is none here.
         """
         commits = self.resolve(base), self.resolve(head)
-        if not _succeeds("-C", str(self.path), "merge-base", *commits):
+        if not self._succeeds("merge-base", *commits):
             remedy = "fetch the whole history (actions/checkout: fetch-depth: 0)" if self.is_shallow() else ""
             raise FaultwatchError(f"{self.name}: {base} and {head} share no commit", remedy)
         return self.git("merge-base", *commits).strip()
@@ -109,12 +114,19 @@ class Repository:
     def _refuse_cut_history(self, found: tuple[Revision, ...], start: str) -> None:
         if not self.is_shallow():
             return
-        ancestor = _succeeds("-C", str(self.path), "merge-base", "--is-ancestor", self.resolve(start), found[-1].commit)
+        ancestor = self._succeeds("merge-base", "--is-ancestor", self.resolve(start), found[-1].commit)
         if not ancestor:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
                 "run `git fetch --unshallow`",
             )
+
+    def _succeeds(self, *arguments: str) -> bool:
+        try:
+            self.git(*arguments)
+        except FaultwatchError:
+            return False
+        return True
 
     def _log(self, *arguments: str) -> Iterator[Revision]:
         for line in self.git("log", f"--format={_FIELDS}", *arguments).splitlines():
@@ -145,8 +157,13 @@ class Repository:
         return bool(self.git("status", "--porcelain", "--untracked-files=no").strip())
 
 
-def open_repository(location: str, cache: Path) -> Repository:
+def open_repository(location: str, cache: Path, *, named: bool = True) -> Repository:
     """Open a repository by path, or clone it by address into the cache (and bring an earlier clone up to date).
+
+    Parameters
+    ----------
+    named
+        Whether a person named the location. A bare repository that is only found somewhere is refused.
 
     Raises
     ------
@@ -155,7 +172,7 @@ def open_repository(location: str, cache: Path) -> Repository:
     """
     local = Path(location).expanduser()
     if local.exists():
-        return _open_local(local)
+        return _open_local(local, named=named)
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or by its address")
     # A token in the address opens it once; neither names, nor messages, nor the clone's own configuration keep it.
@@ -163,19 +180,23 @@ def open_repository(location: str, cache: Path) -> Repository:
     name = safe_name(known_as.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1].rsplit(":", 1)[-1])
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
-        _git("-C", str(clone), "fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
+        fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
+        run_git(*fetch, git_dir=str(clone))
     else:
         cache.mkdir(parents=True, exist_ok=True)
         partial = clone.with_suffix(f".partial-{os.getpid()}")
-        _git("clone", "--quiet", "--bare", "--", location, str(partial))
-        _git("-C", str(partial), "remote", "set-url", "origin", known_as)
+        run_git("clone", "--quiet", "--bare", "--", location, str(partial))
+        run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
         partial.rename(clone)
-    return Repository(clone, name)
+    return Repository(clone, name, bare=True)
 
 
-def _open_local(path: Path) -> Repository:
+def _open_local(path: Path, *, named: bool) -> Repository:
+    bare = named and is_git_directory(path)
     try:
-        top = _git("-C", str(path), "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+        where = () if bare else ("-C", str(path))
+        query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+        top = run_git(*where, *query, git_dir=str(path.resolve()) if bare else None).strip()
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(
@@ -185,37 +206,4 @@ def _open_local(path: Path) -> Repository:
         raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
     folder = Path(top)
     owner = folder.parent if folder.name == ".git" else folder
-    return Repository(path.resolve(), safe_name(owner.name.removesuffix(".git")))
-
-
-def _environment() -> dict[str, str]:
-    # A hook or an alias of the caller must not decide what is measured, and nothing may wait for a password.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, check=False, env=_environment(), stdin=subprocess.DEVNULL
-        )
-    except FileNotFoundError:
-        raise FaultwatchError("git is not installed", "install the package git") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        telling = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-        raise FaultwatchError(f"git {_verb(arguments)}: {without_password(telling.removeprefix('fatal: '))}")
-    return done.stdout.decode(errors="replace")
-
-
-def _succeeds(*arguments: str) -> bool:
-    try:
-        _git(*arguments)
-    except FaultwatchError:
-        return False
-    return True
-
-
-def _verb(arguments: tuple[str, ...]) -> str:
-    rest = arguments[2:] if arguments[0] == "-C" else arguments
-    return rest[0]
+    return Repository(path.resolve(), safe_name(owner.name.removesuffix(".git")), bare=bare)

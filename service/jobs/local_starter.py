@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.5
 _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
 _PASSED_ON = re.compile(
-    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|PYTHON.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
     r"|FAULTWATCH_(HOST|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
     re.IGNORECASE,
 )
@@ -97,7 +97,9 @@ class LocalStarter:
         token = self._token(job_id) if self.by_token else {}
         with log.open("ab") as stream:
             process = subprocess.Popen(
-                [sys.executable, "-m", "runner", "job", "run", str(job_id)],
+                # Isolated from the current directory: it may be anybody's.
+                [sys.executable, "-P", "-m", "runner", "job", "run", str(job_id)],
+                cwd=self.home,
                 env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,

@@ -49,9 +49,9 @@ class Machine:
         return {name: (self.root / name).read_text() for name in HELD}
 
     def run(self, command: Sequence[str]) -> ProgramOutput:
-        assert command[:4] == [sys.executable, "-m", "pyperf", "system"]
-        self.commands.append(command[4])
-        if command[4] == "tune":
+        assert command[:5] == [sys.executable, "-P", "-m", "pyperf", "system"]
+        self.commands.append(command[5])
+        if command[5] == "tune":
             assert undo_file(self.host()).exists(), "nothing changes before it can be undone"
             self.write(GOVERNOR, "performance")
             self.write(RATE, "1")

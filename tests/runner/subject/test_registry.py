@@ -28,7 +28,7 @@ def test_a_clone_is_remembered_by_its_address(tmp_path: Path) -> None:
     clone = settings.clones / "copies-1.git"
     for words in (("init", "--quiet", "--bare"), ("remote", "add", "origin", "https://git.example.org/copies")):
         subprocess.run(["git", "-C", str(clone), *words] if words[0] != "init" else ["git", *words, clone], check=True)
-    register_subject(settings, Repository(clone, "copies"), COPIES)
+    register_subject(settings, Repository(clone, "copies", bare=True), COPIES)
     assert find_subject(settings, "copies").repository == "https://git.example.org/copies"
 
 

@@ -1,0 +1,28 @@
+"""Starts Faultwatch's own modules in processes of their own, so that the current directory cannot replace them.
+
+``python -m NAME`` puts the current directory first on ``sys.path``, and ``PYTHONPATH`` may name it. That directory is
+often the checkout of a pull request.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+
+SAFE_DIRECTORY = "/"
+"""Where such a process starts: only root can write there."""
+
+_LEFT_OUT = re.compile(
+    r"PYTHON.*|ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN|GH_TOKEN|LD_PRELOAD|LD_AUDIT|GIT_.*"
+)
+"""Variables that choose what Python or the loader runs, and credentials of a CI job that the service never needs."""
+
+
+def own_module(name: str, *arguments: str) -> list[str]:
+    """Return the command line that runs an installed module, whatever the current directory holds."""
+    return [sys.executable, "-P", "-m", name, *arguments]
+
+
+def own_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables for a module of our own."""
+    return {name: value for name, value in variables.items() if not _LEFT_OUT.fullmatch(name)}

@@ -1,0 +1,138 @@
+"""Runs git so that nothing in a repository can run a program or keep it waiting.
+
+Repositories are untrusted: a checkout can hold a bare repository with hooks, and attributes that name a filter. The
+settings below are passed as variables, which git treats like ``-c`` options: they override every configuration file.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from runner.environment.secrets import without_password
+from runner.errors import FaultwatchError
+
+TRANSFER_TIMEOUT = 3600.0
+"""Seconds for a command that speaks with another host."""
+LOCAL_TIMEOUT = 600.0
+"""Seconds for any other command."""
+
+_SETTINGS: Mapping[str, str] = {
+    "safe.bareRepository": "explicit",  # A folder of a checkout that looks like a repository is none.
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.alternateRefsCommand": "",
+    "log.showSignature": "false",  # It runs gpg.program.
+    "submodule.recurse": "false",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    # ext:: and the like run commands.
+    "protocol.allow": "never",
+    **{f"protocol.{name}.allow": "always" for name in ("https", "http", "ssh", "git", "file")},
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "120",
+}
+_TRANSFERS = frozenset({"clone", "fetch"})
+_READ_FILES = frozenset({"worktree", "status"})
+"""Commands that pass the files of a work tree through filters."""
+
+
+class GitError(FaultwatchError):
+    """Git refused; holds what it said."""
+
+
+def run_git(*arguments: str, git_dir: str | None = None) -> str:
+    """Run git and return what it printed.
+
+    Parameters
+    ----------
+    git_dir
+        A bare repository that the caller named. No other bare repository is used.
+
+    Raises
+    ------
+    FaultwatchError
+        Where git is not installed, refuses, or does not finish in time.
+    """
+    verb = _verb(arguments)
+    own = [f"--git-dir={git_dir}"] if git_dir else []
+    filters: Iterable[str] = ()
+    if verb in _READ_FILES:
+        filters = _configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
+    done = _finished([*own, *arguments], verb, hardened_environment(filters=filters))
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
+        raise GitError(f"git {verb}: {without_password(line.removeprefix('fatal: '))}")
+    return done.stdout.decode(errors="replace")
+
+
+def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: Iterable[str] = ()) -> dict[str, str]:
+    """Return the environment for git.
+
+    Parameters
+    ----------
+    filters
+        Names of attribute filters that are configured on this host. They are switched off: a checkout chooses by its
+        attributes which files go through one.
+    """
+    settings = dict(_SETTINGS)
+    for name in filters:
+        settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
+        settings[f"filter.{name}.required"] = "false"
+    kept = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
+    numbered = {}
+    for number, (key, value) in enumerate(settings.items()):
+        numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return {
+        **kept,
+        **numbered,
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+
+
+def is_git_directory(path: Path) -> bool:
+    """Whether a folder is itself the git directory of a repository, as a bare one is."""
+    return (
+        not (path / ".git").exists()
+        and (path / "HEAD").exists()
+        and all((path / name).is_dir() for name in ("objects", "refs"))
+    )
+
+
+@lru_cache(maxsize=32)
+def _configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
+    query = ["config", "--name-only", "--get-regexp", r"^filter\."]
+    done = _finished([*where, *query], "config", hardened_environment())
+    names = {key.partition(".")[2].rpartition(".")[0] for key in done.stdout.decode(errors="replace").splitlines()}
+    return tuple(sorted(name for name in names | {"lfs"} if name))
+
+
+def _finished(arguments: list[str], verb: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    seconds = TRANSFER_TIMEOUT if verb in _TRANSFERS else LOCAL_TIMEOUT
+    try:
+        return subprocess.run(
+            ["git", *arguments],
+            capture_output=True,
+            check=False,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+    except FileNotFoundError:
+        raise FaultwatchError("git is not installed", "install the package git") from None
+    except subprocess.TimeoutExpired:
+        raise FaultwatchError(f"git {verb} did not finish within {seconds:g} s") from None
+
+
+def _verb(arguments: tuple[str, ...]) -> str:
+    rest = arguments[2:] if arguments[0] == "-C" else arguments
+    return rest[0]
