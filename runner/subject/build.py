@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.report import Build, hash_of
+from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
+from runner.subject.checkout_size import LIST_FILES, objection_to
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.workload import Workload
+from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
 
-_UNBUILT = shutil.ignore_patterns("__pycache__", "*.o")
 LOG_LIMIT = 60_000
 """Characters kept of a build log: the end, where the errors are."""
 
@@ -77,7 +79,9 @@ class Builder:
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
-        return f"{commit[:16]}-{hash_of(recipe)}"
+        if workload.build.directory == "workload":
+            recipe.append(digest_of_all(copied(source_files(workload.path.parent))))
+        return f"{commit}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
         partial = place.with_name(f"{place.name}.partial")
@@ -99,24 +103,14 @@ class Builder:
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
-            _refuse_foreign_links(workload)
-            shutil.copytree(workload.path.parent, tree, ignore=_UNBUILT)
+            copy_sources(copied(source_files(workload.path.parent)), tree)
             return
+        if self.sandbox and (objection := objection_to(repository.git(*LIST_FILES, commit))):
+            raise BuildFailure(objection, Build())
         worktree = tree.with_name("worktree")
         with repository.checkout(commit, worktree):
             # The worktree's administration stays behind: a build that asks git gets no answer, instead of ours.
             shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
-
-
-def _refuse_foreign_links(workload: Workload) -> None:
-    """Refuse links from a workload to outside of the folder that its own lies in: what they name would be copied.
-
-    A stranger's workload must not get at files of the runner in this way.
-    """
-    around = workload.path.parents[1]
-    for file in workload.path.parent.rglob("*"):
-        if file.is_symlink() and not file.resolve().is_relative_to(around):
-            raise FaultwatchError(f"{file} leads out of {around}", "copy what it names into the workload's folder")
 
 
 def _settle(tree: Path) -> None:
@@ -161,5 +155,5 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         ) from None
     except PermissionError:
         raise FaultwatchError(f"{workload.path}: [build] command: {command[0]!r} is not executable") from None
-    build = Build(command=command, seconds=done.seconds, log=done.output[-LOG_LIMIT:])
+    build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
     return (f"`{' '.join(command)}` {done.trouble}" if done.trouble else ""), build

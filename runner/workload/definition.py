@@ -1,6 +1,5 @@
 """Read ``workload.toml``: strictly, so that a mistyped key is an error and not a silent default."""
 
-import hashlib
 import re
 import shlex
 from functools import cached_property
@@ -15,6 +14,8 @@ from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
+from runner.workload.location import located
+from runner.workload.source_tree import digest_of, source_files
 from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 
@@ -165,9 +166,9 @@ class Workload(Table):
 def _hashes(folder: Path) -> dict[str, str]:
     """Return the hash of each source file of a workload by its name; what explains the workload is left out."""
     return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.suffix not in {".md", ".toml", ".pyc"}
+        one.name: digest_of(one)
+        for one in source_files(folder)
+        if Path(one.name).suffix not in {".md", ".toml", ".pyc"}
     }
 
 
@@ -184,7 +185,7 @@ def load_workload(path: Path) -> Workload:
         file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
     )
     try:
-        workload = Workload.model_validate(document | {"path": file.resolve()})
+        workload = Workload.model_validate(document | {"path": located(file)})
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)

@@ -8,6 +8,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runner.errors import FaultwatchError
+from runner.system.regular_file import read_regular
+
+MOST_BYTES = 256 * 1024
+"""Of a file: a pull request may bring it along."""
 
 
 class Table(BaseModel):
@@ -32,12 +36,12 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         Where it is missing, cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_regular(file, MOST_BYTES).decode("utf-8"))
     except FileNotFoundError:
         raise FaultwatchError(f"{file}: no such {what}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
 
 

@@ -1,0 +1,48 @@
+"""Opens files that untrusted code may have named or made: never waits for a pipe, never reads more than a limit."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(file: Path | str, *, links: bool = True) -> BinaryIO:
+    """Open an ordinary file for reading.
+
+    Parameters
+    ----------
+    links
+        Whether the file itself may be a link.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is a folder, a pipe, a socket or a device.
+    """
+    # Without O_NONBLOCK, opening a pipe waits for its other end.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if links else os.O_NOFOLLOW)
+    descriptor = os.open(file, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(file))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
+    """Return the content of an ordinary file of at most ``limit`` bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, is no ordinary file, or is larger.
+    """
+    with open_regular(file, links=links) as stream:
+        # Files of /proc have no size, and a sparse file has a large one: one more byte tells.
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it holds more than {limit:,} bytes", str(file))
+    return data

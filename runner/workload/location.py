@@ -1,0 +1,38 @@
+"""Decides whether a workload file may be read where it is found: an untrusted checkout may hold links."""
+
+import os
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+
+
+def located(path: Path) -> Path:
+    """Return the absolute path of a workload file; its own name is not replaced by that of a link's target.
+
+    The workload's folder is the one in which the file is found, so that a link cannot choose another one.
+
+    Raises
+    ------
+    FaultwatchError
+        If a link leads out of the folder that a person named.
+    """
+    trusted = _trusted_part(path)
+    folder = path.parent.resolve()
+    place = folder / path.name
+    inside = trusted is None or folder.is_relative_to(trusted.resolve())
+    if inside and place.is_symlink():
+        inside = place.resolve().is_relative_to(folder)
+    if not inside:
+        raise FaultwatchError(f"{path} is a link that leads out of its folder", "name the workload file itself")
+    return place
+
+
+def _trusted_part(path: Path) -> Path | None:
+    """Return the folder from which a relative path goes down; None if the path is absolute: a person wrote it."""
+    if path.is_absolute():
+        return None
+    up = 0
+    parts = path.parts
+    while up < len(parts) and parts[up] == os.pardir:
+        up += 1
+    return Path.cwd().joinpath(*parts[:up])

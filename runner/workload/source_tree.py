@@ -1,0 +1,133 @@
+"""The files of a workload's own folder: listed once, so that what is hashed is what is copied.
+
+The folder may be part of an untrusted checkout. Links to files within the same work tree are followed, since shipped
+workloads share headers; every other link is refused at any depth, and so are pipes, sockets and devices.
+"""
+
+import fnmatch
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.system.regular_file import open_regular
+
+_LEFT_OUT = (".git", "__pycache__")
+_MOST_LEVELS = 64
+_MOST_FILES = 100_000
+_MOST_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file.
+
+    Attributes
+    ----------
+    name
+        Its path in the folder.
+    file
+        The file that is read: another one if the first is a link.
+    """
+
+    name: str
+    file: Path
+
+
+def source_files(folder: Path) -> list[SourceFile]:
+    """Return the files of a workload's folder, sorted by name.
+
+    Raises
+    ------
+    FaultwatchError
+        If one must not be copied; names it.
+    """
+    boundary = _work_tree(folder)
+    listed: list[SourceFile] = []
+    total = 0
+    for path in _walk(folder):
+        file = _followed(path, boundary) if path.is_symlink() else path
+        state = file.lstat()
+        if not stat.S_ISREG(state.st_mode):
+            raise FaultwatchError(f"{path} is no ordinary file", "take it out of the workload's folder")
+        total += state.st_size
+        listed.append(SourceFile(str(path.relative_to(folder)), file))
+        if len(listed) > _MOST_FILES or total > _MOST_BYTES:
+            raise FaultwatchError(
+                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 30} GiB",
+                "give the workload a folder of its own",
+            )
+    return sorted(listed, key=lambda one: one.name)
+
+
+def copied(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return those that a build gets: all but what an earlier build in the folder left."""
+    return [one for one in files if not fnmatch.fnmatch(one.name, "*.o")]
+
+
+def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
+    """Copy files into a new folder, with their times and their permission to be executed."""
+    target.mkdir(parents=True)
+    for one in files:
+        place = target / one.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with open_regular(one.file) as source, place.open("xb") as copy:
+            shutil.copyfileobj(source, copy)
+            state = os.fstat(source.fileno())
+        place.chmod(stat.S_IMODE(state.st_mode) & 0o777)
+        os.utime(place, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def digest_of(one: SourceFile) -> str:
+    """Return the SHA-256 of a file's content in hex digits."""
+    with open_regular(one.file) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest_of_all(files: Sequence[SourceFile]) -> str:
+    """Return one SHA-256 over the names, the permissions and the contents of files."""
+    whole = hashlib.sha256()
+    for one in files:
+        executable = bool(one.file.stat().st_mode & stat.S_IXUSR)
+        whole.update(f"{one.name}\0{executable}\0{digest_of(one)}\0".encode(errors="surrogateescape"))
+    return whole.hexdigest()
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield everything below a folder that is no folder; a link is never entered."""
+    waiting = [(folder, 0)]
+    while waiting:
+        place, level = waiting.pop()
+        if level > _MOST_LEVELS:
+            raise FaultwatchError(f"{folder} has folders more than {_MOST_LEVELS} levels deep", "make it flatter")
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.name in _LEFT_OUT:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((Path(entry.path), level + 1))
+                else:
+                    yield Path(entry.path)
+
+
+def _followed(link: Path, boundary: Path) -> Path:
+    try:
+        file = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        raise FaultwatchError(f"{link} leads nowhere", "take the link out of the workload's folder") from None
+    inside = file.relative_to(boundary).parts if file.is_relative_to(boundary) else None
+    if inside is None or ".git" in inside:
+        raise FaultwatchError(f"{link} leads out of {boundary}", "copy what it names into the workload's folder")
+    if not file.is_file():
+        raise FaultwatchError(f"{link} leads to no ordinary file", "copy what it names into the workload's folder")
+    return file
+
+
+def _work_tree(folder: Path) -> Path:
+    """Return the work tree that holds a folder; outside of any, the folder around it."""
+    places = (folder, *folder.parents)
+    return next((place for place in places if (place / ".git").exists()), folder.parent)
