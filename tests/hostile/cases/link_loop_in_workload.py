@@ -1,0 +1,15 @@
+"""A link `l -> ..` in the workload's folder: a copy that follows it never ends, or fills the disk."""
+
+from tests.hostile.arena import Arena, Outcome
+
+WORDS = ("gate", "--workload", "w/workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+
+
+def prepare(arena: Arena) -> None:
+    arena.workload(build="directory = 'workload'\ncommand = 'true'", folder="w/")
+    arena.link("w/l", "..")
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    assert "leads to no ordinary file" in outcome.error, outcome.said

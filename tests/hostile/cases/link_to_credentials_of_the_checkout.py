@@ -1,0 +1,15 @@
+"""A link of the workload's folder names `.git/config` of the checkout."""
+
+from tests.hostile.arena import Arena, Outcome
+
+WORDS = ("gate", "--workload", "w/workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+
+
+def prepare(arena: Arena) -> None:
+    arena.workload(build="directory = 'workload'\ncommand = 'sh -c \"cat c; exit 1\"'", folder="w/")
+    arena.link("w/c", "../.git/config")
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    assert "leads out of" in outcome.error, outcome.said

@@ -1,0 +1,19 @@
+"""A link to a folder in the workload's folder: what lies behind it is copied, and printed by the build."""
+
+from tests.hostile.arena import Arena, Outcome
+
+FAST = True
+WORDS = ("gate", "--workload", "w/workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+
+
+def prepare(arena: Arena) -> None:
+    arena.workload(build="directory = 'workload'\ncommand = 'sh -c \"cat l/e l/s l/t; exit 1\"'", folder="w/")
+    arena.link("o/e", "/proc/self/environ")
+    arena.link("o/s", "/etc/shadow")
+    arena.link("o/t", arena.work / "other" / "secret.txt")
+    arena.link("w/l", "../o")
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    assert "leads to no ordinary file" in outcome.error, outcome.said

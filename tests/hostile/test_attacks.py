@@ -1,0 +1,63 @@
+"""Every attack of ``cases/`` against the real command, as root and as an ordinary user.
+
+A case is a module. Its docstring says what it tries. ``prepare`` writes the repository; ``WORDS`` is the command (a
+gate by default); ``held`` looks further than :meth:`Arena.look` does. ``FAST`` cases are part of ``make test``.
+"""
+
+import importlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.hostile import arena
+from tests.hostile.arena import Arena
+
+CASES = sorted(path.stem for path in Path(__file__).with_name("cases").glob("*.py") if path.stem != "__init__")
+GATE = ("gate", "--workload", "workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+EVERYTHING = "FAULTWATCH_TEST_HOSTILE" in os.environ
+
+pytestmark = [
+    pytest.mark.perf,
+    pytest.mark.skipif(os.geteuid() != 0, reason="plants secrets of root, and becomes other users"),
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap"),
+]
+
+
+def _chosen() -> Iterator[tuple[str, str]]:
+    for name in CASES:
+        module = importlib.import_module(f"tests.hostile.cases.{name}")
+        for user in getattr(module, "USERS", ("root", "ordinary")):
+            if EVERYTHING or (getattr(module, "FAST", False) and user == getattr(module, "FAST_USER", "root")):
+                yield name, user
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Homes in which the runner's programs are built and the database is made: one for each user."""
+    return {user: tmp_path_factory.mktemp(user) for user in ("root", "ordinary")}
+
+
+@pytest.fixture
+def field(request: pytest.FixtureRequest, templates: dict[str, Path]) -> Iterator[Arena]:
+    user = request.param
+    used = templates[user] / "programs"
+    made = arena.make(user, templates[user] if used.exists() else None)
+    yield made
+    if not used.exists() and (made.home / "programs").exists():
+        shutil.copytree(made.home / "programs", used)
+    shutil.rmtree(made.folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(("name", "field"), list(_chosen()), indirect=["field"])
+def test_held(name: str, field: Arena) -> None:
+    case: ModuleType = importlib.import_module(f"tests.hostile.cases.{name}")
+    case.prepare(field)
+    words = getattr(case, "WORDS", GATE)
+    outcome = field.run(*words, **getattr(case, "OPTIONS", {}))
+    field.look(outcome)
+    if hasattr(case, "held"):
+        case.held(field, outcome)
