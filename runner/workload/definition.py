@@ -13,6 +13,7 @@ from runner.contract.budget import NONE, Budget
 from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
+from runner.perf.event_grammar import is_allowed
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import located
 from runner.workload.source_tree import digest_of, source_files
@@ -39,6 +40,13 @@ def _one_of(*choices: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def _only_counters(events: tuple[str, ...]) -> tuple[str, ...]:
+    for event in events:
+        if not is_allowed(event):
+            raise ValueError(f"{event[:100]!r} is no event that a workload may count")
+    return events
 
 
 PAGE_CACHE_STATES = ("host", "cold")
@@ -103,7 +111,7 @@ class RunRecipe(Table):
 class Metrics(Table):
     """``[metrics]``: perf events to count besides the standing ones, and noisy metrics that have to be known well."""
 
-    events: tuple[str, ...] = ()
+    events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_only_counters)] = ()
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
     """By metric: the smallest change that matters, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)

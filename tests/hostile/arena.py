@@ -199,7 +199,12 @@ class Arena:
         yield "standard error", outcome.error.encode()
         for top in (self.home, self.folder / "report"):
             for file in top.rglob("*"):
-                if file.is_file() and not file.is_symlink() and file not in self.planted and file.stat().st_size < 1 << 26:
+                if (
+                    file.is_file()
+                    and not file.is_symlink()
+                    and file not in self.planted
+                    and file.stat().st_size < 1 << 26
+                ):
                     yield str(file), file.read_bytes()
 
 

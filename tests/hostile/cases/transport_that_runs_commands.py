@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("history", "--repo", "ext::sh -c touch% PWNED://x", "--workload", "workload.toml")
+WORDS = ("history", "--repo", "ext::sh -c touch% PWNED% ://x", "--workload", "workload.toml")
 
 
 def prepare(arena: Arena) -> None:
@@ -13,4 +13,4 @@ def prepare(arena: Arena) -> None:
 
 def held(arena: Arena, outcome: Outcome) -> None:
     assert outcome.status == 2
-    assert not (arena.subject / "PWNED://x").exists()
+    assert not (arena.subject / "PWNED").exists()

@@ -1,0 +1,31 @@
+"""Decides which events a workload file may name: perf reads much more into ``-e`` than names of counters.
+
+``-e PATH.c`` and ``-e PATH.o`` load a BPF program in versions before 6.6, ``uprobe/…/`` and ``sdt_…`` attach to
+programs of others, and ``mem:…`` sets a hardware breakpoint. perf runs outside of the sandbox, so a name has to fit one
+of the forms below.
+"""
+
+import re
+
+_MODIFIER = r"(?::[ukhGHpPSI]{1,6})?"
+_FORMS = (
+    # Software and hardware events, as in minor-faults, L1-dcache-loads or mem_load_retired.l3_miss.
+    rf"[A-Za-z][A-Za-z0-9_.-]{{0,99}}{_MODIFIER}",
+    # Raw codes, as in r01c4.
+    rf"r[0-9a-fA-F]{{1,16}}{_MODIFIER}",
+    # A processor's own, as in cpu/event=0x3c,umask=0x0/ or cpu_core/cycles/.
+    rf"(?:cpu|cpu_core|cpu_atom|armv8[a-z0-9_]*)/[a-z0-9_.-]+(?:=(?:0x)?[0-9a-fA-F]{{1,16}})?"
+    rf"(?:,(?:event|umask|cmask|inv|edge|any|ldlat|offcore_rsp|frontend|config[12]?)(?:=(?:0x)?[0-9a-fA-F]{{1,16}})?)"
+    rf"{{0,8}}/[ukhGHpP]{{0,6}}",
+    # Tracepoints, as in kmem:mm_page_alloc.
+    rf"[a-z][a-z0-9_]{{0,49}}:[A-Za-z_][A-Za-z0-9_]{{0,99}}{_MODIFIER}",
+)
+_ALLOWED = re.compile("|".join(f"(?:{form})" for form in _FORMS))
+_FILES = re.compile(r"\.(?:c|o|bpf|obj|so|cpp|h)(?::.*)?$", re.IGNORECASE)
+_OTHERS = re.compile(r"(?:mem|bpf.*|probe.*|[ku](?:ret)?probe.*|sdt_.*|synthetic|tool|breakpoint)(?::.*|$)")
+"""Groups of tracepoints, and kinds of events, that attach to other programs or load code."""
+
+
+def is_allowed(event: str) -> bool:
+    """Whether a workload file may name an event."""
+    return bool(_ALLOWED.fullmatch(event)) and not _FILES.search(event) and not _OTHERS.match(event)
