@@ -5,8 +5,6 @@ What every setting was is written down before the first one changes: pyperf's ow
 Everything here lasts until the next start of the host, or until it is undone.
 """
 
-import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from pathlib import Path
 from runner.doctor import memory_checks, processor_checks
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckStatus
+from runner.doctor.undo_record import read_record, restorable, write_record
 from runner.errors import FaultwatchError
 from runner.execution.own_command import own_module
 
@@ -92,8 +91,8 @@ def undo(host: HostProbe) -> FixReport:
         Where nothing was fixed, or the caller may not change it back.
     """
     try:
-        noted = json.loads(undo_file(host).read_text(encoding="utf-8"))
-        settings: dict[str, str] = dict(noted["settings"])
+        noted = read_record(undo_file(host))
+        settings = restorable(dict(noted["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing is to be undone: there is no {undo_file(host)}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -148,10 +147,11 @@ def _write_down(host: HostProbe, held: Mapping[str, str]) -> None:
     """Keep what was there before the first fix; a second one must not take the mended state for it."""
     file = undo_file(host)
     if file.exists():
+        read_record(file)
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, {"settings": dict(held), "reset": False})
+        write_record(file, {"settings": dict(held), "reset": False})
     except OSError as error:
         raise FaultwatchError(
             f"nothing is changed, because it could not be undone: {file} cannot be written: {error.strerror}",
@@ -161,19 +161,10 @@ def _write_down(host: HostProbe, held: Mapping[str, str]) -> None:
 
 def _note_reset(host: HostProbe, *, needed: bool) -> None:
     if needed:
-        _replace(undo_file(host), json.loads(undo_file(host).read_text(encoding="utf-8")) | {"reset": True})
+        write_record(undo_file(host), read_record(undo_file(host)) | {"reset": True})
 
 
 def _did_more_than_files(said: str) -> bool:
     """Tell whether pyperf says that it changed a service or a register of the processor: only it can put those back."""
     actions = said.partition("Actions\n")[2].partition("System state\n")[0]
     return any(what in actions for what in ("irqbalance", "MSR"))
-
-
-def _replace(file: Path, document: Mapping[str, object]) -> None:
-    partial = file.with_suffix(".partial")
-    with partial.open("w", encoding="utf-8") as stream:
-        json.dump(document, stream, indent=2)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(file)

@@ -14,9 +14,9 @@ _FORMS = (
     # Raw codes, as in r01c4.
     rf"r[0-9a-fA-F]{{1,16}}{_MODIFIER}",
     # A processor's own, as in cpu/event=0x3c,umask=0x0/ or cpu_core/cycles/.
-    rf"(?:cpu|cpu_core|cpu_atom|armv8[a-z0-9_]*)/[a-z0-9_.-]+(?:=(?:0x)?[0-9a-fA-F]{{1,16}})?"
-    rf"(?:,(?:event|umask|cmask|inv|edge|any|ldlat|offcore_rsp|frontend|config[12]?)(?:=(?:0x)?[0-9a-fA-F]{{1,16}})?)"
-    rf"{{0,8}}/[ukhGHpP]{{0,6}}",
+    r"(?:cpu|cpu_core|cpu_atom|armv8[a-z0-9_]*)/[a-z0-9_.-]+(?:=(?:0x)?[0-9a-fA-F]{1,16})?"
+    r"(?:,(?:event|umask|cmask|inv|edge|any|ldlat|offcore_rsp|frontend|config[12]?)(?:=(?:0x)?[0-9a-fA-F]{1,16})?)"
+    r"{0,8}/[ukhGHpP]{0,6}",
     # Tracepoints, as in kmem:mm_page_alloc.
     rf"[a-z][a-z0-9_]{{0,49}}:[A-Za-z_][A-Za-z0-9_]{{0,99}}{_MODIFIER}",
 )

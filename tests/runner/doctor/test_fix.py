@@ -1,6 +1,8 @@
 """Mending and undoing, on made-up machines; pyperf's part is played."""
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +13,9 @@ from click.testing import CliRunner
 
 from runner.cli import doctor
 from runner.doctor.fix import OURS, FixReport, fix, undo, undo_file
-from runner.doctor.probe import HostProbe, ProgramOutput
+from runner.doctor.probe import HostProbe, ProgramOutput, run
 from runner.errors import FaultwatchError
+from runner.execution.own_command import own_module
 from runner.system.tree import Tree
 
 RATE = "proc/sys/kernel/perf_event_max_sample_rate"
@@ -171,3 +174,45 @@ def test_the_command_says_what_was_done(
     assert ("--undo" in done.stdout) == bool(mending.changed)
     document = json.loads(CliRunner().invoke(doctor.command, ["--fix", "--json"]).stdout)
     assert document["fix"]["needs_root"] == mending.needs_root
+
+
+def test_undo_writes_only_what_a_fix_may_write(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    fix(machine.host())
+    victim = tmp_path / "root" / "etc" / "cron.d"
+    victim.mkdir(parents=True)
+    for settings in ({"etc/cron.d/job": "x"}, {"../victim": "x"}, {GOVERNOR: "a\nb"}):
+        undo_file(machine.host()).write_text(json.dumps({"settings": settings}))
+        with pytest.raises(FaultwatchError, match="cannot be read"):
+            undo(machine.host())
+    assert not list(victim.iterdir())
+    assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
+def test_undo_refuses_a_file_that_another_user_wrote(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    fix(machine.host())
+    os.chown(undo_file(machine.host()), 65534, 65534)
+    for act in (undo, fix):
+        with pytest.raises(FaultwatchError, match="was not written by this user"):
+            act(machine.host())
+
+
+def test_a_link_is_not_followed_to_what_it_would_overwrite(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.home.mkdir()
+    victim = tmp_path / "shadow"
+    victim.write_text("root:x")
+    undo_file(machine.host()).with_suffix(".partial").symlink_to(victim)
+    fix(machine.host())
+    assert victim.read_text() == "root:x"
+    undo(machine.host())
+
+
+def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:
+    (tmp_path / "pyperf.py").write_text("print('planted')")
+    for folder in (tmp_path, "/tmp"):
+        done = subprocess.run(own_module("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False)
+        assert "planted" not in done.stdout
+    assert run(["pwd"]).text.strip() == "/"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from runner.perf.command import STANDING_EVENTS
+from runner.perf.command import STANDARD_EVENTS
 from runner.perf.event_grammar import is_allowed
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        *STANDING_EVENTS,
+        *STANDARD_EVENTS,
         *("minor-faults:u", "L1-dcache-load-misses", "mem_load_retired.l3_miss:pp", "r01c4", "cpu_core/cycles/"),
         *("cpu/event=0x3c,umask=0x1/u", "kmem:mm_page_alloc", "exceptions:page_fault_user", "syscalls:sys_enter_mmap"),
         *("dtlb_load_misses.walk_completed", "mem-loads", "ref-cycles"),

@@ -1,0 +1,83 @@
+"""Keeps what settings were before the first fix, in a folder that may belong to an ordinary user.
+
+Root writes and reads the file, so nothing in it is trusted that another user can have written: links are not followed,
+the file has to be the caller's own, and only settings that a fix may change are put back.
+"""
+
+import fnmatch
+import json
+import os
+import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from runner.errors import FaultwatchError
+from runner.system.regular_file import open_regular
+
+_MOST_BYTES = 1 << 20
+_VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Return what was written.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file.
+    FaultwatchError
+        If somebody else wrote it.
+    OSError, ValueError
+        If it cannot be read.
+    """
+    with open_regular(file, links=False) as stream:
+        if os.fstat(stream.fileno()).st_uid != os.geteuid():
+            raise FaultwatchError(f"{file} was not written by this user", "remove it if nobody here made it")
+        document = json.loads(stream.read(_MOST_BYTES))
+    if not isinstance(document, dict):
+        raise ValueError("it holds no object")
+    return document
+
+
+def write_record(file: Path, document: Mapping[str, object]) -> None:
+    """Write the file, or replace it; a crash leaves the one that was there."""
+    partial = file.with_suffix(".partial")
+    with suppress(FileNotFoundError):
+        partial.unlink()
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        json.dump(document, stream, indent=2)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(file)
+
+
+def restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
+    """Return the settings that may be put back: files that a fix may change, with plain values.
+
+    Parameters
+    ----------
+    tunable
+        Patterns of those files, in which ``*`` stands for a part of one name.
+
+    Raises
+    ------
+    ValueError
+        If there is anything else among them.
+    """
+    for name, value in settings.items():
+        if not _is_tunable(str(name), tunable):
+            raise ValueError(f"no fix changes {name}")
+        if not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise ValueError(f"{name} never held {str(value)[:40]!r}")
+    return {str(name): str(value) for name, value in settings.items()}
+
+
+def _is_tunable(name: str, patterns: Collection[str]) -> bool:
+    parts = name.split("/")
+    wanted = (pattern.split("/") for pattern in patterns)
+    return ".." not in parts and any(
+        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in wanted
+    )
