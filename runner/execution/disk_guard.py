@@ -4,10 +4,17 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from runner.system.tree_walk import TreeTooLarge, walk
+
+LEAST_BYTES = 1 << 30
+"""Of free space that every host keeps; half of what there was, where that was less."""
+LEAST_FILES = 10_000
+MOST_FILES = 1_000_000
 _PERIOD = 0.25
 """Seconds. What a disk takes meanwhile can be written beyond the limit."""
 
@@ -29,8 +36,9 @@ class TreeGuard:
         self._tree = tree
         self._limit = limit
         self._period = period
-        self._free = _free(tree)
-        self._before = used_bytes(tree)
+        self._room = Room.of(tree)
+        self._before = used_bytes(tree) or 0
+        self._why = ""
         self._ended = threading.Event()
         self._alarm, self._bell = os.pipe()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -47,7 +55,7 @@ class TreeGuard:
     def serve(self, pid: int) -> bool:
         """End the program."""
         os.read(self._alarm, 1)
-        self.trouble = f"wrote more than {self._limit:,} bytes into its tree"
+        self.trouble = self._why
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         return False
@@ -66,23 +74,51 @@ class TreeGuard:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._period):
-            if self._free - _free(self._tree) < self._limit:
-                continue
-            if used_bytes(self._tree) - self._before > self._limit:
+            now = Room.of(self._tree)
+            self._why = shortage(self._room, now)
+            # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
+            if not self._why and self._room.bytes - now.bytes >= self._limit:
+                used = used_bytes(self._tree)
+                if used is None or used - self._before > self._limit:
+                    self._why = f"wrote more than {self._limit:,} bytes into its tree"
+            if self._why:
                 os.write(self._bell, b"!")
                 return
 
 
-def used_bytes(tree: Path) -> int:
-    """Return what a tree takes on the disk."""
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is free on a file system: bytes, and files (0 of both where it has no such limit)."""
+
+    bytes: int
+    files: int
+    has_files: bool = True
+
+    @classmethod
+    def of(cls, tree: Path) -> Self:
+        """Return the room on the file system of a tree."""
+        state = os.statvfs(tree)
+        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0)
+
+
+def shortage(before: Room, now: Room) -> str:
+    """Return what the host lacks now that it had before, as the second half of a sentence. Pure."""
+    if now.bytes < min(LEAST_BYTES, before.bytes // 2):
+        return "left too little free space on the disk"
+    if before.has_files and now.files < min(LEAST_FILES, before.files // 2):
+        return "left too few free files (inodes) on the disk"
+    if before.has_files and before.files - now.files > MOST_FILES:
+        return f"made more than {MOST_FILES:,} files"
+    return ""
+
+
+def used_bytes(tree: Path) -> int | None:
+    """Return what a tree takes on the disk; None if it is too large to find out."""
     total = 0
-    for folder, _, files in os.walk(tree):
-        for name in files:
+    try:
+        for entry in walk(tree):
             with suppress(OSError):
-                total += os.lstat(f"{folder}/{name}").st_blocks * 512
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+    except TreeTooLarge:
+        return None
     return total
-
-
-def _free(tree: Path) -> int:
-    state = os.statvfs(tree)
-    return state.f_bfree * state.f_frsize

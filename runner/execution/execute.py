@@ -71,6 +71,8 @@ class Program:
     command: Sequence[str]
     environment: Mapping[str, str]
     companions: Sequence[Companion] = ()
+    inherited: Sequence[int] = ()
+    """Descriptors that it gets besides those of its companions."""
 
 
 def execute(
@@ -81,6 +83,7 @@ def execute(
     timeout: float,
     merge: bool = False,
     companions: Sequence[Companion] = (),
+    inherited: Sequence[int] = (),
 ) -> Finished:
     """Run a command without a shell and without standard input, in a session of its own.
 
@@ -96,7 +99,7 @@ def execute(
     FileNotFoundError, PermissionError
         Where the command itself cannot be executed.
     """
-    program = Program(command, environment, companions)
+    program = Program(command, environment, companions, inherited)
     return execute_together([program], directory=directory, timeout=timeout, merge=merge)[0]
 
 
@@ -141,7 +144,7 @@ class _Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if merge else subprocess.PIPE,
             start_new_session=True,
-            pass_fds=[descriptor for one in program.companions for descriptor in one.descriptors],
+            pass_fds=[*program.inherited, *(fd for one in program.companions for fd in one.descriptors)],
         )
         tails = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
         return cls(process, program.companions, tails, len(tails))

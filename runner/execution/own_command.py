@@ -26,3 +26,8 @@ def own_module(name: str, *arguments: str) -> list[str]:
 def own_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables for a module of our own."""
     return {name: value for name, value in variables.items() if not _LEFT_OUT.fullmatch(name)}
+
+
+def own_script(text: str) -> list[str]:
+    """Return the command line that runs some lines of our own with the standard library alone."""
+    return [sys.executable, "-I", "-S", "-c", text]

@@ -10,12 +10,15 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
+from runner.execution.system_call_filter import filter_descriptor
+from runner.system.tree_walk import walk
 
 _ROOTS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS = (
@@ -62,17 +65,28 @@ class Sandbox:
         """What the launcher is to hold the program to."""
         return Confinement(PROCESSES, FILE_BYTES, self.memory, self.user, self.group)
 
-    def enter(self, tree: Path, launcher: Path) -> list[str]:
-        """Return what stands before the launcher's command line; the program runs in the tree."""
-        return ["bwrap", *self._namespaces(), *self._view(tree, launcher), "--chdir", str(tree), "--"]
+    def enter(self, tree: Path, launcher: Path, denied: int) -> list[str]:
+        """Return what stands before the launcher's command line; the program runs in the tree.
+
+        Parameters
+        ----------
+        denied
+            Descriptor of :meth:`denied`, which bubblewrap must inherit.
+        """
+        filtered = ("--seccomp", str(denied))
+        return ["bwrap", *self._namespaces(), *self._view(tree, launcher), *filtered, "--chdir", str(tree), "--"]
+
+    def denied(self) -> AbstractContextManager[int]:
+        """Yield the descriptor of the system calls that are denied, for one program."""
+        return filter_descriptor(no_user_namespaces=self.user < 0 and not _can_disable())
 
     def give(self, tree: Path) -> None:
         """Let the program own its tree, where it is another user."""
         if self.user < 0:
             return
-        for folder, _, files in os.walk(tree):
-            for path in (folder, *(f"{folder}/{name}" for name in files)):
-                os.chown(path, self.user, self.group, follow_symlinks=False)
+        os.chown(tree, self.user, self.group, follow_symlinks=False)
+        for entry in walk(tree):
+            os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
     def seal(self, process: int, launcher: Path) -> None:
         """Let the program make no user namespaces of its own: in them it could reach more of the kernel.
@@ -104,6 +118,8 @@ class Sandbox:
             yield from (*_parents(Path(folder)), "--ro-bind", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
+        # The kernel's addresses; and last, bubblewrap's own folders, into which a program could write without bounds.
+        yield from ("--ro-bind", "/dev/null", "/proc/kallsyms", "--remount-ro", "/dev", "--remount-ro", "/")
 
 
 def only_reading(box: Sandbox | None, *folders: Path) -> list[str]:
@@ -182,8 +198,9 @@ def _try(made: Sandbox) -> None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
     # The launcher makes root's user namespace later on; whether that can be is tried here too.
     namespaces = list(made._namespaces()) if made.user < 0 else ["--unshare-user"]
-    command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--", "true"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    with made.denied() as denied:
+        command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(denied), "--", "true"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[denied])
     if done.returncode:
         said = done.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(

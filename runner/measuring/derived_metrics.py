@@ -6,7 +6,11 @@ from pathlib import Path
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.perf.session import Execution, ExecutionFailure
+from runner.system.regular_file import read_regular
 from runner.workload import Workload
+
+RESULT_BYTES = 16 << 20
+"""Of a result file; a program can make one of many gigabytes that takes no room on the disk."""
 
 
 def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
@@ -85,7 +89,7 @@ def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone
     if run.output_file is not None:
         place = run.output_file
         try:
-            text = result_file(tree, run.output_file).read_text(encoding="utf-8", errors="replace")
+            text = read_regular(result_file(tree, run.output_file), RESULT_BYTES).decode(errors="replace")
         except OSError as error:
             raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
     try:

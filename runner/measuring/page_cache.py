@@ -17,8 +17,13 @@ class StaysWarm(FaultwatchError):
     """A file cannot be put out of memory, so a cold case cannot be measured."""
 
 
-def make_cold(files: Iterable[Path]) -> None:
+def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
     """Drop all pages of some files from memory.
+
+    Parameters
+    ----------
+    within
+        The only folder whose files may be dropped; None for any. Untrusted code must not choose files of the host.
 
     Pages that a running program maps cannot be dropped, nor pages of a file system that lives in memory.
 
@@ -29,6 +34,8 @@ def make_cold(files: Iterable[Path]) -> None:
         where it is a folder, a pipe or a device.
     """
     for file in files:
+        if within is not None and not file.resolve().is_relative_to(within.resolve()):
+            raise FaultwatchError(f"[run] files: {file} does not lie in the build", "name files of the build only")
         # Not blocking: the tree is a stranger's, and opening a pipe would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -51,7 +58,7 @@ def resident_pages(file: Path) -> tuple[int, int]:
 
     The kernel tells this only to those who may write the file or own it; to others every page is said to be there.
     """
-    descriptor = os.open(file, os.O_RDONLY)
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return _residency(descriptor)
     finally:

@@ -20,6 +20,8 @@ from runner.contract.report import (
     Stage,
 )
 from runner.environment.secrets import without_secrets
+from runner.errors import FaultwatchError
+from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
@@ -68,9 +70,7 @@ class Bench:
 
     def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
-        limit = case.memory_limit
-        if limit is None and self.sandbox:
-            limit = self.sandbox.memory
+        limit = memory_ceiling(case.memory_limit, self.sandbox.memory if self.sandbox else None)
         return ProcessState(
             variables={**case.variables, **self.variables},
             huge_pages=case.huge_pages,
@@ -104,6 +104,8 @@ class Trial:
         self._bench = bench
         self._tree = tree
         self._case = bind(workload, subject.case)
+        if objection := objection_to_processes(self._case.processes, confined=bench.sandbox is not None):
+            raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._started_at = datetime.now(UTC)
@@ -181,7 +183,7 @@ class Trial:
             Where measuring itself is impossible here.
         """
         if not as_left:
-            make_cold(self._cold)
+            make_cold(self._cold, within=self._tree if self.sandbox else None)
         if self.workload.run.output_file is not None:
             # What an earlier execution wrote is not this one's result.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)

@@ -6,10 +6,11 @@ several benchmarks, they are one piece of work: operations and seconds are added
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from runner.measuring.bounded_search import named_groups
 
 
 class UnreadableWorkError(Exception):
@@ -99,10 +100,7 @@ def _pyperf(text: str) -> WorkDone:
 
 
 def _matched(text: str, pattern: str) -> WorkDone:
-    found = re.search(pattern, text, re.MULTILINE)
-    if not found:
-        raise ValueError(pattern)
-    groups = found.groupdict()
+    groups = named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 
 

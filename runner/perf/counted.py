@@ -60,10 +60,12 @@ class Counted:
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = padded(variables, order.command)
         words = self.launch.words(str(binary), order.path, order.command, environment, confinement)
+        inherited: list[int] = []
         if order.sandbox:
-            words = [*order.sandbox.enter(order.directory, binary), *words]
+            inherited.append(self._stack.enter_context(order.sandbox.denied()))
+            words = [*order.sandbox.enter(order.directory, binary, inherited[0]), *words]
         companions: list[Companion] = [one for one in (self.launch, self._region, self._guard) if one]
-        return Program(words, BASE_VARIABLES, companions)
+        return Program(words, BASE_VARIABLES, companions, inherited)
 
     def readings(self) -> tuple[dict[str, Reading], str]:
         """End the counting; return what was counted, and perf's own words. For a program that ended well.

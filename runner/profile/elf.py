@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.profile.recording_plan import CallGraph
+from runner.system.regular_file import open_regular
 
 LOAD = 1
 _UNWINDING = 0x6474E550
 """Kind of the segment that finds the tables for unwinding."""
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
+
+_MOST_BYTES = 1 << 20
+"""Of the table of segments."""
 
 
 class Segment(NamedTuple):
@@ -25,7 +29,7 @@ class Segment(NamedTuple):
 def segments(file: Path) -> list[Segment]:
     """Return the segments of a 64-bit ELF file; none of any other file."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             head = stream.read(_HEADER.size)
             if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
                 return []
@@ -34,7 +38,7 @@ def segments(file: Path) -> list[Segment]:
             if size < _SEGMENT.size:
                 return []
             stream.seek(start)
-            table = stream.read(size * number)
+            table = stream.read(min(size * number, _MOST_BYTES))
     except (OSError, OverflowError, ValueError):
         return []
     found = []

@@ -13,9 +13,12 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.checkout_size import LIST_FILES, objection_to
+from runner.subject.checkout_size import LIST_FILES
+from runner.subject.checkout_size import objection_to as objection_to_checkout
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
+from runner.system.regular_file import open_regular
+from runner.system.tree_walk import TreeTooLarge, fingerprint, objection_to, remove_tree, walk
 from runner.workload import Workload
 from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
 
@@ -66,7 +69,7 @@ class Builder:
             raise BuildFailure(lacking, Build())
         place = self.cache / self._key(repository, commit, workload)
         record = place / "build.json"
-        if not record.exists():
+        if not record.exists() or self._is_changed(place, workload):
             self._make(repository, commit, workload, place)
             cached = False
         else:
@@ -86,26 +89,41 @@ class Builder:
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
         partial = place.with_name(f"{place.name}.partial")
         if partial.exists():
-            shutil.rmtree(partial)
+            remove_tree(partial)
         partial.mkdir(parents=True)
         tree = partial / "tree"
         self._fill(repository, commit, workload, tree)
         failure, build = _run_build(workload, tree, self.sandbox)
-        record = {"build": build.model_dump(mode="json"), "failure": failure}
-        (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
+        if not failure and (objection := objection_to(tree)):
+            failure = f"the tree {objection}"
         if failure:
-            shutil.rmtree(tree)
+            remove_tree(tree)
         else:
             _settle(tree)
             if self.sandbox:
                 self.sandbox.give(tree)
+        made = None if failure or not self.sandbox else fingerprint(tree, workload.run.output_file)
+        record = {"build": build.model_dump(mode="json"), "failure": failure, "tree": made}
+        (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
+        if place.exists():
+            remove_tree(place)
         partial.rename(place)
+
+    def _is_changed(self, place: Path, workload: Workload) -> bool:
+        """Whether a program that ran in a tree has changed it: a later run must not execute what that left."""
+        made = json.loads((place / "build.json").read_text(encoding="utf-8")).get("tree")
+        if made is None:
+            return False
+        try:
+            return bool(fingerprint(place / "tree", workload.run.output_file) != made)
+        except (OSError, TreeTooLarge):
+            return True
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
             copy_sources(copied(source_files(workload.path.parent)), tree)
             return
-        if self.sandbox and (objection := objection_to(repository.git(*LIST_FILES, commit))):
+        if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
             raise BuildFailure(objection, Build())
         worktree = tree.with_name("worktree")
         with repository.checkout(commit, worktree):
@@ -119,9 +137,10 @@ def _settle(tree: Path) -> None:
     While the kernel does that by itself it locks pages for moments, and a fault near a locked page maps fewer of its
     neighbours than usual: another count. Once written, nothing touches them.
     """
-    for file in tree.rglob("*"):
-        if file.is_file() and not file.is_symlink() and (os.access(file, os.X_OK) or ".so" in file.suffixes):
-            with file.open("rb") as stream:
+    for entry in walk(tree):
+        file = Path(entry.path)
+        if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
+            with open_regular(file, links=False) as stream:
                 os.fsync(stream.fileno())
 
 

@@ -44,9 +44,10 @@ def execute_confined(
             stack.callback(group.undo)
         guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
         launch = stack.enter_context(Launch(Start(1), prepare))
+        denied = stack.enter_context(sandbox.denied())
         done = execute(
             [
-                *sandbox.enter(tree, binary),
+                *sandbox.enter(tree, binary, denied),
                 *launch.words(str(binary), path, command, environment, sandbox.confinement),
             ],
             directory=tree,
@@ -54,6 +55,7 @@ def execute_confined(
             timeout=timeout,
             merge=True,
             companions=[launch, guard],
+            inherited=[denied],
         )
         launch.finish()
     if launch.program is None and done.status is not None:

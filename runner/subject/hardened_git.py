@@ -83,7 +83,7 @@ def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: 
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
     kept = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
-    numbered = {}
+    numbered: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
         numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return {

@@ -3,11 +3,11 @@
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
-def open_regular(file: Path | str, *, links: bool = True) -> BinaryIO:
+def open_regular(file: Path | str, *, links: bool = True) -> BufferedReader:
     """Open an ordinary file for reading.
 
     Parameters

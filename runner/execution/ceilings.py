@@ -1,0 +1,25 @@
+"""What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more. Pure."""
+
+MOST_PROCESSES = 64
+"""Processes of a confined case that start together. Each has a sandbox of its own, and perf is attached to each."""
+
+
+def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
+    """Return the bytes that a case may use; None for no limit.
+
+    Parameters
+    ----------
+    wanted
+        What the workload file says.
+    ceiling
+        The sandbox's limit; None outside of a sandbox.
+    """
+    limits = [limit for limit in (wanted, ceiling) if limit is not None]
+    return min(limits, default=None)
+
+
+def objection_to_processes(number: int, *, confined: bool) -> str:
+    """Return why so many processes cannot start together; empty if they can."""
+    if not confined or number <= MOST_PROCESSES:
+        return ""
+    return f"{number} processes are to run at once, and a sandbox allows {MOST_PROCESSES}"

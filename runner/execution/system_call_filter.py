@@ -1,0 +1,156 @@
+"""The system calls that a sandboxed program cannot make, as a filter that bubblewrap loads.
+
+libseccomp makes the filter; this module holds the list. What is denied fails with an error and ends nothing. None of it
+is needed to allocate memory, and a filter runs in the kernel, so page-fault counts stay as they are.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from runner.errors import FaultwatchError
+
+DENIED: dict[str, tuple[str, ...]] = {
+    "reading other processes and their counters": (
+        *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
+        *("lookup_dcookie", "process_madvise"),
+    ),
+    "parts of the kernel that have had many holes": (
+        *("bpf", "userfaultfd", "keyctl", "add_key", "request_key", "modify_ldt", "vm86", "vm86old", "uselib"),
+        *("fanotify_init", "name_to_handle_at", "open_by_handle_at", "_sysctl", "sysfs", "ustat", "socketcall"),
+    ),
+    "changing the view of the file system": (
+        *("mount", "umount", "umount2", "pivot_root", "chroot", "setns", "open_tree", "open_tree_attr", "move_mount"),
+        *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "quotactl", "quotactl_fd", "swapon", "swapoff"),
+    ),
+    "changing the machine": (
+        *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "acct"),
+        *("settimeofday", "clock_settime", "clock_settime64", "stime", "iopl", "ioperm", "nfsservctl"),
+    ),
+}
+"""System calls by what they would allow."""
+_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register")
+"""Programs that use these have another way where the kernel lacks them, so they are told that it does."""
+_LATER = {
+    **{"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429},
+    **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440},
+    **{"mount_setattr": 442, "quotactl_fd": 443, "open_tree_attr": 467},
+}
+"""Numbers of calls that an older libseccomp has no name for: since 424 they are the same on every architecture."""
+_LAST_FAMILY = 16
+"""AF_NETLINK. Later families, such as AF_VSOCK and AF_ALG, reach around network namespaces or are rarely tested."""
+
+_ALLOW = 0x7FFF0000
+_ERROR = 0x00050000
+_OPTIMIZE = 8
+_GREATER, _MASKED_EQUAL = 6, 7
+_I386 = 0x40000003
+_CLONE_NEWUSER = 0x10000000
+_UNKNOWN = -1
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (
+        ("arg", ctypes.c_uint),
+        ("op", ctypes.c_int),
+        ("datum_a", ctypes.c_uint64),
+        ("datum_b", ctypes.c_uint64),
+    )
+
+
+@contextmanager
+def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
+    """Yield a descriptor from which bubblewrap reads the filter (``--seccomp``).
+
+    Parameters
+    ----------
+    no_user_namespaces
+        Deny them too: needed where bubblewrap itself cannot.
+
+    Raises
+    ------
+    FaultwatchError
+        If libseccomp is not installed, or refuses.
+    """
+    descriptor = os.memfd_create("system-calls")
+    try:
+        os.write(descriptor, _program(no_user_namespaces))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@lru_cache
+def _program(no_user_namespaces: bool) -> bytes:
+    library = _library()
+    context = library.seccomp_init(_ALLOW)
+    if not context:
+        raise FaultwatchError("libseccomp cannot make a filter")
+    try:
+        if platform.machine() == "x86_64":
+            # Else a program for i386 is ended at its first system call.
+            library.seccomp_arch_add(context, _I386)
+        library.seccomp_attr_set(context, _OPTIMIZE, 2)
+        for name in (name for names in DENIED.values() for name in names):
+            _deny(library, context, name, errno.EPERM)
+        for name in _ABSENT:
+            _deny(library, context, name, errno.ENOSYS)
+        _deny(library, context, "socket", errno.EAFNOSUPPORT, _Argument(0, _GREATER, _LAST_FAMILY, 0))
+        if no_user_namespaces:
+            _deny(library, context, "unshare", errno.EPERM)
+            _deny(library, context, "clone", errno.EPERM, _Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER))
+            _deny(library, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
+        return _exported(library, context)
+    finally:
+        library.seccomp_release(context)
+
+
+def _deny(library: ctypes.CDLL, context: int, name: str, error: int, *arguments: _Argument) -> None:
+    number = library.seccomp_syscall_resolve_name(name.encode())
+    if number == _UNKNOWN:
+        number = _LATER.get(name, _UNKNOWN)
+    if number == _UNKNOWN:
+        return  # No kernel for this architecture has it.
+    array = (_Argument * len(arguments))(*arguments)
+    status = library.seccomp_rule_add_array(context, _ERROR | error, number, len(arguments), array)
+    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
+        raise FaultwatchError(f"libseccomp cannot deny {name}: {os.strerror(-status)}")
+
+
+def _exported(library: ctypes.CDLL, context: int) -> bytes:
+    descriptor = os.memfd_create("exported")
+    try:
+        status = library.seccomp_export_bpf(context, descriptor)
+        if status:
+            raise FaultwatchError(f"libseccomp cannot write its filter: {os.strerror(-status)}")
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    finally:
+        os.close(descriptor)
+
+
+@lru_cache
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL("libseccomp.so.2")
+    except OSError:
+        raise FaultwatchError(
+            "libseccomp is not installed",
+            "Debian and Ubuntu: apt install libseccomp2; or run code that you trust with --no-sandbox",
+        ) from None
+    library.seccomp_init.restype = ctypes.c_void_p
+    library.seccomp_init.argtypes = [ctypes.c_uint32]
+    library.seccomp_release.argtypes = [ctypes.c_void_p]
+    library.seccomp_arch_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+    library.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
+    library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
+    library.seccomp_rule_add_array.argtypes = [
+        *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint),
+        ctypes.POINTER(_Argument),
+    ]
+    library.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    return library

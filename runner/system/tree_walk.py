@@ -1,0 +1,81 @@
+"""Walks and removes trees that untrusted programs made: as deep as the kernel allows, without following a link."""
+
+import errno
+import hashlib
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST_ENTRIES = 1_000_000
+
+
+class TreeTooLarge(Exception):
+    """A tree has too many entries, or paths longer than the kernel takes; says which."""
+
+
+def walk(tree: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield every entry below a folder, each folder before what is in it. What vanishes meanwhile is left out.
+
+    Raises
+    ------
+    TreeTooLarge
+        If the tree cannot be walked.
+    """
+    waiting = [os.fspath(tree)]
+    number = 0
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise TreeTooLarge("has folders so deep that their paths are too long") from None
+            continue
+        with entries:
+            for entry in entries:
+                number += 1
+                if number > MOST_ENTRIES:
+                    raise TreeTooLarge(f"has more than {MOST_ENTRIES:,} files")
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+
+
+def objection_to(tree: Path) -> str:
+    """Return why a tree cannot be used, as the second half of a sentence; empty if it can."""
+    try:
+        for entry in walk(tree):
+            entry.stat(follow_symlinks=False)
+    except TreeTooLarge as error:
+        return str(error)
+    except OSError as error:
+        return f"has a file that cannot be looked at: {error.strerror}"
+    return ""
+
+
+def fingerprint(tree: Path, ignored: str | None = None) -> str:
+    """Return a hash of a tree's files that any change of one of them changes.
+
+    Times of change are part of it. Only the kernel sets those, so that a program cannot hide what it has changed.
+
+    Parameters
+    ----------
+    ignored
+        Path in the tree of a file that may change.
+    """
+    lines = []
+    for entry in walk(tree):
+        name = os.path.relpath(entry.path, tree)
+        if name == ignored:
+            continue
+        state = entry.stat(follow_symlinks=False)
+        # The times of a folder change with each file that comes and goes in it, and those are listed.
+        own = () if stat.S_ISDIR(state.st_mode) else (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        lines.append(repr((name, state.st_mode, state.st_uid, *own)))
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def remove_tree(tree: Path) -> None:
+    """Remove a tree, however deep it is; ``shutil.rmtree`` takes a thousand levels at most."""
+    subprocess.run(["rm", "-rf", "--one-file-system", "--", os.fspath(tree)], check=False, stdin=subprocess.DEVNULL)
