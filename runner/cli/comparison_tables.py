@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from runner.cli.formatting import count_of
+from runner.cli.formatting import escape_text as escape
 from runner.cli.history_tables import format_value
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number

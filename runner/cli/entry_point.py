@@ -11,6 +11,7 @@ import sys
 import click
 
 from runner import __version__
+from runner.cli.untrusted_text import harmless
 from runner.errors import FaultwatchError
 
 COMMANDS = {
@@ -103,9 +104,9 @@ def _run() -> None:
         error.show()
         sys.exit(error.exit_code)
     except FaultwatchError as error:
-        click.echo(f"faultwatch: {error.what}", err=True)
+        click.echo(harmless(f"faultwatch: {error.what}"), err=True)
         if error.remedy:
-            click.echo(f"  → {error.remedy}", err=True)
+            click.echo(harmless(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output went away; nothing is wrong, and there is nobody to tell.

@@ -105,8 +105,9 @@ def _is_run(name: str) -> bool:
 
 def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from runner.cli.formatting import escape_text as escape
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for title in titles:

@@ -2,6 +2,8 @@
 
 from rich.markup import escape
 
+from runner.cli.untrusted_text import harmless
+
 
 def count_of(number: int, noun: str) -> str:
     """Return how many there are: one run, two runs."""
@@ -13,5 +15,4 @@ def escape_text(text: str) -> str:
 
     Titles and program output come from strangers. Line breaks and tabs stay.
     """
-    shown = (letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return escape("".join(shown))
+    return escape(harmless(text))

@@ -21,7 +21,7 @@ def activity(text: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.markup import escape
+    from runner.cli.formatting import escape_text as escape
 
     with terminal().status(escape(text)) as status:
         yield lambda text: status.update(escape(text))

@@ -31,7 +31,8 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps(document, indent=2))
         return
     from rich.console import Console
-    from rich.markup import escape
+
+    from runner.cli.formatting import escape_text as escape
 
     console = Console()
     for workload in found:

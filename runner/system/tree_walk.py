@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST_ENTRIES = 1_000_000
+_TOO_DEEP = "has folders so deep that their paths are too long"
 
 
 class TreeTooLarge(Exception):
@@ -30,7 +31,7 @@ def walk(tree: Path) -> Iterator[os.DirEntry[str]]:
             entries = os.scandir(waiting.pop())
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                raise TreeTooLarge("has folders so deep that their paths are too long") from None
+                raise TreeTooLarge(_TOO_DEEP) from None
             continue
         with entries:
             for entry in entries:
@@ -50,7 +51,7 @@ def objection_to(tree: Path) -> str:
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
-        return f"has a file that cannot be looked at: {error.strerror}"
+        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be looked at: {error.strerror}"
     return ""
 
 

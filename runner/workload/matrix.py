@@ -1,12 +1,15 @@
 """The points of a workload's parameter matrix."""
 
 import itertools
+import math
 from collections.abc import Iterable
 
 from runner.contract.base import Parameter
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
+
+MOST_POINTS = 10_000
 
 
 def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
@@ -22,6 +25,10 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     FaultwatchError
         Where a choice names a parameter or a value that the matrix does not have.
     """
+    if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MOST_POINTS:
+        raise FaultwatchError(
+            f"{workload.path}: [matrix] has more than {MOST_POINTS:,} points", "leave some values out"
+        )
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]

@@ -80,6 +80,11 @@ class Arena:
         }
         self.git("init", "--quiet", "--initial-branch=main")
         self.write("README", "base\n")
+        # The base builds and runs, so that the head is built and run too.
+        self.write("probe", "#!/bin/sh\nexit 0\n", executable=True)
+        self.write("probe.c", "int main(void) { return 0; }\n")
+        self.write("evil.c", "int nothing;\n")
+        self.write("data", "data\n")
         self.commit("Base")
         with (self.subject / ".git" / "config").open("a") as stream:
             self.secrets["checkout-token"] = self._secret("checkout-token")
@@ -139,7 +144,7 @@ class Arena:
         for place in (self.folder, *self.folder.rglob("*")):
             if self.user != "root":
                 os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
-        words = tuple(word.replace("REPORT", str(report)) for word in words)
+        words = tuple(word.replace("REPORT", str(report)).replace("SUBJECT", str(self.subject)) for word in words)
         command = [str(FAULTWATCH), *words]
         if self.user != "root":
             command = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "sh", sys.base_prefix, *command]

@@ -1,0 +1,18 @@
+"""`[run] memory_limit` asks for more than the sandbox allows."""
+
+import json
+
+from tests.hostile.arena import Arena, Outcome
+
+WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT", "--samples", "1")
+USERS = ("root",)
+
+
+def prepare(arena: Arena) -> None:
+    arena.workload('[run]\ncommand = "true"\nmemory_limit = "900000G"')
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    limit = json.loads(outcome.report)[0]["environment"]["knobs"]["process.memory_limit"]
+    assert limit == "none" or int(limit) < 1 << 50, outcome.said

@@ -1,0 +1,15 @@
+"""The result file is a link to a secret, whose first line the failure would quote."""
+
+from tests.hostile.arena import Arena, Outcome
+
+FAST = True
+
+
+def prepare(arena: Arena) -> None:
+    target = arena.person / ".netrc"
+    arena.workload(f'[run]\ncommand = ["ln", "-s", "{target}", "result"]\noutput = "json"\noutput_file = "result"')
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    assert "does not lie in the build" in outcome.report, outcome.said

@@ -1,0 +1,14 @@
+"""The result file is a pipe that nobody writes to."""
+
+from tests.hostile.arena import Arena, Outcome
+
+FAST = True
+
+
+def prepare(arena: Arena) -> None:
+    arena.workload('[run]\ncommand = ["mkfifo", "result"]\noutput = "json"\noutput_file = "result"')
+    arena.commit()
+
+
+def held(_: Arena, outcome: Outcome) -> None:
+    assert "is no ordinary file" in outcome.report, outcome.said

@@ -1,0 +1,20 @@
+"""What untrusted text may do to our output."""
+
+import pytest
+
+from runner.cli.untrusted_text import harmless
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "a\rb", "\x07", "\u202e", "\x00", "\x7f"])
+def test_no_control_character_is_left(text: str) -> None:
+    assert "\N{REPLACEMENT CHARACTER}" in harmless(text)
+
+
+@pytest.mark.parametrize("text", ["::error::x", "a\n  ::add-mask::x", "##[group]x", "a\r\n::stop-commands::x"])
+def test_no_line_is_a_command(text: str) -> None:
+    assert not [line for line in harmless(text).splitlines() if line.strip().startswith(("::", "##["))]
+
+
+def test_ordinary_text_stays() -> None:
+    text = "std::vector\tgrew 3 × — ok\n  namespace a::b"
+    assert harmless(text) == text
