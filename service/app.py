@@ -15,7 +15,7 @@ from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
 from service.web import current, feeds, github_webhook, metrics, row_ids
-from service.web.access import guard, sign_in
+from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
@@ -53,6 +53,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     app.json = JsonProvider(app)
     current.use(app, database, config)
     row_ids.register(app)
+    body_limits.register(app)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config.home)
     register_api(app)

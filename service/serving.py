@@ -66,7 +66,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
             _stop_with(parent)
 
     def make_app() -> Flask:
-        app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
+        app = create_app(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
             background.start(current.database(), config)
         if (github := queue(app)) is not None:

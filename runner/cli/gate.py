@@ -14,6 +14,7 @@ from runner.cli.options import (
     workload_option,
 )
 from runner.cli.workbench import prepare_workbench
+from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
 from runner.subject.lookup import workload_and_repository
 
@@ -28,7 +29,7 @@ from runner.subject.lookup import workload_and_repository
     env_option,
     samples_option,
     click.option(
-        "--sandbox/--no-sandbox", "confined", default=True, help="Build and run in a sandbox. Default: always."
+        "--sandbox/--no-sandbox", "confined", default=None, help="Build and run in a sandbox. Default: always."
     ),
     click.option("--fresh", is_flag=True, help="Measure base too where the service has it from the same environment."),
     report_option,
@@ -41,7 +42,7 @@ def command(
     choices: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
-    confined: bool,
+    confined: bool | None,
     fresh: bool,
     report: Path | None,
 ) -> None:
@@ -60,7 +61,7 @@ def command(
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
-    workbench = prepare_workbench(settings, variables, confined=confined)
+    workbench = prepare_workbench(settings, variables, confined=needs_sandbox(CodeOrigin.PULL_REQUEST, confined))
     stored = not fresh and samples is None
     with connect(settings) as service:
         results = compared(service, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import capture, compilers
 from runner.execution.in_background import in_background
@@ -37,7 +38,8 @@ class Workbench:
 
 def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
     """Whether code is confined: as was said, or else where it was fetched from an address."""
-    return repository.path.is_relative_to(settings.clones) if confined is None else confined
+    fetched = repository.path.is_relative_to(settings.clones)
+    return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
 
 def prepare(

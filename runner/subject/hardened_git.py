@@ -28,9 +28,6 @@ _SETTINGS: Mapping[str, str] = {
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    # ext:: and the like run commands.
-    "protocol.allow": "never",
-    **{f"protocol.{name}.allow": "always" for name in ("https", "http", "ssh", "git", "file")},
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "120",
 }
@@ -94,6 +91,8 @@ def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: 
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LFS_SKIP_SMUDGE": "1",
+        # ext:: and the like run commands. Unlike the settings protocol.*.allow, no configuration can add to this.
+        "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
         "GIT_ATTR_NOSYSTEM": "1",
     }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
+from service.config.claim_patterns import matches_repository, matches_workflow
 from service.errors import ServiceError
 
 GITHUB = "https://token.actions.githubusercontent.com"
@@ -58,7 +59,7 @@ class TrustedJobs:
         if not repositories:
             return None
         for name in repositories:
-            if name.count("/") != 1 or "*" in name.partition("/")[0]:
+            if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name):
                 raise ServiceError("Not a repository", f"{_NAME}REPOSITORIES: {name}", "Name owner/name, or owner/*.")
         audience = environment.get(f"{_NAME}AUDIENCE") or environment.get("FAULTWATCH_ADDRESS")
         if not audience:
@@ -75,19 +76,14 @@ class TrustedJobs:
     def objection(self, claims: Mapping[str, Any]) -> str:
         """Return what is against a job whose identity is genuine, in one line; nothing where it may sign in."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
-        if not any(_matches(repository, wanted) for wanted in self.repositories):
+        if not any(matches_repository(claims, wanted) for wanted in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
         if owner != repository.partition("/")[0]:
             return f"the owner is {owner!r}"
         workflow = str(claims.get("job_workflow_ref", ""))
-        if self.workflows and not any(fnmatchcase(workflow, wanted) for wanted in self.workflows):
+        if self.workflows and not any(matches_workflow(workflow, wanted) for wanted in self.workflows):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:
             return f"the runner is {runner!r}, and has to be {' or '.join(self.runners)}"
         return ""
-
-
-def _matches(repository: str, wanted: str) -> bool:
-    owner, _, name = wanted.partition("/")
-    return repository.startswith(f"{owner}/") if name == "*" else repository == wanted

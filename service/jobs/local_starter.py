@@ -15,6 +15,7 @@ from pathlib import Path
 from huey import SqliteHuey
 from huey.consumer import Consumer
 
+from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
 from runner.contract.report import safe_name
 from service.jobs.queue_consumer import QuietConsumer
@@ -98,7 +99,7 @@ class LocalStarter:
         with log.open("ab") as stream:
             process = subprocess.Popen(
                 # Isolated from the current directory: it may be anybody's.
-                [sys.executable, "-P", "-m", "runner", "job", "run", str(job_id)],
+                [sys.executable, "-P", "-m", "runner", "job", "run", *self._sandbox(), str(job_id)],
                 cwd=self.home,
                 env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
                 stdin=subprocess.DEVNULL,
@@ -108,6 +109,11 @@ class LocalStarter:
             )
             status = process.wait()
         self.ended(job_id, f"Its process has ended with status {status}.")
+
+    def _sandbox(self) -> list[str]:
+        """Return the option that confines a job, if others than this machine's user can order one."""
+        origin = CodeOrigin.ORDERED if self.by_token else CodeOrigin.OWN
+        return ["--sandbox"] if needs_sandbox(origin) else []
 
     def _token(self, job_id: int) -> dict[str, str]:
         with self.database.writing() as session:

@@ -22,6 +22,7 @@ from runner.contract.job import Job as JobView
 from runner.contract.report import hash_of
 from service.rules.jobs import states
 from service.rules.jobs.automatic_acts import SERVICE, JobSnapshot
+from service.rules.jobs.job_variables import settable
 from service.rules.jobs.states import Act
 from service.schemas.history import Drift
 from service.store.models import Environment, Job
@@ -79,11 +80,13 @@ def bisect_question(session: Session, drift: Drift) -> BisectQuestion:
         bad=drift.revision,
         least=abs(drift.change) / 10 if metric(drift.metric).exact else 0,
         # The values of secrets are not stored.
-        variables={
-            name[len(_VARIABLE) :]: value
-            for name, value in knobs.items()
-            if name.startswith(_VARIABLE) and "(hidden)" not in value
-        },
+        variables=settable(
+            {
+                name[len(_VARIABLE) :]: value
+                for name, value in knobs.items()
+                if name.startswith(_VARIABLE) and value and "(hidden)" not in value
+            }
+        ),
         drift=drift.id,
     )
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
+from service.text.csv_cells import safe_cells
+
 Row = TypeVar("Row", bound=NamedTuple)
 
 
@@ -60,7 +62,7 @@ def as_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
 
 def _line(values: Iterable[object]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow(values)
+    csv.writer(text).writerow(safe_cells(values))
     return text.getvalue()
 
 

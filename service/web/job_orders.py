@@ -16,7 +16,6 @@ from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act, JobTransitionError
 from service.store import jobs
-from service.store.jobs import Requester
 from service.store.models import Job as JobRow
 from service.web.access import guard
 from service.web.access.author import author

@@ -112,7 +112,7 @@ def _database(error: OperationalError) -> Response:
         response = _answer(503, "The database is locked by another program. Try again in a moment.")
         response.headers["Retry-After"] = "5"
         return response
-    return _answer(500, f"The database cannot be used: {error.orig}.")
+    return _answer(500, "The database cannot be used; the log of the service says why.")
 
 
 def _crash(error: Exception) -> Response:

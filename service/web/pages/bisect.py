@@ -21,7 +21,7 @@ from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
 from service.store import drifts, events, jobs
-from service.store.jobs import Requester, JobFilter
+from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.text import commands, numbers
 from service.web import job_orders

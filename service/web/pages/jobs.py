@@ -14,7 +14,7 @@ from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
 from service.rules.jobs.states import Act, is_possible
 from service.store import jobs, runs
-from service.store.jobs import Requester, JobFilter
+from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author

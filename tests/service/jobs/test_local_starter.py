@@ -34,3 +34,20 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_URL=http://127.0.0.1:1" in seen
     assert ends == [(7, "Its process has ended with status 0.")]
+
+
+@pytest.mark.parametrize("by_token", [True, False])
+def test_a_job_that_others_can_order_is_confined(
+    by_token: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shows_words = tmp_path / "words"
+    shows_words.write_text('#!/bin/sh\necho "words: $*"; pwd\n')
+    shows_words.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(shows_words))
+    monkeypatch.setenv("PYTHONPATH", ".")
+    database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
+    starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
+    monkeypatch.setattr(starter.__class__, "_token", lambda *_: {})
+    starter._carry_out(7)
+    seen = starter.log(7).read_text().splitlines()
+    assert seen == [f"words: -P -m runner job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]

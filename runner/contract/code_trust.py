@@ -1,0 +1,31 @@
+"""Decides whether code is trusted: the only place that does. Pure.
+
+The answer travels as ``--sandbox`` with a job that the service starts, and as the knob ``process.sandbox`` with each
+report.
+"""
+
+from enum import StrEnum
+
+
+class CodeOrigin(StrEnum):
+    """Where the code to be built and executed comes from."""
+
+    OWN = "own"
+    """A repository on this machine, named by the person who runs the command."""
+    FETCHED = "fetched"
+    """Cloned from an address."""
+    PULL_REQUEST = "pull request"
+    """The head of a change that nobody has reviewed."""
+    ORDERED = "ordered"
+    """Named in a job that somebody else could order: a service that asks for tokens has callers besides its owner."""
+
+
+def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
+    """Whether code has to be confined.
+
+    Parameters
+    ----------
+    requested
+        What the person who runs the command said with ``--sandbox`` or ``--no-sandbox``; None if nothing.
+    """
+    return origin is not CodeOrigin.OWN if requested is None else requested

@@ -1,0 +1,35 @@
+"""Compares what an identity claims with what the settings name. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def matches_workflow(reference: str, pattern: str) -> bool:
+    """Whether a workflow, written ``owner/name/.github/workflows/FILE@REF``, fits a pattern.
+
+    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. Only as the whole REF it stands for any.
+    """
+    path, at, ref = pattern.partition("@")
+    wanted_ref = ".*" if ref == "*" else _expression(ref)
+    return bool(re.fullmatch(_expression(path) + at + wanted_ref.replace(".*", "[^@]*"), reference))
+
+
+def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
+    """Whether the repository of an identity fits ``owner/name`` or ``owner/*``, in small letters.
+
+    A number behind it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
+    name can be given to another repository after a deletion, an id cannot.
+    """
+    wanted, _, number = pattern.partition(":")
+    owner, _, name = wanted.partition("/")
+    repository = str(claims.get("repository", "")).lower()
+    if name != "*":
+        return repository == wanted and number in {"", str(claims.get("repository_id", ""))}
+    return repository.startswith(f"{owner}/") and number in {"", str(claims.get("repository_owner_id", ""))}
+
+
+def _expression(pattern: str) -> str:
+    return "[^@/]*".join(map(re.escape, pattern.split("*")))

@@ -1,0 +1,36 @@
+"""Decides which variables of a stored environment a job may set on a host again. Pure.
+
+Whoever may send reports chooses the environment that a report states. A job that reproduces it must not load a library
+or a start-up file that they chose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_TUNING = re.compile(
+    r"MALLOC_(?!CONF_)[A-Z_]+|_RJEM_MALLOC_CONF|GLIBC_TUNABLES|TCMALLOC_[A-Z_]+|MIMALLOC_[A-Z_]+|PYTHONMALLOC|PYTHONHASHSEED"
+    r"|OMP_(?:NUM_THREADS|PROC_BIND|PLACES|DYNAMIC|SCHEDULE|STACKSIZE|WAIT_POLICY|THREAD_LIMIT|MAX_ACTIVE_LEVELS|NESTED)"
+    r"|(?:OPENBLAS|MKL|GOTO|BLIS|NUMEXPR|RAYON)_NUM_THREADS|GOGC|GOMAXPROCS|GOMEMLIMIT|RUST_MIN_STACK|LANG|LC_[A-Z]+|TZ"
+)
+"""Variables of allocators and of runtimes, by which memory behaviour is tuned."""
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:;=+@%{}() -]{0,4000}")
+"""A value without a path."""
+_ALLOCATOR = re.compile(
+    r"(?:(?:/usr)?(?:/local)?/lib(?:64)?/(?:[a-z0-9_]+-linux-[a-z0-9]+/)?)?"
+    r"lib(?:jemalloc|tcmalloc|tcmalloc_minimal|mimalloc|snmallocshim|hoard|scudo|rpmalloc)(?:-[a-z]+)?\.so(?:\.[0-9]+)*"
+)
+"""An allocator's library in a folder of the system."""
+
+
+def may_be_set(name: str, value: str) -> bool:
+    """Whether a job may set a variable that a report stated."""
+    if name == "LD_PRELOAD":
+        return all(_ALLOCATOR.fullmatch(library) for library in re.split(r"[ :]+", value) if library)
+    return bool(_TUNING.fullmatch(name) and _PLAIN.fullmatch(value))
+
+
+def settable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a job may set."""
+    return {name: value for name, value in variables.items() if may_be_set(name, value)}

@@ -1,0 +1,38 @@
+"""Bounds the bodies of requests by route: who has not shown a token sends little."""
+
+from __future__ import annotations
+
+from flask import Flask, request
+
+from service.web.access import guard
+
+ANONYMOUS_BYTES = 1 << 20
+"""Of a body from a caller without a token, such as a sign-in."""
+WEBHOOK_BYTES = 25 << 20
+"""GitHub sends no larger event."""
+
+
+def register(app: Flask) -> None:
+    """Bound the bodies of all requests of an application, before the guard or a view reads one."""
+    app.before_request(_bound)
+
+
+def body_limit(path: str, *, is_known: bool, most: int) -> int:
+    """Return how many bytes the body of a request may have.
+
+    Parameters
+    ----------
+    is_known
+        Whether its caller may do anything.
+    most
+        The limit of the application.
+    """
+    if path == "/github/webhook":
+        return min(WEBHOOK_BYTES, most)
+    return most if is_known else min(ANONYMOUS_BYTES, most)
+
+
+def _bound() -> None:
+    most = request.max_content_length
+    if most is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
+        request.max_content_length = body_limit(request.path, is_known=bool(guard.caller().scopes), most=most)

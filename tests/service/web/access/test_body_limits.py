@@ -1,0 +1,18 @@
+"""How much a caller may send."""
+
+import pytest
+
+from service.web.access.body_limits import ANONYMOUS_BYTES, WEBHOOK_BYTES, body_limit
+
+
+@pytest.mark.parametrize(
+    ("path", "is_known", "limit"),
+    [
+        ("/api/v1/sign-in/actions", False, ANONYMOUS_BYTES),
+        ("/api/v1/runs", False, ANONYMOUS_BYTES),
+        ("/api/v1/runs", True, 64 << 20),
+        ("/github/webhook", False, WEBHOOK_BYTES),
+    ],
+)
+def test_only_known_callers_send_much(path: str, is_known: bool, limit: int) -> None:
+    assert body_limit(path, is_known=is_known, most=64 << 20) == limit
