@@ -112,6 +112,8 @@ def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Numb
 
 
 def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[events.EventSummary]:
+    if not rows:
+        return []
     ids = [event.id for event, _ in rows]
     last, silenced = decisions.latest(session, ids), _silenced(session, ids)
     return [

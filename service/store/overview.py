@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Float, Text, case, cast, func, select
+from sqlalchemy import Float, Text, bindparam, case, cast, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE
@@ -51,38 +51,45 @@ def open_drifts(session: Session, limit: int) -> DriftList:
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 
+_BEFORE, _AFTER = cast(EventDrift.before, Float), cast(EventDrift.after, Float)
+_SIZE = case(
+    (EventDrift.series_id.is_(None), 0.0),
+    (_BEFORE == 0, float(headline.FROM_ZERO)),
+    else_=100 * func.abs((_AFTER - _BEFORE) / func.nullif(_BEFORE, 0)),
+)
+_PLACE = func.row_number().over(
+    partition_by=EventDrift.event_id,
+    order_by=(EventDrift.returned, EventDrift.worse.desc(), _SIZE.desc(), Case.name, EventDrift.drift_id),
+)
+_RANKED = (
+    select(EventDrift.event_id, EventDrift.drift_id, _PLACE.label("place"))
+    .outerjoin(Series, EventDrift.series_id == Series.id)
+    .outerjoin(Case, Series.case_id == Case.id)
+    .where(EventDrift.event_id.in_(bindparam("events", expanding=True)), EventDrift.found)
+    .subquery()
+)
+_LEADING = (
+    select(_RANKED.c.event_id, _RANKED.c.drift_id, Drift.document)
+    .outerjoin(Drift, Drift.id == _RANKED.c.drift_id)
+    .where(_RANKED.c.place <= bindparam("limit"))
+    .order_by(_RANKED.c.place)
+)
+
+
 def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
     """Return the leading drifts of each of some events, by the id of the event.
 
     The first one is the drift that the headline of the event speaks of: regressions come before improvements, then the
     largest change in percent of the level before. Drifts with which an event came back are last.
     """
-    before, after = cast(EventDrift.before, Float), cast(EventDrift.after, Float)
-    of_no_series = (EventDrift.series_id.is_(None), 0.0)
-    size = case(
-        of_no_series,
-        (before == 0, float(headline.FROM_ZERO)),
-        else_=100 * func.abs((after - before) / func.nullif(before, 0)),
-    )
-    order = (EventDrift.returned, EventDrift.worse.desc(), size.desc(), Case.name, EventDrift.drift_id)
-    ranked = (
-        select(
-            EventDrift.event_id,
-            EventDrift.drift_id,
-            func.row_number().over(partition_by=EventDrift.event_id, order_by=order).label("place"),
-        )
-        .outerjoin(Series, EventDrift.series_id == Series.id)
-        .outerjoin(Case, Series.case_id == Case.id)
-        .where(EventDrift.event_id.in_(event_ids), EventDrift.found)
-        .subquery()
-    )
-    columns = (ranked.c.event_id, ranked.c.drift_id)
-    rows = session.execute(select(*columns).where(ranked.c.place <= limit).order_by(ranked.c.place)).all()
-    drifts = {drift.id: drift for drift in event_drifts.drifts(session, [drift_id for _, drift_id in rows])}
+    rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
+    of_suites = [drift_id for _, drift_id, document in rows if document is None]
+    suite_drifts = {drift.id: drift for drift in event_drifts.drifts(session, of_suites)} if of_suites else {}
     leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
-    for event_id, drift_id in rows:
-        if drift_id in drifts:
-            leading[event_id].append(drifts[drift_id])
+    for event_id, drift_id, document in rows:
+        drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)
+        if drift is not None:
+            leading[event_id].append(drift)
     return leading
 
 
