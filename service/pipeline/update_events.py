@@ -96,7 +96,7 @@ def _rebuild(session: Session, subject_id: int, updated: event_drifts.DriftUpdat
     return again, assigned
 
 
-def _known(stored: Iterable[event_drifts.StoredDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+def _known(stored: Iterable[event_drifts.AssignedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     by_event: dict[str, list[LocatedDrift]] = defaultdict(list)
     for entry in stored:
         by_event[entry.event].append(entry.located)
@@ -132,7 +132,7 @@ def _assign(
     session: Session,
     assembled: AssembledEvents,
     new: Mapping[str, EventDrift],
-    stored: Iterable[event_drifts.StoredDrift],
+    stored: Iterable[event_drifts.AssignedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
@@ -186,7 +186,7 @@ def _summarise(
     events: Mapping[str, Event],
     now: datetime,
     *,
-    stored: Iterable[event_drifts.StoredDrift],
+    stored: Iterable[event_drifts.AssignedDrift],
     refreshed: Set[str],
 ) -> None:
     """Update the summaries of the events of which a drift is new, changed or gone."""

@@ -1,4 +1,4 @@
-"""The drifts that were found, as the API and the pages ask for them."""
+"""Detected drifts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.store.models import Case, Drift, Series, Subject
 
 @dataclass(frozen=True, slots=True)
 class DriftFilter:
-    """Which drifts are asked for; None asks for all."""
+    """Selects drifts; None selects all."""
 
     subject: str | None = None
     metric: str | None = None
@@ -22,9 +22,9 @@ class DriftFilter:
     case: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on drifts alone: the series are looked up first."""
-        asked = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
-        of_series = [column == value for column, value in asked if value is not None]
+        """Return the conditions on drifts alone: the series are selected by a subquery."""
+        filters = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
+        of_series = [column == value for column, value in filters if value is not None]
         conditions: list[ColumnElement[bool]] = [] if self.cause is None else [Drift.cause == self.cause]
         if of_series:
             joined = (
@@ -34,9 +34,9 @@ class DriftFilter:
         return conditions
 
 
-def listed(session: Session, asked: DriftFilter, limit: int, offset: int = 0) -> DriftList:
-    """Return the drifts asked for: those of the newest commits first."""
-    conditions = asked.conditions()
+def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
+    """Return a page of drifts, those of the newest commits first."""
+    conditions = drift_filter.conditions()
     total = session.scalar(select(func.count()).select_from(Drift).where(*conditions)) or 0
     order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
     rows = session.scalars(select(Drift).where(*conditions).order_by(*order).limit(limit).offset(offset))
@@ -44,7 +44,7 @@ def listed(session: Session, asked: DriftFilter, limit: int, offset: int = 0) ->
 
 
 def find(session: Session, identity: str) -> DriftView | None:
-    """Return one drift, if it is still found."""
+    """Return one drift, if it is still detected."""
     row = session.get(Drift, identity)
     return None if row is None else DriftView.model_validate(row.document)
 

@@ -24,7 +24,7 @@ _TOLERANCE = 0.01
 """Share of a step by which its levels may move before its event is rebuilt."""
 
 
-class StoredDrift(NamedTuple):
+class AssignedDrift(NamedTuple):
     """A stored drift of an event."""
 
     located: LocatedDrift
@@ -68,7 +68,7 @@ def insert(session: Session, rows: Sequence[EventDrift]) -> None:
     bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
-def stored(session: Session, subject_id: int) -> list[StoredDrift]:
+def stored(session: Session, subject_id: int) -> list[AssignedDrift]:
     """Return all stored drifts of a subject."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
@@ -77,7 +77,7 @@ def stored(session: Session, subject_id: int) -> list[StoredDrift]:
         .join(last, EventDrift.last_revision_id == last.id)
         .where(EventDrift.subject_id == subject_id)
     )
-    return [StoredDrift(locate(row, *positions), row.event_id, row.found, row.unsure) for row, *positions in rows]
+    return [AssignedDrift(locate(row, *positions), row.event_id, row.found, row.unsure) for row, *positions in rows]
 
 
 def locate(row: EventDrift, first: int, last: int) -> LocatedDrift:
