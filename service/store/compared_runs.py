@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
 from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import SideReadings, DriftSummary, drift_summary
+from service.rules.comparison.stored import DriftSummary, SideReadings, drift_summary
 from service.store import points
 from service.store import runs as stored
 from service.store.engine import bulk

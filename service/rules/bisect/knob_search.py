@@ -35,7 +35,7 @@ TOGETHER = 3
 FIRST = 2
 """Runs of each environment before any mixture, for a noisy metric."""
 DOUBT = 0.25
-"""If no difference is more probable than this, the environments are measured again, for a noisy metric."""
+"""While the probability that the environments do not differ exceeds this, both are measured again."""
 NONE_AT_ALL = 0.1
 """Prior probability that the environments do not differ."""
 MANY = 512

@@ -30,7 +30,7 @@ from service.rules.bisect.question import Answer, Culprit, Found, Measure, Obser
 FIRST = 2
 """Runs of each end before anything else: one run of each says nothing about the noise."""
 DOUBT = 0.25
-"""If no difference between the ends is more probable than this, they are measured again."""
+"""While the probability that the ends do not differ exceeds this, they are measured again."""
 NONE_AT_ALL = 0.1
 """Prior probability that the ends do not differ: the caller has seen a difference."""
 NO_FURTHER = 0.9

@@ -10,7 +10,7 @@ import pytest
 from runner.contract import MetricVerdict, Verdict
 from runner.contract.level import median
 from service.rules.comparison.pairing import ComparableRun, Pair, match
-from service.rules.comparison.stored import SideReadings, StoredDrift, compare, stored_drift
+from service.rules.comparison.stored import DriftSummary, SideReadings, compare, drift_summary
 from service.schemas.history import Cause
 from tests.service import made_series
 
@@ -34,10 +34,10 @@ def run(position: int, **changes: Any) -> ComparableRun:
     return ComparableRun(**(told | changes))
 
 
-def drift(position: int, change: int = 10, **changes: Any) -> StoredDrift:
+def drift(position: int, change: int = 10, **changes: Any) -> DriftSummary:
     before, after = made_series.point(0, 100), made_series.point(1, 100 + change)
     told = {"environment_before": "old", "environment_after": "old", **changes}
-    return stored_drift(position, made_series.drift(1, before, after, **told).model_dump(mode="json"))
+    return drift_summary(position, made_series.drift(1, before, after, **told).model_dump(mode="json"))
 
 
 def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
@@ -47,7 +47,7 @@ def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReading
 def judged(
     base: tuple[float, ...],
     head: tuple[float, ...],
-    *drifts: StoredDrift,
+    *drifts: DriftSummary,
     name: str = "minor-faults",
     pair: Pair | None = None,
     counted: bool = True,
