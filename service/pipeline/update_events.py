@@ -20,7 +20,7 @@ from service.schemas.events import State
 from service.store import cross_measurements, decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import Drift, Event, EventDrift, Subject
+from service.store.models import DriftRow, Event, EventDriftRow, Subject
 
 SERVICE = "faultwatch"
 """Author of the service's own decisions."""
@@ -131,7 +131,7 @@ def _add_new(
 def _assign(
     session: Session,
     assembled: AssembledEvents,
-    new: Mapping[str, EventDrift],
+    new: Mapping[str, EventDriftRow],
     stored: Iterable[event_drifts.AssignedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
@@ -146,14 +146,14 @@ def _assign(
             event = name, member.drift_id in assembled.returned
             if before.get(member.drift_id) == event:
                 continue
-            row = new.get(member.drift_id) or session.get_one(EventDrift, member.drift_id)
+            row = new.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
             row.event_id, row.returned = event
             changed.add(member.drift_id)
     session.flush()
     event_drifts.insert(session, [row for drift, row in new.items() if drift in changed])
     for name, into in assembled.merged.items():
         events[name].merged_into = into
-        for table in (EventDrift, Drift):
+        for table in (EventDriftRow, DriftRow):
             moved = update(table).where(table.event_id == name).values(event_id=into)
             session.execute(moved.execution_options(synchronize_session=False))
     return changed
@@ -167,7 +167,7 @@ def _mark_drifts(session: Session, drifts: Set[str]) -> None:
 def _write_events(session: Session, events: Mapping[str, str]) -> None:
     rows = [{"drift": drift, "event": event} for drift, event in events.items()]
     if rows:
-        table = cast(Table, Drift.__table__)
+        table = cast(Table, DriftRow.__table__)
         marked = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))
         session.connection().execute(marked, rows)
 

@@ -18,7 +18,7 @@ from service.rules.comparison.stored import DriftSummary, SideReadings, drift_su
 from service.store import points
 from service.store import runs as stored
 from service.store.engine import bulk
-from service.store.models import Case, Drift, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 
 Kind = Literal["revision", "run", "environment", "host"]
 
@@ -93,13 +93,13 @@ def readings(
 def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[DriftSummary]]:
     """Return the drifts that can lie between the two sides of a pair, by the id of their series."""
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
-    before, after = (Drift.document[name].as_string() for name in ("environment_before", "environment_after"))
+    before, after = (DriftRow.document[name].as_string() for name in ("environment_before", "environment_after"))
     query = (
-        select(Drift.series_id, Drift.position, Drift.document)
-        .join(Series, Drift.series_id == Series.id)
+        select(DriftRow.series_id, DriftRow.position, DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
         .join(Run, points.SERIES_OF_RUN)
-        .where(((Drift.position > positions[0]) & (Drift.position <= positions[-1])) | (before != after))
-        .order_by(Drift.position, Drift.id)
+        .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
+        .order_by(DriftRow.position, DriftRow.id)
     )
     by_series: dict[int, list[DriftSummary]] = {}
     for chunk in bulk.chunks((pair.base[0].number for pair in pairs), _RUNS_PER_QUERY):

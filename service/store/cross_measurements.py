@@ -18,9 +18,9 @@ from service.schemas.history import Drift as DriftView
 from service.store import event_drifts, points, series
 from service.store.models import (
     Case,
-    Crossing,
+    CrossingRow,
     Environment,
-    EventDrift,
+    EventDriftRow,
     Host,
     Revision,
     Run,
@@ -49,15 +49,15 @@ def ordered(session: Session, subject: str, host: str, environment: str) -> set[
     old, new = aliased(Environment), aliased(Environment)
     rows = session.execute(
         select(Case.key, old_revision.commit, new_revision.commit, new.hash)
-        .select_from(Crossing)
-        .join(Series, Crossing.series_id == Series.id)
+        .select_from(CrossingRow)
+        .join(Series, CrossingRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .join(old_revision, Crossing.revision_before_id == old_revision.id)
-        .join(new_revision, Crossing.revision_after_id == new_revision.id)
-        .join(old, Crossing.environment_before_id == old.id)
-        .join(new, Crossing.environment_after_id == new.id)
+        .join(old_revision, CrossingRow.revision_before_id == old_revision.id)
+        .join(new_revision, CrossingRow.revision_after_id == new_revision.id)
+        .join(old, CrossingRow.environment_before_id == old.id)
+        .join(new, CrossingRow.environment_after_id == new.id)
         .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
     )
     return {CrosswiseRun(key, before if held == environment else after) for key, before, after, held in rows}
@@ -65,12 +65,12 @@ def ordered(session: Session, subject: str, host: str, environment: str) -> set[
 
 def of_event(session: Session, event_id: str) -> list[events.Crossing]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    drifts = select(EventDrift.drift_id).where(EventDrift.event_id == event_id, EventDrift.found)
+    drifts = select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found)
     views = event_drifts.drifts(session, list(session.scalars(drifts)))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in views:
         by_series[drift.series_id].append(drift)
-    rows = session.scalars(select(Crossing).where(Crossing.series_id.in_(by_series)).order_by(Crossing.id))
+    rows = session.scalars(select(CrossingRow).where(CrossingRow.series_id.in_(by_series)).order_by(CrossingRow.id))
     crossings = [_view(session, row) for row in rows]
     return [
         crossing for crossing in crossings if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
@@ -93,12 +93,12 @@ def _order(session: Session, subject_id: int, drift: DriftView) -> None:
         "environment_before_id": environment(drift.environment_before),
         "environment_after_id": environment(drift.environment_after),
     }
-    if session.scalar(select(Crossing.id).filter_by(**key)) is None:
-        session.add(Crossing(**key))
+    if session.scalar(select(CrossingRow.id).filter_by(**key)) is None:
+        session.add(CrossingRow(**key))
         session.flush()
 
 
-def _view(session: Session, row: Crossing) -> events.Crossing:
+def _view(session: Session, row: CrossingRow) -> events.Crossing:
     head = series.find(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
@@ -133,7 +133,7 @@ def _view(session: Session, row: Crossing) -> events.Crossing:
 
 
 def _status(
-    session: Session, row: Crossing, head: Series, *, settled: bool
+    session: Session, row: CrossingRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
     if settled:
         return "settled"

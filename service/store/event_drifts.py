@@ -17,7 +17,7 @@ from service.schemas import history
 from service.schemas.history import Cause, Direction
 from service.store import points
 from service.store.engine import bulk
-from service.store.models import Drift, EventDrift, Revision, Run, Series, SuiteLook
+from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
 
 _IDS_PER_QUERY = 500
 _TOLERANCE = 0.01
@@ -36,7 +36,7 @@ class AssignedDrift(NamedTuple):
 class DriftUpdate(NamedTuple):
     """What has changed about the stored drifts of a subject."""
 
-    new: list[EventDrift]
+    new: list[EventDriftRow]
     """Rows that have no event yet. They are inserted once they have one."""
     refreshed: set[str]
     """Drifts that were detected again, or for the first time."""
@@ -61,9 +61,9 @@ def update_all(session: Session, subject_id: int) -> DriftUpdate:
     return DriftUpdate(new, {row.drift_id for row in rows}, moved)
 
 
-def insert(session: Session, rows: Sequence[EventDrift]) -> None:
+def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
     """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
-    table = cast(Table, EventDrift.__table__)
+    table = cast(Table, EventDriftRow.__table__)
     columns = table.columns.keys()
     bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
@@ -72,15 +72,15 @@ def stored(session: Session, subject_id: int) -> list[AssignedDrift]:
     """Return all stored drifts of a subject."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
-        select(EventDrift, first.position, last.position)
-        .join(first, EventDrift.first_revision_id == first.id)
-        .join(last, EventDrift.last_revision_id == last.id)
-        .where(EventDrift.subject_id == subject_id)
+        select(EventDriftRow, first.position, last.position)
+        .join(first, EventDriftRow.first_revision_id == first.id)
+        .join(last, EventDriftRow.last_revision_id == last.id)
+        .where(EventDriftRow.subject_id == subject_id)
     )
     return [AssignedDrift(locate(row, *positions), row.event_id, row.found, row.unsure) for row, *positions in rows]
 
 
-def locate(row: EventDrift, first: int, last: int) -> LocatedDrift:
+def locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
     """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -100,7 +100,7 @@ def locate(row: EventDrift, first: int, last: int) -> LocatedDrift:
     )
 
 
-def positions(session: Session, rows: Sequence[EventDrift]) -> dict[int, int]:
+def positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
     """Return the positions of the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
     by_id: dict[int, int] = {}
@@ -123,8 +123,8 @@ def drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = Non
     """Return drifts and suite shifts as the API serves them; with a cause, only the drifts that have it."""
     views: list[history.Drift] = []
     for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
-        query = select(Drift.document).where(Drift.id.in_(chunk))
-        documents = session.scalars(query if cause is None else query.where(Drift.cause == cause))
+        query = select(DriftRow.document).where(DriftRow.id.in_(chunk))
+        documents = session.scalars(query if cause is None else query.where(DriftRow.cause == cause))
         views += map(history.Drift.model_validate, documents)
         if cause is None:
             shifts = session.scalars(select(SuiteLook.document).where(SuiteLook.id.in_(chunk)))
@@ -136,12 +136,14 @@ def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
     """Return the event of each drift, by the drift's id."""
     by_drift: dict[str, str] = {}
     for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
-        rows = session.execute(select(EventDrift.drift_id, EventDrift.event_id).where(EventDrift.drift_id.in_(chunk)))
+        rows = session.execute(
+            select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
+        )
         by_drift |= dict(rows.all())
     return by_drift
 
 
-def _updated_rows(session: Session, subject_id: int) -> list[EventDrift]:
+def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     fresh = [*_new_drifts(session, subject_id), *_new_suite_shifts(session, subject_id)]
     views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
@@ -150,19 +152,19 @@ def _updated_rows(session: Session, subject_id: int) -> list[EventDrift]:
     rows = {row.drift_id: row for row in _rows(session, list(views))}
     for identity, drift in views.items():
         if identity not in rows:
-            rows[identity] = EventDrift(drift_id=identity, subject_id=subject_id, returned=False)
+            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False)
         _fill(session, rows[identity], drift, runs, commits)
     return list(rows.values())
 
 
 def _new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    of_subject = select(Drift.id, Drift.document).join(Series, Drift.series_id == Series.id)
-    fresh = of_subject.where(Series.subject_id == subject_id, Drift.event_id.is_(None))
+    of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
+    fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
     yield from [(identity, document) for identity, document in session.execute(fresh)]
 
 
 def _new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    stored = select(EventDrift.drift_id).where(EventDrift.subject_id == subject_id)
+    stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(looks):
         if look.document:
@@ -170,12 +172,17 @@ def _new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, 
 
 
 def _mark_gone(session: Session, subject_id: int) -> bool:
-    of_subject = EventDrift.subject_id == subject_id
-    drifts = select(Drift.id).join(Series, Drift.series_id == Series.id).where(Series.subject_id == subject_id)
-    gone = (of_subject, EventDrift.found, EventDrift.series_id.is_not(None), EventDrift.drift_id.not_in(drifts))
-    rows = list(session.scalars(select(EventDrift.drift_id).where(*gone)))
+    of_subject = EventDriftRow.subject_id == subject_id
+    drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
+    gone = (
+        of_subject,
+        EventDriftRow.found,
+        EventDriftRow.series_id.is_not(None),
+        EventDriftRow.drift_id.not_in(drifts),
+    )
+    rows = list(session.scalars(select(EventDriftRow.drift_id).where(*gone)))
     for chunk in bulk.chunks(rows, _IDS_PER_QUERY):
-        mark_gone = update(EventDrift).where(EventDrift.drift_id.in_(chunk)).values(found=False)
+        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
         session.execute(mark_gone.execution_options(synchronize_session=False))
     return bool(rows)
 
@@ -205,7 +212,11 @@ def _ends(drift: history.Drift) -> tuple[str, str]:
 
 
 def _fill(
-    session: Session, row: EventDrift, drift: history.Drift, runs: Mapping[UUID, datetime], commits: Mapping[str, int]
+    session: Session,
+    row: EventDriftRow,
+    drift: history.Drift,
+    runs: Mapping[UUID, datetime],
+    commits: Mapping[str, int],
 ) -> None:
     first, last = _ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
@@ -221,7 +232,7 @@ def _fill(
     row.unsure, row.found = drift.evidence.wants_rerun, True
 
 
-def _levels_differ(row: EventDrift, drift: history.Drift) -> bool:
+def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
     """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
     difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
     return difference > _TOLERANCE * abs(row.after - row.before)
@@ -244,6 +255,6 @@ def _detail(drift: history.Drift) -> str:
     return hash_of([[knob.name, knob.before, knob.after] for knob in drift.knobs])
 
 
-def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDrift]:
+def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
     for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
-        yield from session.scalars(select(EventDrift).where(EventDrift.drift_id.in_(chunk)))
+        yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

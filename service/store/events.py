@@ -19,7 +19,7 @@ from service.schemas import events
 from service.schemas.events import State
 from service.schemas.history import Cause, Drift, Number
 from service.store import cross_measurements, decisions, event_drifts, silences
-from service.store.models import Case, Event, EventDrift, Host, Series, Subject
+from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_ONLY = ("candidates", "knobs")
 
@@ -81,7 +81,9 @@ def detail(session: Session, event_id: str) -> events.EventDetail | None:
         return None
     subject = session.get_one(Subject, event.subject_id).name
     (summary,) = _summaries(session, [(event, subject)])
-    query = select(EventDrift.drift_id, EventDrift.returned).where(EventDrift.event_id == event_id, EventDrift.found)
+    query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
+        EventDriftRow.event_id == event_id, EventDriftRow.found
+    )
     returned = dict(session.execute(query).all())
     drifts = sorted(event_drifts.drifts(session, list(returned)), key=lambda drift: (-headline.size(drift), drift.id))
     active = silences.active(session, datetime.now(UTC))
@@ -107,9 +109,9 @@ def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Numb
     The levels are None for a ramp.
     """
     rows = session.scalars(
-        select(EventDrift)
-        .join(Event, EventDrift.event_id == Event.id)
-        .where(EventDrift.series_id == series_id, Event.state == State.EXPECTED)
+        select(EventDriftRow)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id == series_id, Event.state == State.EXPECTED)
     )
     return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
 
@@ -148,12 +150,12 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
         return set()
     locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     rows = session.execute(
-        select(EventDrift.event_id, Subject.name, Host.name, Case.name, Series.metric)
-        .join(Series, EventDrift.series_id == Series.id)
+        select(EventDriftRow.event_id, Subject.name, Host.name, Case.name, Series.metric)
+        .join(Series, EventDriftRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(EventDrift.event_id.in_(event_ids), EventDrift.found)
+        .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
     )
     for event, subject, host, case, metric in rows:
         locations[event].append((subject, host, case, metric))

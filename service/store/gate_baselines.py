@@ -13,7 +13,7 @@ from runner.contract.gate import GateReport
 from service.rules.gate.creep import Baseline
 from service.schemas.events import State
 from service.store import shared_rows
-from service.store.models import Case, Environment, Event, EventDrift, Host, Point, Revision, Run, Series, Subject
+from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject
 
 Baselines = dict[tuple[int, str], Baseline]
 """By the index of the case in the report, and the metric."""
@@ -53,9 +53,9 @@ def _find(session: Session, head: contract.Report, metric: str) -> Baseline | No
         return None
     expected = session.scalar(
         select(func.max(Revision.position))
-        .join(EventDrift, EventDrift.last_revision_id == Revision.id)
-        .join(Event, EventDrift.event_id == Event.id)
-        .where(EventDrift.series_id == series, Event.state == State.EXPECTED)
+        .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
     )
     row = session.execute(
         select(Point.value, Revision.commit)

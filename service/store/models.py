@@ -275,7 +275,7 @@ class Outline(Base):
     document: Mapped[dict[str, Any]]
 
 
-class Drift(Base):
+class DriftRow(Base):
     """A drift detected in a series: a cache, rebuilt when the version of the series changes."""
 
     __tablename__ = "drift"
@@ -313,7 +313,7 @@ class Event(Base):
     """The part of its view that neither decisions nor silences change."""
 
 
-class EventDrift(Base):
+class EventDriftRow(Base):
     """A drift of an event with its location. It stays when the drift is gone: the drift may be detected again."""
 
     __tablename__ = "event_drift"
@@ -340,7 +340,7 @@ class EventDrift(Base):
     found: Mapped[bool]
 
 
-class Decision(Base):
+class DecisionRow(Base):
     """An entry in the log of an event. Entries are added, never changed."""
 
     __tablename__ = "decision"
@@ -357,7 +357,7 @@ class Decision(Base):
     """The entry of another event that this one copies, after that event was split or merged."""
 
 
-class Silence(Base):
+class SilenceRow(Base):
     """Suppresses the notifications of matching drifts until a time. A silence that somebody ends early stays stored."""
 
     __tablename__ = "silence"
@@ -388,7 +388,7 @@ class SuiteLook(Base):
     """The shift, as a drift without a series; None where nothing shifted."""
 
 
-class Crossing(Base):
+class CrossingRow(Base):
     """A cross-measurement: two revisions and two environments that changed together, to be measured crosswise."""
 
     __tablename__ = "crossing"
@@ -420,7 +420,7 @@ class Channel(Base):
     """When its last digest was due."""
 
 
-class Delivery(Base):
+class DeliveryRow(Base):
     """The notification of one event through one channel: at most one row, and one message, for each occasion."""
 
     __tablename__ = "delivery"

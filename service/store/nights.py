@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
 from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
 from service.store import shared_rows
-from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, Host, Night, Revision, Run, Series, Subject
 
 
 def store(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
@@ -69,14 +69,14 @@ def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
     for cell in cells:
         keys = {shared_rows.case_key(case) for case in cell.cases}
         rows = session.execute(
-            select(Case.key, Drift.document)
-            .join(Series, Drift.series_id == Series.id)
+            select(Case.key, DriftRow.document)
+            .join(Series, DriftRow.series_id == Series.id)
             .join(Series.subject)
             .join(Series.host)
             .join(Series.case)
-            .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == Drift.position))
+            .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == DriftRow.position))
             .where(Subject.name == cell.subject, Host.name == cell.host, Revision.commit == cell.revision)
-            .order_by(Drift.id)
+            .order_by(DriftRow.id)
         )
         for key, document in rows:
             if key in keys and document["revision"] == cell.revision:

@@ -18,17 +18,17 @@ _MOST_POINTS = 1000
 """Longest series whose missing outline is computed for a page."""
 
 
-def keep(session: Session, series_id: int, version: int, drawn: outline.SeriesOutline | None) -> None:
-    """Keep the outline of a series."""
-    if drawn is not None:
-        document = drawn.model_dump(mode="json")
+def store(session: Session, series_id: int, version: int, shape: outline.SeriesOutline | None) -> None:
+    """Store the outline of a series."""
+    if shape is not None:
+        document = shape.model_dump(mode="json")
         session.merge(models.Outline(series_id=series_id, version=version, document=document))
 
 
-def make(trend: Trend, found: Iterable[Drift]) -> outline.SeriesOutline | None:
+def compute(trend: Trend, drifts_of_series: Iterable[Drift]) -> outline.SeriesOutline | None:
     """Return the outline of a path with its drifts."""
-    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in found}
-    flagged = [(place, worse[point.run_id]) for place, point in enumerate(trend.path) if point.run_id in worse]
+    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
+    flagged = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
     return outline.draw_outline([point.value for point in trend.path], flagged)
 
 
@@ -38,11 +38,11 @@ def read(session: Session, series: Iterable[int]) -> dict[int, outline.SeriesOut
     rows = session.execute(
         select(models.Outline.series_id, models.Outline.document).where(models.Outline.series_id.in_(ids))
     )
-    found = {series_id: outline.SeriesOutline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in ids if series_id not in found][:_MOST_COMPUTED]
+    shapes = {series_id: outline.SeriesOutline.model_validate(document) for series_id, document in rows}
+    missing = [series_id for series_id in ids if series_id not in shapes][:_MOST_COMPUTED]
     short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
     for series_id in session.scalars(short).all():
-        drawn = make(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
-        if drawn is not None:
-            found[series_id] = drawn
-    return found
+        shape = compute(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
+        if shape is not None:
+            shapes[series_id] = shape
+    return shapes

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, PlanRequest
 from service.rules.run_plan import Orders
 from service.store import cross_measurements, shared_rows
-from service.store.models import Case, Drift, EventDrift, Host, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
 
 def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
@@ -31,13 +31,13 @@ def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
 def _unsure(session: Session, subject: str, host: str, environment: str) -> set[str]:
     """Return the keys of cases whose newest run in an environment may be a stray one."""
     rows = session.execute(
-        select(Case.key, Drift.document)
-        .join(Series, Drift.series_id == Series.id)
-        .join(EventDrift, EventDrift.drift_id == Drift.id)
+        select(Case.key, DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
+        .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(Subject.name == subject, Host.name == host, EventDrift.unsure, EventDrift.found)
+        .where(Subject.name == subject, Host.name == host, EventDriftRow.unsure, EventDriftRow.found)
     )
     return {key for key, document in rows if document["environment_after"] == environment}
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from runner.contract.job import State
 from service.rules.events.lifecycle import CLOSED
-from service.store.models import Delivery, Drift, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
+from service.store.models import DeliveryRow, DriftRow, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
 from service.store.series import STALE
 
 _SIZES = {
@@ -63,10 +63,10 @@ def read(session: Session) -> Figures:
         last_runs={name: at for name, at in session.execute(select(Host.name, newest).order_by(Host.name)) if at},
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
-        drifts=count(Drift.event_id.is_(None) | Drift.event_id.not_in(closed)),
+        drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed)),
         unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
         messages={
-            "channels": count(Delivery.sent_at.is_(None)),
+            "channels": count(DeliveryRow.sent_at.is_(None)),
             "github": count(GithubGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),
         },
         pending_webhooks=count(GithubDelivery.due_at.is_not(None)),

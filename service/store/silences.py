@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 from service.rules.events import silence
 from service.schemas import events
 from service.store import series
-from service.store.models import Silence
+from service.store.models import SilenceRow
 
 
-def add(session: Session, request: events.SilenceRequest, author: str, now: datetime) -> Silence | None:
+def add(session: Session, request: events.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
     """Store a silence; None where there is no such series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
@@ -21,15 +21,15 @@ def add(session: Session, request: events.SilenceRequest, author: str, now: date
         if of is None:
             return None
         patterns = {"subject": of.subject.name, "host": of.host.name, "case": of.case.name, "metric": of.metric}
-    row = Silence(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
+    row = SilenceRow(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
     session.add(row)
     session.flush()
     return row
 
 
-def end(session: Session, silence_id: int, author: str, now: datetime) -> Silence | None:
+def end(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
     """End a silence early; None where there is none. One that is over stays as it is."""
-    row = session.get(Silence, silence_id)
+    row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
         row.ended_at, row.ended_by = now, author
     return row
@@ -38,22 +38,22 @@ def end(session: Session, silence_id: int, author: str, now: datetime) -> Silenc
 def page(session: Session, active: bool | None, limit: int, offset: int) -> events.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)
-    query = select(Silence)
+    query = select(SilenceRow)
     if active is not None:
-        lasts = Silence.ended_at.is_(None) & (Silence.until > now)
+        lasts = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
         query = query.where(lasts if active else ~lasts)
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
-    rows = session.scalars(query.order_by(Silence.id.desc()).limit(limit).offset(offset))
+    rows = session.scalars(query.order_by(SilenceRow.id.desc()).limit(limit).offset(offset))
     return events.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
 def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
     """Return the silences in force."""
-    rows = session.scalars(select(Silence).where(Silence.ended_at.is_(None), Silence.until > now))
+    rows = session.scalars(select(SilenceRow).where(SilenceRow.ended_at.is_(None), SilenceRow.until > now))
     return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
-def view(row: Silence, now: datetime) -> events.Silence:
+def view(row: SilenceRow, now: datetime) -> events.Silence:
     """Return a silence as the API serves it."""
     return events.Silence(
         id=row.id,

@@ -63,8 +63,8 @@ def _write(session: Session, documents: dict[int, bytes]) -> None:
     change = (
         update(StoredReport)
         .where(StoredReport.run_number == bindparam("number"))
-        .values(document=bindparam("thinned"), thinned=True)
+        .values(document=bindparam("packed"), thinned=True)
     )
     session.connection().execute(
-        change, [{"number": number, "thinned": document} for number, document in documents.items()]
+        change, [{"number": number, "packed": document} for number, document in documents.items()]
     )

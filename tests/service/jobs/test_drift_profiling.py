@@ -16,8 +16,9 @@ from service.jobs.extension import scheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
 from service.web import current
+from tests.service import made_series as made
 from tests.service.profiles import anatomy, profile, stacks
-from tests.service.web import history, made
+from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import read
 
