@@ -62,7 +62,7 @@ def sign_in(json_data: Identity) -> Admission:
         repository=job.repository,
     )
     with database().writing() as session:
-        if not tokens.first_shown(session, job.jti, job.expires_at, now):
+        if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was shown before: ask for a new one.")
         tokens.add(session, kept)
         return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))

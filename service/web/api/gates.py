@@ -34,7 +34,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return what is stored of a base, measured on the same host in the same environment."""
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return BaseAnswer(report=runs.alike(session, json_data))
+        return BaseAnswer(report=runs.newest_report(session, json_data))
 
 
 @bp.post("/gates")

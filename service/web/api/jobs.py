@@ -27,7 +27,7 @@ from service.jobs.extension import log_file, scheduler
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act
 from service.store import jobs
-from service.store.jobs import Requester, JobFilter
+from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access.author import author
 from service.web.api.body import PageQuery

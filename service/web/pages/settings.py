@@ -31,6 +31,10 @@ def show() -> Page:
         document=lambda: {"version": VERSION, "groups": groups},
         table=lambda: Table(
             ("group", "name", "value", "source", "meaning"),
-            ((group.title, one.name, one.value, one.source, one.meaning) for group in groups for one in group.settings),
+            (
+                (group.title, setting.name, setting.value, setting.source, setting.meaning)
+                for group in groups
+                for setting in group.settings
+            ),
         ),
     )

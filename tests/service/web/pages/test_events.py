@@ -69,7 +69,7 @@ def test_a_commit_fixes_it_and_who_decides_is_remembered(client: FlaskClient) ->
 
 def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(client: FlaskClient) -> None:
     text = read(client, f"/events/{event(client, 'Hand memory')}")
-    assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} found by the service" in text
+    assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} by the service" in text
     assert "Undone: 21,624 → 5,240 faults." in text
     assert "Open again what was decided does not hold" in text
 
