@@ -43,9 +43,9 @@ _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 def open_drifts(session: Session, limit: int) -> DriftList:
     """Return the drifts that no closed event has, those of the newest commits first."""
-    wanted = select(DriftRow).where(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED))
-    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(DriftRow.id).subquery())) or 0
-    rows = session.scalars(wanted.order_by(*_NEWEST).limit(limit))
+    query = select(DriftRow).where(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED))
+    total = session.scalar(select(func.count()).select_from(query.with_only_columns(DriftRow.id).subquery())) or 0
+    rows = session.scalars(query.order_by(*_NEWEST).limit(limit))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 

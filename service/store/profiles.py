@@ -160,22 +160,22 @@ def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]
 def thin(database: Database, before: datetime) -> tuple[int, int]:
     """Thin all profiles from before a time; return how many, and the bytes freed."""
     count = freed = 0
-    wanted = (
+    query = (
         select(StoredProfile.number, StoredProfile.document)
         .where(StoredProfile.started_at < before, StoredProfile.thinned.is_(False))
         .limit(1)
     )
     while True:
         with database.reading() as session:
-            row = session.execute(wanted).first()
+            row = session.execute(query).first()
         if row is None:
             return count, freed
-        left = _zipped(_text(thin_profile(unzip(row.document))))
-        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=left, thinned=True)
+        thinned = _zipped(_text(thin_profile(unzip(row.document))))
+        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
         count += 1
-        freed += len(row.document) - len(left)
+        freed += len(row.document) - len(thinned)
 
 
 def _text(profile: Profile) -> bytes:

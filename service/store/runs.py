@@ -144,7 +144,7 @@ def quarantined_hosts(session: Session) -> list[RunSummary]:
 
 
 def _newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
-    """Return runs with all that is told of them: chosen first, so that nothing is joined to those left out."""
+    """Return runs with their related rows. The runs are selected first, so that no others are joined."""
     chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(chosen).all()
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
