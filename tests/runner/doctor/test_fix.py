@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from runner.cli import doctor
-from runner.doctor.fix import OURS, FixReport, fix, undo, undo_file
+from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
 from runner.doctor.probe import HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
@@ -79,7 +79,7 @@ def test_everything_is_mended_and_told(machine: Machine) -> None:
     }
     assert (mending.failed, mending.needs_root) == ([], [])
     assert machine.read()[RATE] == "100000", "profiles need it"
-    assert all(OURS[name][0](machine.host()).status.value == "ok" for name in OURS)
+    assert all(OWN_FIXES[name][0](machine.host()).status.value == "ok" for name in OWN_FIXES)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -120,7 +120,7 @@ def test_a_machine_in_order_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
     mending = fix(machine.host(is_root=False))
-    assert set(mending.needs_root) == {*OURS, "governor"}
+    assert set(mending.needs_root) == {*OWN_FIXES, "governor"}
     assert machine.read() == HELD
     assert not machine.commands
     assert not machine.home.exists()

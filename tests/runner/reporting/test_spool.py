@@ -110,7 +110,8 @@ def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.add(report(1))
     code = (
-        "import sys, pathlib; from tests.runner.made import profile, report; from runner.reporting.spool import Spool\n"
+        "import sys, pathlib; from tests.runner.sample_reports import profile, report\n"
+        "from runner.reporting.spool import Spool\n"
         "try: Spool(pathlib.Path(sys.argv[1])).add(report(2))\n"
         "except Exception as error: sys.exit(f'{type(error).__name__}: {error}')"
     )
@@ -122,7 +123,7 @@ def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "FaultwatchError: the result cannot be kept" in done.stderr
+    assert "FaultwatchError: the result cannot be stored" in done.stderr
     assert "free space" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == [f"{report(1).run_id}.json"], "nothing half is left"
 
