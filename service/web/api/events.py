@@ -8,9 +8,9 @@ from apiflask import APIBlueprint
 
 from service.pipeline import decide_events, detect_drifts
 from service.rules.events import lifecycle
-from service.schemas import events as told
-from service.schemas.events import State
+from service.schemas import triage as told
 from service.schemas.history import Cause
+from service.schemas.triage import State
 from service.store import decisions, deliveries, events
 from service.web.access.author import author
 from service.web.api.body import PageQuery

@@ -11,7 +11,7 @@ from flask import Response, request
 
 from runner.contract import profile_formats
 from runner.contract.profile import Profile, StackKind
-from service.schemas.profiles import ProfileList, ProfileReceipt
+from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
 from service.web.access.ownership import hold
 from service.web.api.body import PageQuery, read_with

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict
 
-from service.schemas import events
+from service.schemas import triage
 from service.store import silences
 from service.web.access.author import author
 from service.web.api.body import PageQuery
@@ -28,22 +28,22 @@ class EndQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    author: events.Author | None = None
+    author: triage.Author | None = None
 
 
 @bp.get("/silences")
 @bp.input(SilenceQuery, location="query")
-@bp.output(events.SilenceList)
-def listed(query_data: SilenceQuery) -> events.SilenceList:
+@bp.output(triage.SilenceList)
+def listed(query_data: SilenceQuery) -> triage.SilenceList:
     """Return silences, the newest first."""
     with database().reading() as session:
         return silences.page(session, query_data.active, query_data.limit, query_data.offset)
 
 
 @bp.post("/silences")
-@bp.input(events.SilenceRequest)
-@bp.output(events.Silence, status_code=201)
-def add(json_data: events.SilenceRequest) -> events.Silence:
+@bp.input(triage.SilenceRequest)
+@bp.output(triage.Silence, status_code=201)
+def add(json_data: triage.SilenceRequest) -> triage.Silence:
     """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
@@ -58,8 +58,8 @@ def add(json_data: events.SilenceRequest) -> events.Silence:
 
 @bp.delete("/silences/<int:silence_id>")
 @bp.input(EndQuery, location="query")
-@bp.output(events.Silence)
-def end(silence_id: int, query_data: EndQuery) -> events.Silence:
+@bp.output(triage.Silence)
+def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
     """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
     now, by = datetime.now(UTC), author(query_data.author)
     with database().writing() as session:
