@@ -28,8 +28,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.schemas.events import Action, State
 from service.schemas.history import Cause, Number
+from service.schemas.triage import Action, State
 
 
 class Moment(TypeDecorator[datetime]):
