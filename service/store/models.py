@@ -122,7 +122,7 @@ class Revision(Base):
     committed_at: Mapped[datetime]
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
-    """Position in the subject's history, oldest first: see service.rules.series.topology."""
+    """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
 
 
 class Host(Base):
