@@ -1,4 +1,4 @@
-"""Silences: which drifts are not told for a time. They are listed, before and after they end."""
+"""Silences: which series send no notifications until when. A silence stays listed after its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ bp = APIBlueprint("silences", __name__)
 
 
 class SilenceQuery(PageQuery):
-    """Which silences are asked for."""
+    """Which silences to return."""
 
     active: bool | None = None
 
@@ -44,7 +44,7 @@ def listed(query_data: SilenceQuery) -> triage.SilenceList:
 @bp.input(triage.SilenceRequest)
 @bp.output(triage.Silence, status_code=201)
 def add(json_data: triage.SilenceRequest) -> triage.Silence:
-    """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
+    """Silence one series, or all that match a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
         raise unprocessable("until", "is not in the future")
@@ -60,7 +60,7 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
 @bp.input(EndQuery, location="query")
 @bp.output(triage.Silence)
 def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
-    """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
+    """End a silence. It stays listed, with the author of its end; one that is over stays as it is."""
     now, by = datetime.now(UTC), author(query_data.author)
     with database().writing() as session:
         row = silences.end(session, silence_id, by, now)
