@@ -122,7 +122,9 @@ class _Run:
 def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _Run:
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
-    while not isinstance(answer := proof.next_proof(question, exact_search.search(question, seen), seen), Found | Refused):
+    while not isinstance(
+        answer := proof.next_proof(question, exact_search.search(question, seen), seen), Found | Refused
+    ):
         in_turns = uuid.uuid4() if isinstance(answer, Prove) else None
         for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:
             value = None if int(commit) in failing else int(int(commit) >= culprit)
@@ -226,7 +228,9 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
             raise StopIteration
         return value
 
-    seen += [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy_search.FIRST)]
+    seen += [
+        Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy_search.FIRST)
+    ]
     with suppress(StopIteration):
         jedynak(COMMITS, look, (0.0, 1.0), 1.0, 1 - 1e-12)
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]

@@ -77,7 +77,9 @@ def ramps(report: Report, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 10_000
     climb = 100_000 * (1 + 0.02 * np.arange(n) / n)
-    told = [[d.rule for d in find_level_changes((climb + rng.normal(0, 300, n)).tolist(), kind="time")] for _ in range(40)]
+    told = [
+        [d.rule for d in find_level_changes((climb + rng.normal(0, 300, n)).tolist(), kind="time")] for _ in range(40)
+    ]
     report.figure("findings on a ramp of 0 → 2 % over 10,000 points", len(told[0]), most=1, least=None)
     report.figure("of them named a ramp", told[0].count("ramp"), least=1)
     report.figure("part of 40 such ramps told as one ramp", told.count(["ramp"]) / len(told))
@@ -139,7 +141,10 @@ def zero(report: Report) -> None:
         sum([(d.index, d.wants_rerun) for d in t] == [(n, True)] for t, n in zip(told, (3, 10, 50, 500), strict=True)),
         least=4,
     )
-    confirmed = [find_level_changes([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1]]), find_level_changes([0] * 50 + [1, 1])]
+    confirmed = [
+        find_level_changes([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1]]),
+        find_level_changes([0] * 50 + [1, 1]),
+    ]
     report.figure(
         "confirmed by one rerun",
         sum([(d.index, d.wants_rerun) for d in c] == [(50, False)] for c in confirmed),

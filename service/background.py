@@ -38,7 +38,7 @@ def start(database: Database, config: Config) -> threading.Event:
 def _round(database: Database, config: Config, last_error: str) -> str:
     """Do one round; return its error. An error is logged once, not in every round."""
     try:
-        detect_suite_shifts.look(database)
+        detect_suite_shifts.detect_shifts(database)
         accept_merged.settle(database, datetime.now(UTC))
         delivery.run_round(database, notifications.load(config.home, os.environ), os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:

@@ -1,1 +1,1 @@
-"""Many measurements for one question: a history, a search for commits, a search for knobs."""
+"""Many measurements for one question: measure a history, search for commits, search for knobs."""

@@ -1,4 +1,4 @@
-"""Carry out a search for the commits that moved a metric: ask, build, measure, send, and ask again."""
+"""Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,28 +21,28 @@ from runner.workload import Workload
 
 
 class SearchObserver(Protocol):
-    """Is told how far a search has come."""
+    """Follows the progress of a search."""
 
     def measuring(self, state: Search, commit: str) -> None:
         """A commit is about to be measured."""
 
     def measured(self, state: Search, report: Report) -> None:
-        """A run is stored; where the search stood before it."""
+        """A run is stored; ``state`` is the search before it."""
 
     def proving(self, state: Search) -> None:
         """A culprit and its parent are about to be measured in turns."""
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
-        """They are stored."""
+        """Both runs are stored."""
 
 
 def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
-    """Return the good end of a range, and the commits after it, oldest first, of which the last is the bad one.
+    """Return the good end of a range and the commits after it, oldest first; the last is the bad end.
 
     Raises
     ------
     FaultwatchError
-        Where there are none, or the bad end does not descend from the good one.
+        The range has no commits, or the bad end does not descend from the good end.
     """
     first = repository.revision(good)
     revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
@@ -55,9 +55,9 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
 
 @dataclass(frozen=True, slots=True)
 class CulpritSearcher:
-    """Searches the history of one repository with one case.
+    """Searches the history of a repository with one case.
 
-    All that a search knows is what the service has stored: one that was ended, by whatever, goes on where it was.
+    A search keeps no state outside the service, so an interrupted search continues where it was.
     """
 
     repository: Repository
@@ -79,17 +79,17 @@ class CulpritSearcher:
         least: float = 0,
         prove: bool = True,
     ) -> Search:
-        """Search the commits after ``good``, oldest first, of which the last is the bad one.
+        """Search the commits after ``good``, oldest first; the last is the bad end.
 
         Raises
         ------
         FaultwatchError
-            Where the service does not take what was measured, or cannot use it.
+            The service does not accept a run or cannot use it.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
-        known = {revision.commit: revision for revision in (good, *revisions)}
+        by_commit = {revision.commit: revision for revision in (good, *revisions)}
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
@@ -103,7 +103,7 @@ class CulpritSearcher:
         )
 
         def revision(commit: str) -> Revision:
-            return known.get(commit) or self.repository.revision(commit)
+            return by_commit.get(commit) or self.repository.revision(commit)
 
         while True:
             state = self.service.search(request)
@@ -112,12 +112,12 @@ class CulpritSearcher:
                     for commit in commits:
                         watcher.measuring(state, commit)
                         report = self._measure(revision(commit))
-                        _hand_over(outbox, [report], request.environment)
+                        _send(outbox, [report], request.environment)
                         watcher.measured(state, report)
-                case Prove(parent=parent, commit=commit) as asked:
+                case Prove(parent=parent, commit=commit) as order:
                     watcher.proving(state)
-                    reports = self._prove(revision(parent), revision(commit), metric, asked)
-                    _hand_over(outbox, reports, request.environment)
+                    reports = self._prove(revision(parent), revision(commit), metric, order)
+                    _send(outbox, reports, request.environment)
                     watcher.proven(state, reports)
                 case _:
                     return state
@@ -136,58 +136,58 @@ class CulpritSearcher:
             sampling=Sampling.of(self.workload, self.samples),
         )
 
-    def _prove(self, parent: Revision, culprit: Revision, metric: str, asked: Prove) -> list[Report]:
+    def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
-        exact = asked.precision is None
-        compared = compare(
+        exact = order.precision is None
+        result = compare(
             self._trial(parent),
             self._trial(culprit),
             _only(metric, self.service.compare),
             pairs=Pairs.proof(self.workload, exact=exact),
-            precision={} if asked.precision is None else {metric: asked.precision},
+            precision={} if order.precision is None else {metric: order.precision},
         )
-        if compared.comparison is None:
-            failed = next(one for one in (compared.base, compared.head) if one.failure)
+        if result.comparison is None:
+            failed = next(report for report in (result.base, result.head) if report.failure)
             raise FaultwatchError(
-                f"{failed.revision.commit[:10]} was measured before, and now could not be: "
+                f"{failed.revision.commit[:10]} was measured before but cannot be measured now: "
                 f"{failed.failure.message if failed.failure else ''}",
-                "start the search again; it goes on with the proof",
+                "start the search again; it continues with the proof",
             )
-        return [compared.base, compared.head]
+        return [result.base, result.head]
 
     def _trial(self, revision: Revision) -> Trial:
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload)
         except BuildFailure as failure:
             raise FaultwatchError(
-                f"{revision.commit[:10]} was built before, and now could not be: {failure.message}",
-                "start the search again; it goes on with the proof",
+                f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
+                "start the search again; it continues with the proof",
             ) from None
         return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
 
 
 def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Callable[[ComparisonRequest], Comparison]:
-    """Let nothing but one metric hold a comparison up."""
+    """Return a decision function that asks for more pairs on account of one metric only."""
 
-    def one(request: ComparisonRequest) -> Comparison:
-        found = decide(request)
-        open_ = any(one.metric == metric and one.verdict is Verdict.NEEDS_MORE_RUNS for one in found.metrics)
-        return found if open_ else found.model_copy(update={"more": 0})
+    def decide_one(request: ComparisonRequest) -> Comparison:
+        comparison = decide(request)
+        undecided = any(
+            metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
+            for metric_verdict in comparison.metrics
+        )
+        return comparison if undecided else comparison.model_copy(update={"more": 0})
 
-    return one
+    return decide_one
 
 
-def _hand_over(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
-    """Send what was measured, and make sure that the search can use it."""
-    outbox.post(*reports)
-    outbox.deliver(at_once=True)
-    if outbox.error:
-        raise outbox.error
+def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
+    """Send runs, and check that the search can use them."""
+    outbox.post_now(*reports)
     for report in reports:
         if report.environment.hash != environment.hash:
             raise FaultwatchError(
-                "the environment of this host changed during the search, and its runs cannot be compared",
-                "start the search again; runs of the same environment are used again",
+                "the environment of this host changed during the search, so its runs cannot be compared",
+                "start the search again; it reuses the runs of the same environment",
             )
         if report.quarantine:
             raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")

@@ -1,4 +1,4 @@
-"""Measure a range of revisions: ask what is left, build each revision once, measure, hand over."""
+"""Measure a range of revisions: ask what is missing, build each revision once, measure, send."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,40 +21,40 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 FOLLOW_UPS = 3
-"""Plans that are asked for after the first one, for what it left in doubt."""
+"""Further plans to ask for after the first one, for results in doubt."""
 IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 
 
 class HistoryObserver(Protocol):
-    """Is told how far the work has come."""
+    """Follows the progress of a history."""
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """The plan is made: this many executions lie ahead."""
+        """The plan is made; ``executions`` are ahead."""
 
     def started(self, revision: Revision, case: Case) -> None:
         """A planned run begins."""
 
     def executed(self) -> None:
-        """One execution is done."""
+        """An execution has ended."""
 
     def reported(self, report: Report, skipped_executions: int) -> None:
-        """A planned run is done and its report kept; executions that it did not need are told."""
+        """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
 
 
 @dataclass(slots=True)
 class HistorySummary:
-    """What came of a history."""
+    """The result of measuring a history."""
 
     revisions: int = 0
     stored: int = 0
     measured: int = 0
     failed: list[Report] = field(default_factory=list)
     waiting: int = 0
-    """Reports that are on disk and not with the service yet."""
+    """Reports on disk that the service has not received yet."""
     error: FaultwatchError | None = None
-    """Why they are not."""
+    """Why the service has not received them."""
     refused: int = 0
-    """Reports that the service will never take, set aside on disk."""
+    """Reports that the service rejected for good, set aside on disk."""
 
     def __add__(self, other: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -70,7 +70,7 @@ class HistorySummary:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMeasurement:
-    """Measures the history of one repository with one workload."""
+    """Measures the history of a repository with one workload."""
 
     repository: Repository
     workload: Workload
@@ -82,9 +82,9 @@ class HistoryMeasurement:
     samples: int | None = None
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
-        """Measure what the service does not have yet of some revisions, oldest first.
+        """Measure the runs of some revisions that the service lacks, oldest first.
 
-        The service has to be there at the start, to say what is left. Where it fails later, measuring goes on, and the
+        The service must answer at the start, to say what is missing. If it fails later, measuring continues, and the
         reports wait on disk.
         """
         outbox = Outbox(self.spool, self.service.send)
@@ -95,7 +95,7 @@ class HistoryMeasurement:
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.of(self.workload, self.samples).least + 1
 
-        def carry_out(planned: Sequence[PlannedRun], stored: int) -> None:
+        def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
             watcher.planned(planned, stored, len(planned) * each)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
@@ -106,14 +106,14 @@ class HistoryMeasurement:
                 else:
                     summary.failed.append(report)
 
-        carry_out(planned, stored)
+        measure_planned(planned, stored)
         for _ in range(FOLLOW_UPS):
             if not planned or self.spool.waiting() or outbox.error:
                 break
-            # What was measured may leave the service in doubt: a stray run, or two causes at once.
-            planned = [one for one in self._plan(revisions)[0] if one.reason in IN_DOUBT]
+            # The new runs may leave the service in doubt: a stray run, or two causes at once.
+            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT]
             if planned:
-                carry_out(planned, 0)
+                measure_planned(planned, 0)
         if self.spool.waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.error = len(self.spool.waiting()), outbox.error
@@ -121,7 +121,7 @@ class HistoryMeasurement:
         return summary
 
     def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> None:
-        """Measure cases of a revision that the service knows once more, whatever is stored of them."""
+        """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
         each = Sampling.of(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
@@ -139,15 +139,15 @@ class HistoryMeasurement:
         latest: Mapping[str, Mapping[str, Number]],
         watcher: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each planned run, and how many executions it took; each revision is built once."""
-        known = {revision.commit: revision for revision in revisions}
-        for commit, group in itertools.groupby(planned, key=lambda one: one.revision):
-            revision = known.get(commit) or self.repository.revision(commit)
-            wanted = [(one.case, latest.get(one.case.name) or one.expected) for one in group]
-            yield from self._measure_revision(revision, wanted, watcher)
+        """Yield the report of each planned run and the number of its executions; build each revision once."""
+        by_commit = {revision.commit: revision for revision in revisions}
+        for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
+            revision = by_commit.get(commit) or self.repository.revision(commit)
+            expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
+            yield from self._measure_revision(revision, expected_by_case, watcher)
 
     def _plan(self, revisions: Sequence[Revision]) -> tuple[list[PlannedRun], int]:
-        """Ask for each environment in turn: the cases of a workload can differ in theirs."""
+        """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
         environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
         stored = 0
@@ -165,21 +165,24 @@ class HistoryMeasurement:
             )
             planned += plan.runs
             stored += plan.stored
-        # One build serves all cases: the revisions of all plans in one order, anchors (not in the range) first.
+        # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
         order = {revision.commit: place for place, revision in enumerate(revisions)}
-        planned.sort(key=lambda one: order.get(one.revision, -1))
+        planned.sort(key=lambda run: order.get(run.revision, -1))
         return planned, stored
 
     def _measure_revision(
-        self, revision: Revision, wanted: Sequence[tuple[Case, Mapping[str, Number]]], watcher: HistoryObserver
+        self,
+        revision: Revision,
+        expected_by_case: Sequence[tuple[Case, Mapping[str, Number]]],
+        watcher: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each case, given the counts that it should repeat, and how many executions it took."""
+        """Yield the report of each case, given the counts that it should repeat, and the number of its executions."""
         subject = self.repository.name
-        watcher.started(revision, wanted[0][0])
+        watcher.started(revision, expected_by_case[0][0])
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload)
         except BuildFailure as failure:
-            for case, _ in wanted:
+            for case, _ in expected_by_case:
                 yield (
                     failed_build(
                         self.workload,
@@ -194,9 +197,9 @@ class HistoryMeasurement:
                 )
             return
         reports: list[Report] = []
-        for case, expected in wanted:
+        for case, expected in expected_by_case:
             watcher.started(revision, case)
-            executions = _Counter(watcher)
+            executions = _ExecutionCounter(watcher)
             report = measure(
                 self.workload,
                 case,
@@ -212,8 +215,8 @@ class HistoryMeasurement:
             yield reports[-1], executions.count
 
 
-class _Counter:
-    """Counts executions and passes each on."""
+class _ExecutionCounter:
+    """Counts executions and reports each to the observer."""
 
     def __init__(self, watcher: HistoryObserver) -> None:
         self.count = 0

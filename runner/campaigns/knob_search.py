@@ -1,4 +1,4 @@
-"""Carry out a search for the knobs that moved a metric: one revision, measured with some of them changed."""
+"""Search for the knobs that moved a metric: measure one revision with some of the knobs changed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,39 +23,39 @@ from runner.workload import Workload
 VARIABLE = "variable."
 PARAMETER = "parameter."
 BUILD = "build."
-"""Begins the names of knobs that are variables of the build, such as ``build.CFLAGS``."""
+"""Prefix of knobs that are variables of the build, such as ``build.CFLAGS``."""
 PER_RUN = frozenset({HugePages.knob, MemoryGroup.knob})
 
 RunObserver = Callable[[KnobSearch, Report], None]
-"""Is told of each run, and where the search stood before it."""
+"""Called after each run with the search before the run, and the report."""
 
 
 def can_be_set(name: str) -> bool:
-    """Whether a knob can be set for a single run. All others are the host's, and its administrator's."""
+    """Return whether a knob can be set for a single run; only an administrator can set the others."""
     return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
 
 
 @dataclass(frozen=True, slots=True)
 class KnobSetting:
-    """A case and all that is set for one run of it."""
+    """A case with everything that is set for one run of it."""
 
     workload: Workload
     case: Case
     bench: Bench
 
     def with_knobs(self, values: Mapping[str, str | None]) -> "KnobSetting":
-        """Return the same with some knobs set; None takes one away.
+        """Return this setting with some knobs changed; None removes a knob.
 
         Raises
         ------
         FaultwatchError
-            Where the workload itself sets one that is to be taken away.
+            A knob does not take the value here.
         """
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
         run: dict[str, str] = {}
         build = dict(self.workload.build.environment)
-        told: dict[str, str] = {}
+        build_knobs: dict[str, str] = {}
         for name, value in values.items():
             kind, _, rest = name.partition(".")
             if name == HugePages.knob:
@@ -65,7 +65,7 @@ class KnobSetting:
             elif kind == "build":
                 build.pop(rest, None)
                 if value is not None:
-                    build[rest] = told[name] = value
+                    build[rest] = build_knobs[name] = value
             elif kind == "parameter" and value is not None:
                 parameters[rest] = _like(parameters[rest], value)
             elif kind == "variable":
@@ -77,8 +77,8 @@ class KnobSetting:
         capture = self.bench.capture
 
         def capture_all(state: ProcessState) -> Environment:
-            found = capture(state)
-            return Environment(knobs=found.knobs | told) if told else found
+            environment = capture(state)
+            return Environment(knobs=environment.knobs | build_knobs) if build_knobs else environment
 
         setting = KnobSetting(workload, case, replace(self.bench, variables=variables, capture=capture_all))
         setting._require(values)
@@ -86,30 +86,30 @@ class KnobSetting:
 
     @property
     def environment(self) -> Environment:
-        """What holds while the case runs."""
+        """The environment while the case runs."""
         return self.bench.environment_of(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
-        """Refuse where a knob does not hold although it was set: such runs would never be what was asked for."""
+        """Refuse a knob that does not hold although it was set: such runs would not show its effect."""
         held = self.environment.knobs
         for name, value in values.items():
             if not name.startswith(PARAMETER) and held.get(name) != value:
                 raise FaultwatchError(
-                    f"{name} cannot be set to {value or 'nothing'} here: it is {held.get(name) or 'not set'}",
+                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
                     "leave it out with --without, or see `faultwatch doctor`",
                 )
 
 
-def _like(was: Parameter, value: str) -> Parameter:
-    """Read a parameter's value as what it was before: a number stays one."""
+def _like(previous: Parameter, value: str) -> Parameter:
+    """Convert the text of a parameter to the type of its previous value."""
     try:
-        return value == "true" if isinstance(was, bool) else type(was)(value)
+        return value == "true" if isinstance(previous, bool) else type(previous)(value)
     except ValueError:
         return value
 
 
 def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
-    # Made anew, not copied: a copy would keep the hash of its definition, and take another's builds for its own.
+    # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))
     tables["build"] = workload.build.model_copy(update={"environment": dict(build)})
@@ -120,7 +120,7 @@ def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str
 class KnobSearcher:
     """Searches the knobs that differ between two environments, with one case of one revision.
 
-    As a search for a commit, it knows nothing but what the service has stored.
+    Like a search for commits, it keeps no state outside the service.
     """
 
     repository: Repository
@@ -131,13 +131,13 @@ class KnobSearcher:
     spool: Spool
     samples: int | None = None
 
-    def search(self, knobs: Sequence[KnobChange], metric: str, said: RunObserver, least: float = 0) -> KnobSearch:
-        """Search some knobs, none of which is changed before.
+    def search(self, knobs: Sequence[KnobChange], metric: str, observe: RunObserver, least: float = 0) -> KnobSearch:
+        """Search knobs, starting from their values before.
 
         Raises
         ------
         FaultwatchError
-            Where a knob cannot be set here, or the service does not take what was measured.
+            A knob cannot be set here, or the service does not accept a run.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
@@ -155,18 +155,17 @@ class KnobSearcher:
         )
         while isinstance((state := self.service.search_knobs(request)).answer, MeasureKnobs):
             report = self._measure(knobs, state.answer.changed).model_copy(update={"aside": True})
-            outbox.post(report)
-            outbox.deliver(at_once=True)
-            if outbox.error:
-                raise outbox.error
+            outbox.post_now(report)
             if report.canary and not report.canary.holds:
                 raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
-            said(state, report)
+            observe(state, report)
         return state
 
     def _measure(self, knobs: Iterable[KnobChange], changed: Iterable[str]) -> Report:
         chosen = frozenset(changed)
-        setting = self.before.with_knobs({one.name: one.after if one.name in chosen else one.before for one in knobs})
+        setting = self.before.with_knobs(
+            {knob.name: knob.after if knob.name in chosen else knob.before for knob in knobs}
+        )
         return measure_revision(
             self.repository,
             self.builder,

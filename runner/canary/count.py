@@ -1,6 +1,6 @@
-"""The canary: a program whose faults are known beforehand, counted before each session in the way everything is.
+"""Count the canary: a program whose faults are known in advance, counted in the same way as everything else.
 
-Where it counts wrong, nothing that this host counts can be trusted.
+If this count is wrong, no count of this host can be trusted.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,13 @@ from runner.state.process import ProcessState
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 KINDS = ("anonymous", "file", "copy-on-write", "huge")
 _RETRIES = 2
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryOutcome:
-    """What the canary says, or why it says nothing."""
+    """The counts of the canary, or why they are unknown."""
 
     canary: Canary | None = None
     problem: str = ""
@@ -28,7 +29,7 @@ class CanaryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFaults:
-    """One execution: the faults that each kind had to take, those that were counted, and kinds that cannot be had."""
+    """One execution: the faults expected of each kind, the faults counted, and the kinds that this host lacks."""
 
     expected: dict[str, int]
     counted: int
@@ -36,32 +37,32 @@ class CanaryFaults:
 
 
 class CanaryNotCounted(Exception):
-    """The canary could not be counted; says why."""
+    """The canary could not be counted; the message says why."""
 
 
 def count_canary(programs: Path) -> CanaryOutcome:
     """Count the canary.
 
-    A wrong count is tried twice more, and both have to be right: a host that is wrong now and then is still found,
-    while what disturbs one in many thousand counts would have to strike twice in a row to bar a good host.
+    A wrong count is tried twice more, and both must be right. A host that is wrong now and then is still found,
+    but a rare disturbance must occur twice in a row to bar a good host.
 
     Parameters
     ----------
     programs
-        Where the program is kept once it is built.
+        The folder for the compiled program.
     """
     try:
         program = compile_program(_SOURCE, programs, headers=[_HEADER])
         return CanaryOutcome(judge_canary(lambda kinds: _count(program, kinds)))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
-        return CanaryOutcome(problem=f"it is not known whether this host counts right: {error}")
+        return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")
 
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
-    """Judge the canary by what is counted of some kinds; where all together are wrong, each is counted alone too."""
+    """Return the counts of the canary: all kinds together, and each kind alone if that is wrong."""
     first = faults_of(KINDS)
     left_out = first.left_out
-    if left_out:  # what cannot be had may have been touched all the same
+    if left_out:  # a kind that this host lacks may have been touched all the same
         first = faults_of([kind for kind in KINDS if kind not in left_out])
     together = _try_again(first, faults_of)
     alone = [] if together.holds else [_try_again(faults_of([kind]), faults_of) for kind in together.kinds]
@@ -78,10 +79,10 @@ def _try_again(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryF
 
 def _count(program: Path, kinds: Sequence[str]) -> CanaryFaults:
     command = [f"./{program.name}", *kinds]
-    done = count(command, directory=program.parent, state=ProcessState(), timeout=_PATIENCE, region=True)
+    done = count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT, region=True)
     reading = done.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
-        raise CanaryNotCounted(f"the faults of a part of a program are not counted here: {reading.reason}")
+        raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
     expected: dict[str, int] = {}
     left_out: dict[str, str] = {}
     for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in done.output.splitlines()):

@@ -1,18 +1,32 @@
-"""Text of others on our terminal."""
+"""Formats text and numbers for a terminal."""
 
 from rich.markup import escape
 
 from runner.cli.untrusted_text import harmless
+from runner.contract.metrics import Kind, metric
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return how many there are: one run, two runs."""
+    """Return a number with its noun: 1 run, 2 runs."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def escape_text(text: str) -> str:
-    """Return text that shows as it is: no markup, and no control character that a terminal would obey.
+    """Escape untrusted text: no markup, and no control characters that a terminal would obey.
 
-    Titles and program output come from strangers. Line breaks and tabs stay.
+    Titles and program output are untrusted. Line breaks and tabs stay.
     """
     return escape(harmless(text))
+
+
+def shortened(name: str) -> str:
+    """Cut a long name to 60 characters."""
+    return name if len(name) <= 60 else name[:59] + "…"
+
+
+def format_value(name: str, value: float, *, sign: bool = False) -> str:
+    """Format a value of a metric: counts in full with separators, others to four digits."""
+    form = "+" if sign else ""
+    if metric(name).kind is Kind.COUNT and value == int(value):
+        return f"{int(value):{form},}"
+    return f"{value:{form},.4g}" if abs(value) < 10_000 else f"{value:{form},.0f}"

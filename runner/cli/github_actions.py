@@ -1,4 +1,4 @@
-"""What a CI job leaves behind: a report, and what GitHub Actions reads of a step, in files that variables name."""
+"""Outputs of a CI job: the report file, and the outputs and the summary of a GitHub Actions step."""
 
 import json
 import os
@@ -15,22 +15,24 @@ def write_report(file: Path, content: object) -> None:
     Raises
     ------
     FaultwatchError
-        Where it cannot be written.
+        The file cannot be written.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "name another one with --report") from None
+        raise FaultwatchError(
+            f"{file} cannot be written: {error.strerror}", "name another file with --report"
+        ) from None
 
 
 def set_outputs(outputs: Mapping[str, str]) -> None:
-    """Tell the outputs of this step; nothing where no CI asks for them.
+    """Set the outputs of this step; does nothing outside GitHub Actions.
 
     Raises
     ------
     FaultwatchError
-        Where a value has more than one line: it could pass for another output.
+        A value has more than one line: it could pass for another output.
     """
     for name, value in outputs.items():
         if re.search(r"[\r\n]", value):
@@ -39,14 +41,14 @@ def set_outputs(outputs: Mapping[str, str]) -> None:
 
 
 def add_summary(markdown: str) -> None:
-    """Add to the summary of this job; nothing where no CI asks for one."""
+    """Add to the summary of this job; does nothing outside GitHub Actions."""
     _append("GITHUB_STEP_SUMMARY", markdown)
 
 
-def _append(variable: str, said: str) -> None:
+def _append(variable: str, text: str) -> None:
     if file := os.environ.get(variable):
         try:
             with Path(file).open("a", encoding="utf-8") as stream:
-                stream.write(said)
+                stream.write(text)
         except OSError as error:
             raise FaultwatchError(f"{variable}={file}: {error.strerror}") from None

@@ -27,14 +27,16 @@ from runner.workload.lookup import find_workload
 @click.command(name="history")
 @options(
     click.option("--repo", required=True, metavar="PATH|URL", help="The repository under test."),
-    click.option("--range", "span", default="HEAD", show_default=True, metavar="A..B", help="Its commits: A left out."),
+    click.option(
+        "--range", "span", default="HEAD", show_default=True, metavar="A..B", help="The range of commits, without A."
+    ),
     click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
     set_option,
     env_option,
     samples_option,
     sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
-    click.option("--all-parents", is_flag=True, help="Also the commits of merged branches, not only the main line."),
+    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
+    click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
     json_option,
 )
 def command(
@@ -49,11 +51,11 @@ def command(
     all_parents: bool,
     as_json: bool,
 ) -> None:
-    """Measure every commit of a range that the service does not hold yet, oldest first.
+    """Measure every commit of a range that is not stored yet, oldest first.
 
-    Revisions that do not build are recorded with their log, and the history goes on. Where the service fails
-    meanwhile, it goes on too, and what could not be sent waits on disk (see `faultwatch spool`). Exit code 1 where
-    something failed and nothing was measured, or where reports wait.
+    A revision that does not build is recorded with its log, and the command continues. It also continues if the
+    service fails; unsent reports wait on disk (see `faultwatch spool`). Exit code 1 if something failed and nothing
+    was measured, or if reports wait.
     """
     from runner.reporting.embedded import connect
 
@@ -72,7 +74,7 @@ def command(
     )
     with connect(settings) as service:
         summary = prepared.measure(service)
-        # A service that takes no reports has no drifts to tell either: what was measured is safe, and that is said.
+        # While reports wait, the service cannot know all drifts.
         drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
@@ -86,7 +88,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class PreparedHistory:
-    """A history that can be measured: everything that can be wrong with the request has been looked at."""
+    """A history ready to be measured: the whole request has been checked."""
 
     settings: Settings
     repository: Repository
@@ -98,7 +100,7 @@ class PreparedHistory:
     samples: int | None
 
     def measure(self, service: Service) -> HistorySummary:
-        """Measure what the service does not hold yet, with a progress bar."""
+        """Measure what is not stored yet, with a progress bar."""
         from runner.cli.progress_bar import ProgressBar
 
         measurement = HistoryMeasurement(
@@ -128,12 +130,12 @@ def prepare(
     committed_only: bool = False,
     first_parent: bool = True,
 ) -> PreparedHistory:
-    """Look at a request before anything is started.
+    """Check a request before anything is started.
 
     Raises
     ------
     FaultwatchError
-        Where the repository, the range, the workload or this host does not allow it.
+        The repository, the range, the workload or this host does not allow it.
     """
     repository = open_repository(repo, settings.clones)
     refuse_dirty(repository, allow=committed_only)
@@ -156,13 +158,13 @@ def _default_workload(folder: Path) -> Path:
     file = folder / "workload.toml"
     if not file.exists():
         raise FaultwatchError(
-            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write it"
+            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write one"
         )
     return file
 
 
 def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what came of a history as the document that --json prints."""
+    """Return the result of a history as --json prints it."""
     failed = [
         {
             "revision": report.revision.commit,

@@ -1,4 +1,4 @@
-"""Results as tables on a terminal."""
+"""The result of a history on a terminal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,23 +6,20 @@ from typing import Any
 from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.formatting import count_of, escape_text
-from runner.contract.metrics import Kind, metric
+from runner.cli.formatting import count_of, escape_text, format_value
 
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
 def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> None:
-    """Print what came of a history, and the drifts that the service sees."""
+    """Print the result of a history, and the drifts that the service has found."""
     console = Console()
     console.print(
         f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
         f"{len(summary.failed)} failed."
     )
     if summary.refused:
-        console.print(
-            f"[yellow]The service refused {count_of(summary.refused, 'report')}: `faultwatch spool` says why.[/]"
-        )
+        console.print(f"[yellow]The service refused {count_of(summary.refused, 'report')}; see `faultwatch spool`.[/]")
     if summary.waiting:
         why = f": {escape_text(summary.error.what)}" if summary.error else ""
         console.print(
@@ -40,10 +37,11 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         return
     for drift in drifts:
         name, before, after = drift["metric"], drift["before"], drift["after"]
-        # No percentage of a zero baseline: there is none.
+        # A zero baseline has no percentage.
         percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
         console.print(
-            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] {format_value(name, before)} → {format_value(name, after)} "
+            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
+            f"{format_value(name, before)} → {format_value(name, after)} "
             f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}",
             highlight=False,
             soft_wrap=True,
@@ -53,11 +51,3 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
             console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
-
-
-def format_value(name: str, value: float, *, sign: bool = False) -> str:
-    """Format a value of a metric: counts in full with separators, the rest to four digits."""
-    form = "+" if sign else ""
-    if metric(name).kind is Kind.COUNT and value == int(value):
-        return f"{int(value):{form},}"
-    return f"{value:{form},.4g}" if abs(value) < 10_000 else f"{value:{form},.0f}"

@@ -1,4 +1,4 @@
-"""Finds what a job needs on this host: the repository, the workload and the case that it names."""
+"""Finds the repository, the workload and the case of a job on this host."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,14 +19,14 @@ from runner.workload.lookup import find_workload, one_case
 
 @dataclass(frozen=True, slots=True)
 class JobPreparer:
-    """Makes a job into work on this host.
+    """Prepares claimed jobs on this host.
 
     Attributes
     ----------
     repo, workload
-        What the caller named instead of what the job says; None where nothing.
+        Override what the job names; None does not.
     confined
-        Whether to build and run in a sandbox; None leaves it to where the code comes from.
+        Whether to build and run in a sandbox; None decides by the origin of the code.
     """
 
     settings: Settings
@@ -35,30 +35,30 @@ class JobPreparer:
     confined: bool | None = None
 
     def prepare(self, job: Job, service: Service, heartbeat: Heartbeat) -> ClaimedJob:
-        """Return the work.
+        """Return a claimed job with everything needed to run it.
 
         Raises
         ------
         FaultwatchError
-            Where the host lacks something for it.
+            The host does not know the repository, the workload or the case.
         """
-        asked, known = job.question, find_subject(self.settings, job.question.subject)
-        location = self.repo or asked.repository or known.repository
+        question, entry = job.question, find_subject(self.settings, job.question.subject)
+        location = self.repo or question.repository or entry.repository
         if not location:
             raise FaultwatchError(
-                f"this host does not know the repository of {asked.subject}",
-                "name it with --repo, or order the job with an address to clone from",
+                f"this host does not know the repository of {question.subject}",
+                "name it with --repo, or order the job with an address to clone",
             )
-        repository = replace(open_repository(location, self.settings.clones), name=asked.subject)
-        workload = self._workload(job, repository, known)
-        variables = tuple(f"{name}={value}" for name, value in asked.variables.items())
+        repository = replace(open_repository(location, self.settings.clones), name=question.subject)
+        workload = self._workload(job, repository, entry)
+        variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
         workbench = prepare_workbench(self.settings, variables, confined=confined)
         return ClaimedJob(
-            question=asked,
+            question=question,
             repository=repository,
             workload=workload,
-            case=one_case(workload, (), asked.case),
+            case=one_case(workload, (), question.case),
             bench=workbench.bench,
             builder=workbench.builder,
             settings=self.settings,
@@ -66,21 +66,21 @@ class JobPreparer:
             heartbeat=heartbeat,
         )
 
-    def _workload(self, job: Job, repository: Repository, known: SubjectEntry) -> Workload:
+    def _workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)
         if job.question.workload:
             return _inside(repository, job.question.workload)
         own = repository.path / "workload.toml"
-        for file in (known.workloads.get(name), own):
+        for file in (entry.workloads.get(name), own):
             if file and Path(file).exists() and (workload := find_workload(str(file))).name == name:
                 return workload
         return find_workload(name)
 
 
 def _inside(repository: Repository, path: str) -> Workload:
-    """Load a workload of the repository itself; a link must not lead out of it."""
+    """Load a workload file of the repository; a link must not lead out of it."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):
         raise FaultwatchError(f"{path} leads out of {repository.path}")

@@ -1,4 +1,4 @@
-"""``faultwatch measure``: one workload at one revision; nothing is stored, unless it is sent."""
+"""``faultwatch measure``: measure a workload at one revision; nothing is stored without --send."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ from runner.workload import Workload, cases
 from runner.workload.lookup import find_workload
 
 _MOST_COMMITS = 1_000
-"""Commits that the service is told with a revision, so that it knows its workbench."""
+"""How many commits before a revision are sent with it, so that the service knows its position in the history."""
 
 
 @click.command(name="measure")
@@ -41,11 +41,11 @@ _MOST_COMMITS = 1_000
     env_option,
     samples_option,
     sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
+    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
     ),
-    click.option("--send", is_flag=True, help="Hand over to the service what was counted."),
+    click.option("--send", is_flag=True, help="Send the reports to the service."),
     report_option,
     json_option,
 )
@@ -60,13 +60,13 @@ def command(
     committed_only: bool,
     output: Path | None,
     send: bool,
-    report: Path | None,
+    report_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Build a revision, run every case of a WORKLOAD under perf stat, and show what was counted.
+    """Build a revision, run every case of a WORKLOAD under perf stat, and show the counts.
 
-    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed,
-    or where none could be measured. Nothing is stored without --send.
+    WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Exit code 1 if a case failed or no case
+    could be measured. Nothing is stored without --send.
     """
     workload = find_workload(workload_name)
     settings = load_settings()
@@ -79,12 +79,14 @@ def command(
     reports = _measure(workload, choices, repository, revision, workbench, samples)
     if output:
         _write_suite(reports, output)
-    failed = any(one.outcome is Outcome.FAILED for one in reports) or not any(one.samples for one in reports)
-    if report:
+    failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
+        report.samples for report in reports
+    )
+    if report_file:
         from runner.cli.github_actions import set_outputs, write_report
 
-        write_report(report, [one.model_dump(mode="json") for one in reports])
-        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
+        write_report(report_file, [report.model_dump(mode="json") for report in reports])
+        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report_file.resolve())})
     if send:
         register_subject(settings, repository, workload)
         _send(settings, repository, reports)
@@ -147,14 +149,14 @@ def _measure(
 
 
 def _send(settings: Settings, repository: Repository, reports: list[Report]) -> None:
-    """Hand reports over, with the commits that lie before theirs; where the service does not take them, they wait."""
+    """Send reports and the commits before theirs; if the service does not accept them, they wait on disk."""
     from runner.reporting.embedded import connect
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
-    for one in reports:
-        spool.add(one)
+    for report in reports:
+        spool.add(report)
     with connect(settings) as service:
         service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
         outbox = Outbox(spool, service.send)
@@ -164,16 +166,16 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
 
 
 def _one_case_only(number: int) -> None:
-    """Refuse several cases before any is measured: a suite file holds one."""
+    """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--output takes one case, and these are {number}", "choose one with --set NAME=VALUE")
+        raise FaultwatchError(f"--output takes one case, but {number} were chosen", "choose one with --set NAME=VALUE")
 
 
 def _write_suite(reports: list[Report], output: Path) -> None:
     measured = [report for report in reports if report.samples]
     if not measured:
-        return  # What failed is told with the case.
+        return  # The failure is shown with the case.
     suite = to_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("no metric of this run can stand in a pyperf file: all have zeros or no value")
+        raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
     suite.dump(str(output), replace=True)

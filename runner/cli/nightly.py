@@ -1,4 +1,4 @@
-"""``faultwatch nightly``: every workload of a matrix in every configuration, and a digest of what came of it."""
+"""``faultwatch nightly``: measure every workload of a matrix in every configuration, and show a digest."""
 
 import json
 from datetime import UTC, datetime
@@ -31,15 +31,15 @@ from runner.workload.lookup import find_workload
         metavar="FILE",
         help="Hosts, configurations and workloads.",
     ),
-    click.option("--night", metavar="NAME", help="What the night is called. Default: the date."),
+    click.option("--night", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(
         "--list",
         "listing",
         type=click.Choice(["json", "cells"]),
-        help="Only list what there is: json for the jobs of GitHub Actions, or each cell.",
+        help="Only list the jobs for GitHub Actions (json), or the cells.",
     ),
-    click.option("--plan", is_flag=True, help="Only tell the service what is planned."),
-    click.option("--digest", "only_digest", is_flag=True, help="Only show what has come of the night."),
+    click.option("--plan", is_flag=True, help="Only send the planned cells to the service."),
+    click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),
     sandbox_option,
     report_option,
     json_option,
@@ -51,12 +51,12 @@ def command(
     plan: bool,
     only_digest: bool,
     confined: bool | None,
-    report: Path | None,
+    report_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure the newest revision of every workload in every configuration that the matrix has for this host.
+    """Measure the newest revision of every workload in every configuration that the matrix lists for this host.
 
-    Exit code 1 where the night is not complete: with --plan or without, for this host; with --digest, for all of them.
+    Exit code 1 if the nightly run is incomplete on this host; with --digest, on any host.
     """
     from runner.nightly.digest import is_complete
     from runner.reporting.embedded import connect
@@ -77,9 +77,9 @@ def command(
             digest = _run(name, matrix, settings, service, confined)
     if plan:
         return
-    _show(digest, report, as_json)
-    mine = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
-    if not all(is_complete(cell) for cell in mine):
+    _show(digest, report_file, as_json)
+    checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
+    if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
 
 
@@ -96,7 +96,7 @@ def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confin
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
             digest = run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
     if digest is None:
-        raise FaultwatchError(f"{matrix.path}: nothing is planned for this host, {settings.host}")
+        raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     return digest
 
 
@@ -114,42 +114,42 @@ def _prepare(
     from runner.subject.repository import open_repository
     from runner.workload import cases
 
-    beside = matrix.path.parent / entry.path
-    found = find_workload(str(beside) if beside.exists() else entry.path)
-    repository = open_repository(_location(matrix, entry) or str(found.path.parent), settings.clones)
-    workload, chosen = apply_configuration(found, cell.configuration, matrix.configuration(cell.configuration))
+    file = matrix.path.parent / entry.path
+    base = find_workload(str(file) if file.exists() else entry.path)
+    repository = open_repository(_location(matrix, entry) or str(base.path.parent), settings.clones)
+    workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, confined=sandboxed)
-    wanted = cases(workload, (*case_choices(entry), *chosen))
+    selected = cases(workload, (*case_choices(entry), *chosen))
     measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,
-        cases=wanted,
+        cases=selected,
         bench=benches[sandboxed].bench,
         builder=benches[sandboxed].builder,
         service=service,
         spool=Spool(settings.spool),
     )
-    return PreparedCell(measurement, repository.revision(entry.revision), wanted)
+    return PreparedCell(measurement, repository.revision(entry.revision), selected)
 
 
 def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
-    """Return where the repository is: a path is relative to the matrix file."""
+    """Return the location of the repository; a path is relative to the matrix file."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository
-    beside = matrix.path.parent / entry.repository
-    return str(beside) if beside.exists() else entry.repository
+    folder = matrix.path.parent / entry.repository
+    return str(folder) if folder.exists() else entry.repository
 
 
-def _show(digest: NightDigest, report: Path | None, as_json: bool) -> None:
+def _show(digest: NightDigest, report_file: Path | None, as_json: bool) -> None:
     from runner.cli.github_actions import add_summary, set_outputs, write_report
     from runner.cli.nightly_markdown import markdown
 
     document = digest.model_dump(mode="json")
-    if report:
-        write_report(report, document)
-        set_outputs({"report": str(report.resolve())})
+    if report_file:
+        write_report(report_file, document)
+        set_outputs({"report": str(report_file.resolve())})
     set_outputs({"complete": str(digest.complete).lower()})
     add_summary(markdown(digest))
     if as_json:

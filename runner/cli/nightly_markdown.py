@@ -1,6 +1,6 @@
-"""The digest of a night as Markdown, for the summary of a CI job. Pure."""
+"""The digest of a nightly run as Markdown, for the summary of a CI job. Pure."""
 
-from runner.cli.history_tables import format_value
+from runner.cli.formatting import format_value
 from runner.contract.night import NightDigest
 from runner.nightly.digest import gaps
 
@@ -8,7 +8,7 @@ _MOST = 500
 
 
 def markdown(digest: NightDigest) -> str:
-    """Return the night in a sentence, then its drifts, then what did not run and why."""
+    """Return the nightly run in a sentence, then its drifts, then what did not run and why."""
     lines = [f"## Night {text(digest.night)}: {text(digest.sentence)}", ""]
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
@@ -27,7 +27,7 @@ def markdown(digest: NightDigest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def text(said: str) -> str:
-    """Return a text as it is: each character that Markdown or HTML could read as a sign is written as an entity."""
-    line = " ".join(said.split())
+def text(raw: str) -> str:
+    """Escape text: each character with a meaning in Markdown or HTML becomes an entity."""
+    line = " ".join(raw.split())
     return "".join(char if char.isalnum() or char in " ,=+-–→%" else f"&#{ord(char)};" for char in line)

@@ -1,16 +1,15 @@
-"""The digest of a night on a terminal."""
+"""The digest of a nightly run as tables on a terminal."""
 
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text
-from runner.cli.history_tables import format_value
+from runner.cli.formatting import escape_text, format_value
 from runner.contract.night import CaseState, NightDigest
 from runner.nightly.digest import gaps
 
 
 def show_digest(digest: NightDigest) -> None:
-    """Print each cell with how much of it is measured, then what did not run, then the drifts."""
+    """Print each cell with the share of its cases that is measured, then what did not run, then the drifts."""
     console = Console()
     console.print(f"[bold]{escape_text(digest.night)}[/]  {escape_text(digest.sentence)}", highlight=False)
     table = Table()
@@ -18,12 +17,12 @@ def show_digest(digest: NightDigest) -> None:
         table.add_column(heading, overflow="fold")
     for cell in digest.cells:
         measured = sum(case.state is CaseState.MEASURED for case in cell.cases)
-        told = f"{measured} of {len(cell.cases)}" if cell.carried_out and not cell.problem else "–"
+        share = f"{measured} of {len(cell.cases)}" if cell.carried_out and not cell.problem else "–"
         table.add_row(
             escape_text(cell.host),
             escape_text(cell.configuration),
             escape_text(cell.workload),
-            told,
+            share,
             str(cell.attempts),
         )
     console.print(table)

@@ -1,4 +1,4 @@
-"""Progress of a history, for people: a bar on a terminal, a line a revision elsewhere."""
+"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -13,8 +13,8 @@ from runner.contract.report import Case, Outcome, Report, Revision
 
 _WHY = {
     Reason.ANCHOR: "measured again because the environment changed",
-    Reason.CROSSWISE: "measured crosswise to tell what the commit did from what the environment did",
-    Reason.RERUN: "measured again because the newest run lies off the level before",
+    Reason.CROSSWISE: "cross-measured to separate the effect of the commit from that of the environment",
+    Reason.RERUN: "measured again because the newest run differs from the level before",
 }
 _ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _WHOLE: dict[str, Any] = {"soft_wrap": True}
@@ -48,11 +48,11 @@ class ProgressBar:
         self._progress.stop()
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Say what lies ahead."""
+        """Print the plan."""
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
         parts = [f"{len(planned)} to measure", f"{stored} stored already"]
         for reason, why in _WHY.items():
-            number = sum(one.reason is reason for one in planned)
+            number = sum(run.reason is reason for run in planned)
             if number:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
@@ -66,14 +66,14 @@ class ProgressBar:
         self._progress.advance(self._task)
 
     def reported(self, report: Report, skipped_executions: int) -> None:
-        """Say what a revision counted, or why it could not."""
+        """Print the count of a run, or why there is none."""
         self._progress.advance(self._task, skipped_executions)
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
-            found = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
-            text = f"  {label} {found}  [dim]{escape_text(report.revision.title)}[/]"
-            # On a terminal each run has one line, however narrow it is; a log has room for all of the title.
+            count = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            text = f"  {label} {count}  [dim]{escape_text(report.revision.title)}[/]"
+            # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
             message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")

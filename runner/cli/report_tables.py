@@ -1,4 +1,4 @@
-"""Cases side by side on a terminal: all metrics of a few, or the ones that matter of many."""
+"""Reports as tables: every metric of a few cases, or the main metrics of many."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -7,8 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text
-from runner.cli.history_tables import format_value
+from runner.cli.formatting import escape_text, format_value
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
@@ -22,15 +21,15 @@ _SUMMARY = {
     "elapsed\ns": ("elapsed",),
     "t(1) /\nt(N)": ("scaling-efficiency",),
 }
-"""Columns of the short table; each shows the first of its metrics that a case has."""
+"""Columns of the short table; each shows the first of its metrics that the case has."""
 _WIDEST = 18
-"""Up to so many letters of a parameter and its value stay on one line."""
+"""Characters of a parameter and its value that stay on one line."""
 
 
 def show_reports(reports: Sequence[Report]) -> None:
-    """Print what was counted: all metrics where there is room for each case, else one row a case.
+    """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
 
-    What was not measured follows, with the reason.
+    Cases that were not measured follow, with the reason.
     """
     console = Console()
     measured = [report for report in reports if report.samples]
@@ -44,7 +43,7 @@ def show_reports(reports: Sequence[Report]) -> None:
             console.print(
                 f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
             )
-            # A build that failed did so for all of them: its log is told once.
+            # A failed build failed for all cases: its log is shown only here.
             if report.failure.log and report.outcome is Outcome.FAILED:
                 console.print(escape_text(report.failure.log[-2000:]), style="dim", highlight=False)
 
@@ -76,13 +75,13 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing]
         table.add_row(*point, *(_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing)
-    # Rather let the terminal break a line than leave out digits.
+    # Let the terminal wrap lines rather than cut digits.
     Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
     console.print("Every metric: choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
-    """Print what all of the cases have in common."""
+    """Print what all cases have in common."""
     first = reports[0]
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})
@@ -91,13 +90,13 @@ def _print_title(console: Console, reports: Sequence[Report], differing: Sequenc
 
 
 def _differing(reports: Sequence[Report]) -> list[str]:
-    """Return the parameters that do not have the same value in all cases, in the order of the workload's file."""
+    """Return the parameters whose values differ between the cases, in the order of the workload file."""
     names = dict.fromkeys(name for report in reports for name in report.case.parameters)
     return [name for name in names if len({str(report.case.parameters.get(name)) for report in reports}) > 1]
 
 
 def _rows(reports: Sequence[Report]) -> list[str]:
-    """Return the metrics in the order in which they were read, but theory right below the count that it speaks of."""
+    """Return the metrics in the order of reading, with the theoretical counts right below the measured count."""
     names = list(dict.fromkeys(name for report in reports for name in report.metrics))
     theory = [name for name in THEORY if name in names]
     rows = [name for name in names if name not in theory]
@@ -107,9 +106,9 @@ def _rows(reports: Sequence[Report]) -> list[str]:
 
 
 def _cell(report: Report, name: str) -> str:
-    """Show a metric of a run: one value where all samples agree, the range otherwise, or why there is none.
+    """Format a metric of a run: one value if all samples agree, else the range, or why there is no value.
 
-    A count that is the same in each of several processes shows as that.
+    A count that is the same in each of several processes is shown as N × count.
     """
     values = report.values(name)
     readings = report.readings(name)
@@ -117,7 +116,7 @@ def _cell(report: Report, name: str) -> str:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
     text = format_value(name, low) if low == high else f"{format_value(name, low)} – {format_value(name, high)}"
-    each = {one[name].value for sample in report.samples for one in sample.processes if name in one}
+    each = {readings[name].value for sample in report.samples for readings in sample.processes if name in readings}
     if metric(name).kind is Kind.COUNT and len(each) == 1 and (value := each.pop()):
         text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
     estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
@@ -125,7 +124,7 @@ def _cell(report: Report, name: str) -> str:
 
 
 def _short(report: Report, names: Sequence[str]) -> str:
-    """Show the first metric that there is: a count in full, of others the median; nothing where there is none."""
+    """Format the first available metric: a count in full, others as their median; empty if there is none."""
     name = next((name for name in names if report.values(name)), None)
     if name is None:
         return ""

@@ -1,4 +1,4 @@
-"""Messages and progress for people: on standard error, so that standard output stays clean."""
+"""Messages and progress on standard error, so that standard output stays clean."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ def terminal() -> Any:
 
 @contextmanager
 def activity(text: str) -> Iterator[Callable[[str], None]]:
-    """Show a line on a terminal while something is done; yields what changes the line. Elsewhere, show nothing."""
+    """Show a status line on a terminal during an activity; yields a function that changes the line."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,23 +1,22 @@
-"""The workbench of a command: checked, with its warnings shown."""
+"""Prepares the workbench of a command, and shows its warnings."""
 
-import re
 from collections.abc import Iterable
 
 from runner.cli.terminal import terminal
-from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
+from runner.workload.assignments import parse_assignments
 
 
 def prepare_workbench(
     settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True, confined: bool = False
 ) -> Workbench:
-    """Prepare measurements on this host with ``--env`` assignments, and show what speaks against the host.
+    """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
 
     Raises
     ------
     FaultwatchError
-        As :func:`runner.measuring.preflight.prepare`, and where an assignment is not of the form NAME=VALUE.
+        As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
     """
     workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined)
     for line in workbench.warnings:
@@ -26,17 +25,11 @@ def prepare_workbench(
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:
-    """Read ``NAME=VALUE`` arguments.
+    """Parse ``--env NAME=VALUE`` arguments.
 
     Raises
     ------
     FaultwatchError
-        Where one is not of that form.
+        An argument does not have that form.
     """
-    variables = {}
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
-            raise FaultwatchError(f"--env {assignment!r} is not of the form NAME=VALUE")
-        variables[name] = value
-    return variables
+    return parse_assignments("--env", assignments, r"[A-Za-z_][A-Za-z0-9_]*")

@@ -1,7 +1,7 @@
-"""What on this host can forbid or spoil a measurement, and the remedy.
+"""All checks, in the order in which they are shown.
 
-A check is a function from the host to a verdict. The names below are stable: programs read them from ``--json``, and
-whatever mends a finding by itself is to be looked up by them.
+A check is a function from the host to a result. The names below are stable: programs read them from ``--json``, and
+automatic fixes look them up.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -36,19 +36,19 @@ CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
     "timers": processor_checks.timers,
     "load": processor_checks.load,
 }
-"""In the order in which they are shown: what forbids measuring first, what only disturbs times last."""
+"""First the checks of what prevents measuring, last those of what only disturbs times."""
 
 
 def examine(host: HostProbe) -> Iterator[Check]:
-    """Make every check, one after the other."""
+    """Run every check in turn."""
     for name, check in CHECKS.items():
         try:
-            verdict = check(host)
+            result = check(host)
         except (OSError, ValueError) as error:
-            verdict = unknown(f"cannot be found out: {error}")
-        yield Check(name, *verdict)
+            result = unknown(f"cannot be checked: {error}")
+        yield Check(name, *result)
 
 
 def is_measurable(checks: list[Check]) -> bool:
-    """Whether nothing that was found forbids measuring."""
+    """Return whether no check found a problem."""
     return all(check.status is not CheckStatus.PROBLEM for check in checks)

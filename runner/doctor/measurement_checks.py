@@ -1,4 +1,4 @@
-"""Checks of the measurement itself: perf, its permission, its events, a canary, and the state of a process."""
+"""Checks of the measurement itself: perf, its permission, its events, the canary, and the state of a process."""
 
 import re
 
@@ -9,48 +9,48 @@ from runner.perf.command import SEPARATOR, STANDARD_EVENTS
 
 
 def perf(host: HostProbe) -> CheckResult:
-    """Perf is installed, for this kernel."""
+    """Check that perf is installed for this kernel."""
     counting = try_counting(host)
     if counting.is_missing:
         return problem(counting.what, counting.remedy)
-    found = re.search(r"perf version (\S+)", host.run(["perf", "--version"]).text)
-    return ok(f"perf {found[1]}" if found else "perf")
+    version = re.search(r"perf version (\S+)", host.run(["perf", "--version"]).text)
+    return ok(f"perf {version[1]}" if version else "perf")
 
 
 def permission(host: HostProbe) -> CheckResult:
-    """Counting is allowed, in the kernel too."""
+    """Check that counting is allowed, also inside the kernel."""
     counting = try_counting(host)
     level = host.tree.text(PARANOID) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"
     if counting.is_missing:
-        return unknown("cannot be tried without perf")
+        return unknown("cannot be checked without perf")
     if counting.scope is None:
         return problem(counting.what, counting.remedy)
     if counting.scope == "user":
-        return warning(f"only faults in user space are counted, not those within system calls: {setting}", ALLOW)
+        return warning(f"only faults in user space are counted, not those inside system calls: {setting}", ALLOW)
     return ok(f"faults in user space and in the kernel are counted ({setting})")
 
 
 def events(host: HostProbe) -> CheckResult:
-    """Which of the standing events this machine can count."""
+    """Check which of the standard events this machine can count."""
     answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
-        return unknown("perf cannot count all standing events at once", "each run says which events it lacks")
+        return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
     missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
     counted = len(STANDARD_EVENTS) - len(missing)
     if not missing:
-        return ok(f"all {counted} standing events, software and hardware")
+        return ok(f"all {counted} standard events, software and hardware")
     return warning(
-        f"{counted} of {len(STANDARD_EVENTS)} standing events; missing: {', '.join(missing)}",
+        f"{counted} of {len(STANDARD_EVENTS)} standard events; missing: {', '.join(missing)}",
         "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
     )
 
 
 def canary(host: HostProbe) -> CheckResult:
-    """Memory that must fault a known number of times is counted right."""
+    """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
-        return unknown("cannot be tried while perf does not count")
+        return unknown("cannot be checked while perf does not count")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
         return unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
@@ -59,14 +59,14 @@ def canary(host: HostProbe) -> CheckResult:
         return ok(f"exact: {outcome.canary.finding}{left_out}")
     return problem(
         f"counts from this host cannot be trusted: {outcome.canary.finding}",
-        "mend the other findings and try again; some sandboxes and emulators serve faults in a way of their own",
+        "fix the other findings and try again; some sandboxes and emulators handle faults differently",
     )
 
 
 def address_layout(host: HostProbe) -> CheckResult:
-    """Address randomisation can be switched off for a process."""
+    """Check that address randomisation can be switched off for a process."""
     if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
-        return ok("not randomised on this host at all")
+        return ok("switched off on this host")
     if host.can_fix_layout():
         return ok("randomisation is switched off for measured processes")
     return warning(
@@ -77,17 +77,17 @@ def address_layout(host: HostProbe) -> CheckResult:
 
 
 def refusing_huge_pages(host: HostProbe) -> CheckResult:
-    """A process can be denied transparent huge pages."""
+    """Check that a process can refuse transparent huge pages."""
     if host.can_refuse_huge_pages():
         return ok("can be switched off for a process")
     return warning(
         'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
-        "a kernel of version 3.15 or later, with CONFIG_TRANSPARENT_HUGEPAGE, can",
+        "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
     )
 
 
 def user(host: HostProbe) -> CheckResult:
-    """Who measures."""
+    """Check that an ordinary user measures."""
     if not host.is_root:
         return ok("an ordinary user")
-    return warning("root: the programs that are built and measured may do anything", "measure as an ordinary user")
+    return warning("root: the built and measured programs may do anything", "measure as an ordinary user")

@@ -1,4 +1,4 @@
-"""Checks of what the kernel does with memory behind a program's back."""
+"""Checks of kernel settings that change the fault counts of programs."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 
 def huge_pages(host: HostProbe) -> CheckResult:
-    """No huge pages where nobody asked for them."""
+    """Check that programs get no huge pages unless they ask for them."""
     setting = host.tree.chosen(f"{_THP}/enabled")
     if setting is None:
         return ok("this kernel has no transparent huge pages")
@@ -27,51 +27,51 @@ def huge_pages(host: HostProbe) -> CheckResult:
     if not always and setting != "always":
         return ok(setting)
     return warning(
-        f"given to every program ({', '.join(always) or 'all sizes'}): counts depend on how fragmented free memory is",
+        f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
         'huge_pages = "never" under [run] of the workload; or for the whole host: '
         + (
             f"echo madvise | sudo tee /{_THP}/enabled"
             if setting == "always"
-            else f"echo never to enabled below /{_THP}"
+            else f"write never to the files named enabled below /{_THP}"
         ),
     )
 
 
 def same_page_merging(host: HostProbe) -> CheckResult:
-    """KSM does not make pages shared that must then be copied again."""
+    """Check that KSM is off: a merged page is copied again when it is written."""
     setting = host.tree.text("sys/kernel/mm/ksm/run")
     if setting != "1":
         return ok("off")
-    return warning("on: a merged page that is written to faults once more", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
+    return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
 
 
 def numa_balancing(host: HostProbe) -> CheckResult:
-    """The kernel does not unmap pages to see who touches them."""
+    """Check that NUMA balancing does not unmap pages to see which node uses them."""
     nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
     if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
         return ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
     return warning(
-        "on: the kernel provokes faults, at times of its own, to see which node uses a page",
+        "on: the kernel causes faults at unpredictable times to see which node uses a page",
         "sudo sysctl -w kernel.numa_balancing=0",
     )
 
 
 def idle_memory(host: HostProbe) -> CheckResult:
-    """The kernel does not take away memory because it looks idle."""
+    """Check that the kernel does not reclaim idle memory."""
     actions = _damon_actions(host.tree)
     if actions in {None, "none"}:
-        return ok("is left alone")
+        return ok("is not reclaimed")
     return warning(
-        f"DAMON applies to it: {actions}; pages that it takes away or splits fault once more when they are used",
+        f"DAMON applies {actions}; pages that it reclaims or splits fault again when they are used",
         "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
         "echo N | sudo tee /sys/module/damon_*/parameters/enabled",
     )
 
 
 def _damon_actions(tree: Tree) -> str | None:
-    """Return what the kernel does by itself to memory that seems idle, as ``pageout``; None if it cannot be read.
+    """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
 
-    Only root can: so it is no knob of the environment, which is the same for everybody.
+    Only root can read it, so it is not a knob of the environment, which must be the same for every user.
     """
     found = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
@@ -91,35 +91,35 @@ def _below(tree: Tree, folder: str) -> Iterator[str]:
 
 
 def memory(host: HostProbe) -> CheckResult:
-    """There is memory to spare, and nothing is swapped out."""
+    """Check that memory is available and nothing is swapped out."""
     sizes = {
         name: int(kib) * 1024
         for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.text("proc/meminfo") or "")
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
-        return unknown("this host does not say how much memory is free")
+        return unknown("this host does not show how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _pressure(host) > 1:
-        return warning(f"programs wait for memory; {shown}", "end what needs it, or measure when it is done")
+        return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(f"{shown}: the page cache may not hold what was read", "end what needs the memory")
+        return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
     if swapped > 0:
         return warning(
-            f"{shown}; {swapped // _MIB:,} MiB are swapped out and come back as major faults",
+            f"{shown}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
     return ok(f"{shown}; nothing is swapped out")
 
 
 def _pressure(host: HostProbe) -> float:
-    """Return the percentage of the last ten seconds in which some program waited for memory."""
+    """Return the percentage of the last ten seconds during which a program waited for memory."""
     found = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
     return float(found[1]) if found else 0.0
 
 
 def limits(host: HostProbe) -> CheckResult:
-    """No control group limits memory or processors."""
+    """Check that no control group limits memory or processors."""
     knobs = cgroup.knobs(host.tree)
     set_here = [
         f"{name.removeprefix('cgroup.')} {value}"
@@ -127,8 +127,8 @@ def limits(host: HostProbe) -> CheckResult:
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not set_here:
-        return ok("none by control groups")
+        return ok("no limits by control groups")
     return warning(
-        f"control group: {', '.join(set_here)}; at the limit pages are dropped and fault again",
-        "lift the limit, or give a dedicated host; each run records it",
+        f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
+        "remove the limit, or use a dedicated host; each run records it",
     )

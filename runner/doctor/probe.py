@@ -1,4 +1,4 @@
-"""The machine as the doctor sees it: files below a root, and the few things that must be tried out."""
+"""Everything that checks ask of a host: files below a root, and the few things that must be tried."""
 
 import os
 import shutil
@@ -17,23 +17,24 @@ from runner.state.huge_pages import HugePages
 from runner.system.tree import Tree
 
 NOT_FOUND = 127
-"""Exit status of a program that is not there, as shells have it."""
-_PATIENCE = 20.0
+"""Exit status of a missing program, as in shells."""
+_TIMEOUT = 20.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """Exit status of a program, and all that it printed."""
+    """The exit status and the output of a program."""
 
     status: int
     text: str
 
 
 def run(command: Sequence[str]) -> ProgramOutput:
-    """Run a program as measured programs are run: with the runner's own variables and search path."""
+    """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
-        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_PATIENCE, merge=True)
+        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT, merge=True)
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND, "")
     except PermissionError as error:
@@ -42,7 +43,7 @@ def run(command: Sequence[str]) -> ProgramOutput:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return the free space where a folder is or would be made; ``None`` where nothing can be written there."""
+    """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
     try:
         existing = next(place for place in (folder, *folder.parents) if place.exists())
     except PermissionError:
@@ -52,11 +53,11 @@ def free_bytes(folder: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class HostProbe:
-    """What the checks ask. The defaults are this machine; a test replaces what it needs."""
+    """Access to a host. The defaults examine this machine; tests replace what they need."""
 
     tree: Tree = field(default_factory=Tree)
     home: Path = Path("/")
-    """Where builds and results are kept."""
+    """The folder of builds and results."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     run: Callable[[Sequence[str]], ProgramOutput] = run
     version: Callable[[str], str | None] = compilers.version

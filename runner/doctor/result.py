@@ -1,4 +1,4 @@
-"""What the doctor says of one thing."""
+"""Results of checks."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 
 class CheckStatus(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """Measuring works, but some number is worse for it, or missing."""
+    """Measuring works, but some number is less reliable, or missing."""
     PROBLEM = "problem"
-    """Nothing can be measured here, or what is measured would be wrong."""
+    """Nothing can be measured here, or the results would be wrong."""
     UNKNOWN = "unknown"
-    """This host does not tell."""
+    """The check could not be made."""
 
 
 class CheckResult(NamedTuple):
-    """What was found, and what to do about it."""
+    """The result of a check: the finding, and what to do about it."""
 
     status: CheckStatus
     finding: str
@@ -27,7 +27,7 @@ class CheckResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A verdict with the name of what was looked at. The name is stable: programs may rely on it."""
+    """A named result. The name is stable: programs may rely on it."""
 
     name: str
     status: CheckStatus
@@ -35,25 +35,25 @@ class Check:
     remedy: str = ""
 
     def document(self) -> dict[str, str]:
-        """Return this check as it stands in JSON."""
+        """Return this check as JSON."""
         return asdict(self)
 
 
 def ok(finding: str) -> CheckResult:
-    """Nothing to do."""
+    """Return that nothing needs to be done."""
     return CheckResult(CheckStatus.OK, finding)
 
 
 def warning(finding: str, remedy: str) -> CheckResult:
-    """Measuring works, but not as well as it could."""
+    """Return that measuring works, but not as well as it could."""
     return CheckResult(CheckStatus.WARNING, finding, remedy)
 
 
 def problem(finding: str, remedy: str) -> CheckResult:
-    """Nothing can be measured here, or not rightly."""
+    """Return that nothing can be measured here, or not correctly."""
     return CheckResult(CheckStatus.PROBLEM, finding, remedy)
 
 
 def unknown(finding: str, remedy: str = "") -> CheckResult:
-    """It cannot be found out."""
+    """Return that the check could not be made."""
     return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

@@ -1,4 +1,4 @@
-"""The doctor's findings for people."""
+"""The results of the checks as a table on a terminal."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,9 +15,9 @@ _STYLES = {
 
 
 def show_checks(checks: list[Check], measurable: bool, console: Console | None = None) -> None:
-    """Print a table, with each remedy below its finding, and a last line that says what it comes to.
+    """Print a table with each remedy below its finding, and a summary line.
 
-    The status stands there as a word, so nothing is lost without colours.
+    The status is a word, so nothing is lost without colours.
     """
     console = console or Console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -30,7 +30,7 @@ def show_checks(checks: list[Check], measurable: bool, console: Console | None =
     console.print(table)
     counts = {status: sum(check.status is status for check in checks) for status in CheckStatus}
     problems, warnings = counts[CheckStatus.PROBLEM], counts[CheckStatus.WARNING]
-    verdict = "This host can measure" if measurable else "This host cannot measure rightly yet"
+    verdict = "This host can measure" if measurable else "This host cannot measure correctly yet"
     console.print(f"\n[bold]{verdict}[/]: {_plural(problems, 'problem')}, {_plural(warnings, 'warning')}.")
 
 

@@ -1,1 +1,1 @@
-"""Starts programs and ends them: deadlines, sandbox, compiled helpers, the launcher."""
+"""Runs programs: deadlines, sandbox, compiled helpers, the launcher."""

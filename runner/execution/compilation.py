@@ -1,4 +1,4 @@
-"""Small C programs of our own: built once by this host's compiler, and kept."""
+"""Compiles the runner's own small C programs once, and caches them."""
 
 import hashlib
 import tempfile
@@ -8,29 +8,30 @@ from pathlib import Path
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
 
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
+"""Seconds."""
 
 
 class CompilationError(Exception):
-    """There is no program; says why."""
+    """A program could not be compiled; the message says why."""
 
 
 def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
-    """Return the program of a source file, built unless it was before.
+    """Return the program of a source file; compile it if the cache lacks it.
 
     Parameters
     ----------
     cache
-        The folder in which programs are kept.
+        The folder of compiled programs.
     headers
-        What the source includes of ours, beside it.
+        Files beside the source that it includes.
     options
-        Of the compiler, left out where it does not take them.
+        Options of the compiler; left out if it refuses them.
 
     Raises
     ------
     NotCompiled
-        Where there is no compiler, it fails, or its program cannot be kept.
+        There is no compiler, it fails, or the program cannot be stored.
     """
     made_of = b"\0".join(file.read_bytes() for file in (source, *headers))
     program = cache / f"{source.stem}-{hashlib.sha256(made_of).hexdigest()[:16]}"
@@ -38,30 +39,30 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         return program
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        # Under another name first: two runners may build it at once.
+        # Compile under another name first: two runners may compile it at once.
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             made = Path(scratch, source.stem)
-            trouble = _compile(source, made, options) and _compile(source, made, ())
-            if trouble:
-                raise CompilationError(trouble)
+            problem = _compile(source, made, options) and _compile(source, made, ())
+            if problem:
+                raise CompilationError(problem)
             made.chmod(0o755)
             made.rename(program)
     except OSError as error:
-        raise CompilationError(f"{program} cannot be kept: {error.strerror}") from None
+        raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
     return program
 
 
 def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
-    """Compile; return why that failed, empty where it did not."""
+    """Compile; return why that failed, or an empty string."""
     try:
         done = execute(
             ["cc", "-O1", *options, "-o", str(program), str(source)],
             directory=program.parent,
             environment=BASE_VARIABLES,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             merge=True,
         )
     except FileNotFoundError:
-        return f"there is no C compiler (cc) to build {source.name} with"
-    said = done.output.strip().splitlines()
-    return f"{source.name} does not build: cc {done.trouble}: {said[0] if said else ''}" if done.trouble else ""
+        return f"there is no C compiler (cc) for {source.name}"
+    output = done.output.strip().splitlines()
+    return f"{source.name} does not compile: cc {done.trouble}: {output[0] if output else ''}" if done.trouble else ""

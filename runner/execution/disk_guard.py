@@ -1,4 +1,4 @@
-"""Bounds what a program writes into its tree: a limit on one file's size does not bound many files."""
+"""Limits how much a program writes into its tree: a limit on the size of one file does not limit many files."""
 
 import os
 import signal
@@ -16,19 +16,19 @@ LEAST_BYTES = 1 << 30
 LEAST_FILES = 10_000
 MOST_FILES = 1_000_000
 _PERIOD = 0.25
-"""Seconds. What a disk takes meanwhile can be written beyond the limit."""
+"""Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
 
 class TreeGuard:
-    """A companion that ends a program whose tree grows too large.
+    """A companion that kills a program whose tree grows too large.
 
-    Asking the file system for its free space costs nothing, so that nothing is disturbed; only when that has shrunk as
-    much as the tree may grow is the tree itself looked at.
+    Asking the file system for its free space costs almost nothing and disturbs nothing. The tree itself is examined
+    only after the free space has shrunk by as much as the tree may grow.
 
     Attributes
     ----------
     trouble
-        Why the program was ended; empty where it was not.
+        Why the program was killed; empty if it was not.
     """
 
     def __init__(self, tree: Path, limit: int, period: float = _PERIOD) -> None:
@@ -40,20 +40,20 @@ class TreeGuard:
         self._before = used_bytes(tree) or 0
         self._why = ""
         self._ended = threading.Event()
-        self._alarm, self._bell = os.pipe()
+        self._alarm, self._alarm_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What the program must inherit: nothing."""
+        """Descriptors for the program to inherit: none."""
         return ()
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the tree has grown too large."""
+        """Return the descriptor that becomes readable when the tree has grown too large."""
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """End the program."""
+        """Kill the program."""
         os.read(self._alarm, 1)
         self.trouble = self._why
         with suppress(ProcessLookupError, PermissionError):
@@ -70,7 +70,7 @@ class TreeGuard:
         self._ended.set()
         self._thread.join()
         os.close(self._alarm)
-        os.close(self._bell)
+        os.close(self._alarm_writer)
 
     def _watch(self) -> None:
         while not self._ended.wait(self._period):
@@ -82,7 +82,7 @@ class TreeGuard:
                 if used is None or used - self._before > self._limit:
                     self._why = f"wrote more than {self._limit:,} bytes into its tree"
             if self._why:
-                os.write(self._bell, b"!")
+                os.write(self._alarm_writer, b"!")
                 return
 
 

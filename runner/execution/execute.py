@@ -1,4 +1,4 @@
-"""Run a program to its end: with a deadline, with its output bounded, and with nothing of it left behind."""
+"""Run programs with a deadline and bounded output, and leave none of their processes behind."""
 
 import os
 import select
@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import IO, Protocol, Self
 
 OUTPUT_LIMIT = 256 * 1024
-"""Bytes kept of each stream: the end. What a program prints before that is read and forgotten."""
+"""Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What became of a program.
+    """The result of a program.
 
     Attributes
     ----------
     status
-        Exit code, the negative number of the signal that ended it, or None where it ran into the deadline.
+        Exit code, the negative number of the signal that ended it, or None after the deadline.
     output, error
         The end of its standard output and standard error.
     why
-        Why it was ended, where somebody knows better than its status.
+        Why it ended, if something else explains it better than the status.
     """
 
     status: int | None
@@ -40,7 +40,7 @@ class Finished:
 
     @property
     def trouble(self) -> str:
-        """Why it did not end well, as the second half of a sentence; empty where it did."""
+        """Why it failed, as the second half of a sentence; empty if it succeeded."""
         if self.why:
             return self.why
         if self.status is None:
@@ -51,22 +51,22 @@ class Finished:
 
 
 class Companion(Protocol):
-    """Something that talks with the program while it runs, over descriptors that the program inherits."""
+    """Communicates with the program while it runs, over descriptors that the program inherits."""
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What the program must inherit."""
+        """Descriptors for the program to inherit."""
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the program has something to say."""
+        """Return the descriptor that becomes readable when the program has sent something."""
 
     def serve(self, pid: int) -> bool:
-        """Read it, and answer; return whether more can come. ``pid`` is the process that was started."""
+        """Read and answer; return whether more can come. ``pid`` is the started process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is to be started."""
+    """A program to start."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -85,19 +85,19 @@ def execute(
     companions: Sequence[Companion] = (),
     inherited: Sequence[int] = (),
 ) -> Finished:
-    """Run a command without a shell and without standard input, in a session of its own.
+    """Run a command without a shell and without standard input, in its own session.
 
     Parameters
     ----------
     timeout
-        Seconds after which every process of its session is killed.
+        Seconds after which every process of the session is killed.
     merge
-        Put standard error into the output, in the order in which it was written.
+        Merge standard error into the output, in the order of writing.
 
     Raises
     ------
     FileNotFoundError, PermissionError
-        Where the command itself cannot be executed.
+        The command cannot be executed.
     """
     program = Program(command, environment, companions, inherited)
     return execute_together([program], directory=directory, timeout=timeout, merge=merge)[0]
@@ -106,9 +106,9 @@ def execute(
 def execute_together(
     programs: Iterable[Program], *, directory: Path, timeout: float, merge: bool = False
 ) -> list[Finished]:
-    """Run programs side by side, as :func:`execute` runs one.
+    """Run programs at once, each as :func:`execute` does.
 
-    Each is taken from the iterable when the one before it has been started.
+    The next program is taken from the iterable after the previous one has started.
     """
     started = time.monotonic()
     running: list[_Running] = []
@@ -117,22 +117,22 @@ def execute_together(
             running.append(_Running.start(program, directory, merge))
         _collect(running, started + timeout)
     finally:
-        # Also what they left running in the background: it would disturb the next measurement.
-        for one in running:
-            _end_session(one.process)
-            one.close()
-    return [one.finished(started, timeout) for one in running]
+        # Kill background processes too: they would disturb the next measurement.
+        for program_run in running:
+            _end_session(program_run.process)
+            program_run.close()
+    return [program_run.finished(started, timeout) for program_run in running]
 
 
 @dataclass(slots=True)
 class _Running:
-    """A program, and the end of what it has said so far."""
+    """A running program, and the end of its output so far."""
 
     process: subprocess.Popen[bytes]
     companions: Sequence[Companion]
     tails: dict[IO[bytes], bytearray]
     open: int
-    """How many of its streams can still say something."""
+    """How many of its streams are still open."""
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
@@ -150,7 +150,7 @@ class _Running:
         return cls(process, program.companions, tails, len(tails))
 
     def read(self, stream: IO[bytes]) -> bool:
-        """Read what there is; return whether more can come."""
+        """Read the available output; return whether more can come."""
         data = os.read(stream.fileno(), 65_536)
         tail = self.tails[stream]
         tail.extend(data)
@@ -176,26 +176,26 @@ class _Running:
 
 
 def _collect(running: Sequence[_Running], deadline: float) -> None:
-    """Read all streams and serve all companions until every program ends or the deadline comes."""
+    """Read all streams and serve all companions until every program ends or the deadline passes."""
     with selectors.DefaultSelector() as selector:
-        for one in running:
-            for stream in one.tails:
-                selector.register(stream, selectors.EVENT_READ, partial(one.read, stream))
-            for companion in one.companions:
-                selector.register(companion, selectors.EVENT_READ, partial(companion.serve, one.process.pid))
-        while any(one.open for one in running) and time.monotonic() < deadline:
-            # A child in the background can hold a stream open after the program itself has ended.
-            if all(one.process.poll() is not None for one in running) and not selector.select(0):
+        for program in running:
+            for stream in program.tails:
+                selector.register(stream, selectors.EVENT_READ, partial(program.read, stream))
+            for companion in program.companions:
+                selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
+        while any(program.open for program in running) and time.monotonic() < deadline:
+            # A background child can hold a stream open after the program has ended.
+            if all(program.process.poll() is not None for program in running) and not selector.select(0):
                 break
             for key, _ in selector.select(min(0.2, max(0.0, deadline - time.monotonic()))):
                 if not key.data():
                     selector.unregister(key.fileobj)
-    for one in running:
-        wait_for_end(one.process, deadline - time.monotonic())
+    for program in running:
+        wait_for_end(program.process, deadline - time.monotonic())
 
 
 def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait until a child ends; tell whether it did. ``Popen.wait`` with a timeout looks only every few milliseconds."""
+    """Wait for a child to end; return whether it did. ``Popen.wait`` with a timeout polls every few milliseconds."""
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)
         try:

@@ -1,4 +1,4 @@
-"""Do something that mostly waits while something else is done."""
+"""Run a function that mostly waits while other work goes on."""
 
 import threading
 from collections.abc import Callable
@@ -8,25 +8,25 @@ Result = TypeVar("Result")
 
 
 def in_background(work: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin some work in a thread of its own.
+    """Start a function in its own thread.
 
-    ``concurrent.futures`` would do; importing it takes longer than most of what is done here.
+    ``concurrent.futures`` does the same, but importing it takes longer than most of the work started here.
 
     Returns
     -------
     Callable
-        Waits for the work to end and returns its result, or raises what it raised.
+        Waits for the function to end and returns its result, or raises its exception.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
 
-    def carry_out() -> None:
+    def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=carry_out, daemon=True)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
 
     def result() -> Result:

@@ -1,4 +1,4 @@
-"""The launcher: a small C program of ours, built once, that starts a program at a given moment."""
+"""Compiles the launcher: a small C program that starts a program at a given moment."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -11,12 +11,12 @@ _SOURCE = Path(__file__).with_name("launch.c")
 
 
 def launcher() -> Path:
-    """Return the launcher, built by this host's compiler unless that was done before.
+    """Return the launcher; compile it if the cache lacks it.
 
     Raises
     ------
     FaultwatchError
-        Where there is no C compiler, or it fails.
+        There is no C compiler, or it fails.
     """
     return _built(load_settings().programs)
 
@@ -24,7 +24,7 @@ def launcher() -> Path:
 @lru_cache
 def _built(cache: Path) -> Path:
     try:
-        # Static where the C library allows it: the launcher's own memory is the least that max RSS can say.
+        # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
         return compile_program(_SOURCE, cache, options=["-static"])
     except CompilationError as error:
         raise FaultwatchError(

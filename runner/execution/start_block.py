@@ -1,26 +1,26 @@
-"""What the kernel lays on the stack of a new program: its arguments and its environment, together of a fixed size.
+"""Pads the arguments and the environment, which the kernel puts on the stack of a new program, to a fixed size.
 
-A program's stack begins below these strings. Where they are longer by some bytes, what it puts on its stack crosses
-into the next page sooner: the same program, another count. So a variable fills them up to a fixed size: a preloaded
-library or an option of the allocator then moves a count by what it does, not by how long its name is.
+A program's stack begins below these strings. If they are some bytes longer, the stack crosses into the next page
+sooner, and the count of the same program changes. A padding variable therefore fills them up to a fixed size: a
+preloaded library or an option of the allocator then moves a count by its effect, not by the length of its name.
 
-Arguments stay as the workload writes them: ``./program`` in the build's directory, so that no path of this host is
-among them.
+Arguments stay as the workload writes them, such as ``./program`` in the build's directory, so that they contain no
+path of this host.
 """
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
 BASE_VARIABLES: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
-"""All that a measured program finds in its environment, unless the workload or the caller adds to it."""
+"""The environment of a measured program, unless the workload or the caller adds to it."""
 START_SIZE = 4096
-"""Bytes of all arguments and variables with the pointers to them; what needs more gets the next multiple."""
+"""Bytes of all arguments and variables with the pointers to them; larger blocks get the next multiple."""
 PADDING = "FAULTWATCH_PADDING"
 _POINTER = 8
 
 
 def padded(variables: Mapping[str, str], command: Sequence[str]) -> dict[str, str]:
-    """Return the variables of a command with one more, whose length makes the whole a multiple of the fixed size."""
+    """Return the variables of a command and a padding variable that makes the block a multiple of the fixed size."""
     used = _size(command) + _size(f"{name}={value}" for name, value in variables.items()) + _size([f"{PADDING}="])
     return {**variables, PADDING: "." * (-used % START_SIZE)}
 

@@ -1,1 +1,1 @@
-"""The host as a whole: its lock, its declared knobs, whether it counts right."""
+"""The host as a whole: its lock, its declared knobs, and whether its counts can be trusted."""

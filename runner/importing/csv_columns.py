@@ -1,4 +1,4 @@
-"""CSV with a row a run, and a map that says what each column is."""
+"""Reads CSV with one row for each run, and a map of its columns."""
 
 import csv
 import math
@@ -14,33 +14,33 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Read ``NAME=COLUMN,…``: what is known by NAME here stands in that COLUMN of the file.
+    """Parse ``NAME=COLUMN,…``: the COLUMN of the file holds the values of NAME.
 
-    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``; a metric of the catalogue; or, with a dot
-    in it, a knob of the environment. A time that is not in seconds says so: ``task-clock=task_clock_ms:ms``.
+    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a knob of the
+    environment, which has a dot in its name. A time not in seconds needs a unit: ``task-clock=task_clock_ms:ms``.
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
         name, equals, column = part.strip().partition("=")
         if not equals or not column:
-            raise FaultwatchError(f"--columns: {part!r} is not of the form NAME=COLUMN")
+            raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
         if name not in ABOUT and name not in CATALOGUE and "." not in name:
             raise FaultwatchError(
                 f"--columns: {name!r} is neither a metric nor a knob (those have a dot in their names)",
-                f"there are {', '.join(ABOUT)}, and the metrics {', '.join(CATALOGUE)}",
+                f"names: {', '.join(ABOUT)}; metrics: {', '.join(CATALOGUE)}",
             )
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
     rows = csv.DictReader(text.splitlines(), strict=True)
-    wanted = {column: _column(column)[0] for column in defaults.columns.values()}
-    missing = sorted(set(wanted.values()) - set(rows.fieldnames or ()))
+    needed = {column: _column(column)[0] for column in defaults.columns.values()}
+    missing = sorted(set(needed.values()) - set(rows.fieldnames or ()))
     if missing:
-        there = ", ".join(rows.fieldnames or ())
-        raise FaultwatchError(f"{name}: there is no column {', '.join(missing)}", f"its first line has: {there}"[:500])
+        columns = ", ".join(rows.fieldnames or ())
+        raise FaultwatchError(f"{name}: no column {', '.join(missing)}", f"the first line has: {columns}"[:500])
     return [_record(row, f"{name}: line {number}", defaults) for number, row in _rows(rows, name)]
 
 
@@ -48,7 +48,9 @@ def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping
     try:
         for row in rows:
             if None in row or None in row.values():
-                raise FaultwatchError(f"{name}: line {rows.line_num} has another number of fields than the first line")
+                raise FaultwatchError(
+                    f"{name}: line {rows.line_num} and the first line have different numbers of fields"
+                )
             yield rows.line_num, row
     except csv.Error as error:
         raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
@@ -82,7 +84,7 @@ def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> Imp
 
 
 def _column(text: str) -> tuple[str, str]:
-    """Take the unit off a column."""
+    """Split a column into its name and its unit."""
     column, colon, unit = text.rpartition(":")
     return (column, unit) if colon and unit in _UNITS else (text, "")
 

@@ -1,4 +1,4 @@
-"""Which format a file has, told by what is in it."""
+"""Recognises the format of a file by its content."""
 
 import gzip
 import json
@@ -12,12 +12,12 @@ _GZIP = b"\x1f\x8b"
 
 
 def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read a file of any format that is known here.
+    """Read the runs of a file of any supported format.
 
     Raises
     ------
     FaultwatchError
-        Where it cannot be read, or not in full: nothing of a file is imported then.
+        The file cannot be read completely; then nothing of it is imported.
     """
     text = _text(file)
     if defaults.columns:
@@ -34,7 +34,7 @@ def _text(file: Path) -> str:
     except OSError as error:
         raise FaultwatchError(f"{file} cannot be read: {error.strerror or error}") from None
     except (EOFError, UnicodeDecodeError) as error:
-        raise FaultwatchError(f"{file} is damaged, or no text: {error}") from None
+        raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
 
 
 def _is_suite(text: str) -> bool:

@@ -1,7 +1,7 @@
-"""What an importer reads: one run of somebody else's, and the report it becomes.
+"""A run that another tool measured, and the report that it becomes.
 
-An imported report never passes for one of our own. Its ``runner_version`` is ``imported``, its environment says from
-which format it came and holds only the knobs that the source told, so that it is never that of a run made here.
+An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment names
+the format and holds only the knobs that the source states, so that it never equals the environment of a measured run.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ from runner.contract.report import (
 from runner.errors import FaultwatchError
 
 VERSION = "imported"
-"""In place of a runner's version. Always the same, so that an import with a later version is still the same import."""
+"""In place of a runner's version. Constant, so that importing again with a later version creates the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportDefaults:
-    """What a file does not say itself, from the command line; empty where nothing was given.
+    """Values from the command line for what a file does not contain; empty if not given.
 
     Attributes
     ----------
     columns
-        Of a CSV file: what each column is.
+        The meaning of each column of a CSV file.
     """
 
     subject: str = ""
@@ -50,16 +50,16 @@ class ImportDefaults:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """One run as a file tells it.
+    """A run as read from a file.
 
     Attributes
     ----------
     place
-        Where in the file it stands, for messages.
+        Its location in the file, for messages.
     revision
-        As the source names it: a full hash, or any other text.
+        The name in the source: a full hash, or any other text.
     case
-        A name, or a case that is known in full.
+        A name, or a complete case.
     """
 
     place: str
@@ -75,46 +75,46 @@ class ImportedRun:
 
 
 def make_reports(
-    records: Sequence[ImportedRun], defaults: ImportDefaults, known: Callable[[str], Revision | None] = lambda _: None
+    runs: Sequence[ImportedRun], defaults: ImportDefaults, look_up: Callable[[str], Revision | None] = lambda _: None
 ) -> list[Report]:
-    """Make reports of records, those of the same revision with the same commit.
+    """Turn runs into reports; runs of the same revision get the same commit.
 
     Parameters
     ----------
-    known
-        Returns the commit of a revision where the repository is at hand, else None: then the revision is put into the
-        history by the time at which it was first measured.
+    look_up
+        Returns the commit of a revision if the repository is available, else None: then the revision is placed in the
+        history by the time of its first measurement.
     """
     first: dict[tuple[str, str], datetime] = {}
-    for record in records:
+    for record in runs:
         key = (_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    commits = {key: known(key[1]) or _made_up(*key, at) for key, at in first.items()}
-    made = (_report(record, commits[_subject(record, defaults), record.revision], defaults) for record in records)
-    return list({report.run_id: report for report in made}.values())
+    commits = {key: look_up(key[1]) or _made_up(*key, at) for key, at in first.items()}
+    reports = (_report(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
+    return list({report.run_id: report for report in reports}.values())
 
 
 def require(value: str, what: str, place: str) -> str:
-    """Return what has to be known of a run, wherever it came from.
+    """Return a required value of a run.
 
     Raises
     ------
     FaultwatchError
-        Where nobody said it.
+        The value is empty.
     """
     if not value:
-        raise FaultwatchError(f"{place}: nothing says the {what}", f"pass --{what}")
+        raise FaultwatchError(f"{place}: the {what} is unknown", f"pass --{what}")
     return value
 
 
 def parse_time(text: str, place: str) -> datetime:
-    """Read a time: ISO 8601 in any of its forms, or seconds since 1970. Without a zone it is UTC."""
+    """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC."""
     try:
-        found = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
-        found = found or datetime.fromisoformat(text)
+        moment = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
+        moment = moment or datetime.fromisoformat(text)
     except ValueError:
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a time", "ISO 8601 is, or seconds since 1970") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a time", "use ISO 8601, or seconds since 1970") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
@@ -122,17 +122,17 @@ def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
 
 
 def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
-    """Stand in for a commit of which only the name is known.
+    """Create a commit for a revision of which only the name is known.
 
-    A full hash stays what it is: the repository itself may tell of it later. Of any other name the SHA-256 stands in.
+    A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """
     commit = revision if _COMMIT.fullmatch(revision) else _hash_of_text(f"{subject}\n{revision}")
-    title = f"{revision[:200]} (imported; placed by when it was first measured)"
+    title = f"{revision[:200]} (imported; placed by its first measurement)"
     return Revision(commit=commit, committed_at=first_measured, title=title)
 
 
 def _hash_of_text(text: str) -> str:
-    """Return 64 hex digits that no commit of a git repository with SHA-1 hashes can have."""
+    """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -161,7 +161,7 @@ def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -
 
 
 def _case(name: str) -> Case:
-    """Make a case of a name such as ``matrix.exe 1024``: a program, and its arguments as one parameter."""
+    """Create a case from a name such as ``matrix.exe 1024``: a program, and its arguments as one parameter."""
     program, _, arguments = name.strip().partition(" ")
     return Case(
         workload=safe_name(program),

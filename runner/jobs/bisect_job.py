@@ -1,4 +1,4 @@
-"""A job that searches commits: the search is the service's, and knows nothing but what is stored."""
+"""Runs a job that searches for the commits that moved a metric."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Search, and say what was found."""
-    return ended(searched(job))
+    """Search, and return the culprits."""
+    return result_of(search_commits(job))
 
 
-def searched(job: ClaimedJob, *also: SearchObserver) -> Search:
-    """Search; others can watch."""
+def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
+    """Search; further observers can follow."""
     question = job.question
     assert isinstance(question, BisectQuestion)
     first, revisions = resolve_range(job.repository, question.good, question.bad)
@@ -32,37 +32,37 @@ def searched(job: ClaimedJob, *also: SearchObserver) -> Search:
         spool=Spool(job.settings.spool),
         samples=question.samples,
     )
-    watcher = _All(_Teller(job, question.metric), *also)
-    return searcher.search(first, revisions, question.metric, watcher, least=question.least, prove=question.prove)
+    observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
+    return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
 
 
-def ended(search: Search) -> JobResult:
-    """Return what came of a search, in one line and in full."""
+def result_of(search: Search) -> JobResult:
+    """Return the result of a search, as a sentence and in full."""
     return JobResult(_sentence(search), search.model_dump(mode="json"))
 
 
 def _sentence(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            names = ", ".join(one.commit[:10] for one in culprits)
+            names = ", ".join(culprit.commit[:10] for culprit in culprits)
             verb = "moves" if len(culprits) == 1 else "move"
-            return f"{names} {verb} it." if culprits else "No commit of the range moves it."
+            return f"{names} {verb} the metric." if culprits else "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
         case _:
-            return "The search is not over."
+            return "The search has not ended."
 
 
 def _line(report: Report, name: str) -> str:
-    """Return what a run showed."""
+    """Describe a run in one line."""
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         what = f"{median(report.values(name))} {metric(name).unit}"
     return f"{report.revision.commit[:10]}: {what}"
 
 
-class _Teller:
-    """Tells the service how far the search is, and hears whether it is to go on."""
+class _ProgressReporter:
+    """Reports the progress of a search to the service, and stops the search when the service asks."""
 
     def __init__(self, job: ClaimedJob, name: str) -> None:
         self._job, self._metric = job, name
@@ -78,7 +78,7 @@ class _Teller:
         assert isinstance(state.answer, Prove)
         self._job.about_to_measure(2)
         self._job.report_progress(
-            f"{state.answer.commit[:10]} and its parent are measured in turns.", 2 * state.answer.left
+            f"{state.answer.commit[:10]} and its parent are being measured in turns.", 2 * state.answer.left
         )
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
@@ -87,24 +87,24 @@ class _Teller:
         self._job.measured(text, 2 * (state.answer.left - 1))
 
 
-class _All:
-    """Tells several watchers."""
+class _SearchObservers:
+    """Passes each call on to several observers."""
 
-    def __init__(self, *watchers: SearchObserver) -> None:
-        self._watchers = watchers
+    def __init__(self, *observers: SearchObserver) -> None:
+        self._observers = observers
 
     def measuring(self, state: Search, commit: str) -> None:
-        for one in self._watchers:
-            one.measuring(state, commit)
+        for observer in self._observers:
+            observer.measuring(state, commit)
 
     def measured(self, state: Search, report: Report) -> None:
-        for one in self._watchers:
-            one.measured(state, report)
+        for observer in self._observers:
+            observer.measured(state, report)
 
     def proving(self, state: Search) -> None:
-        for one in self._watchers:
-            one.proving(state)
+        for observer in self._observers:
+            observer.proving(state)
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
-        for one in self._watchers:
-            one.proven(state, reports)
+        for observer in self._observers:
+            observer.proven(state, reports)

@@ -1,4 +1,4 @@
-"""What carries out a job is given: the question, where to measure, and whom to tell how far it is."""
+"""A claimed job: its question, where to measure, and how to report progress."""
 
 import time
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from runner.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What came of a job.
+    """The result of a job.
 
     Attributes
     ----------
     sentence
-        In words.
+        For people.
     result
-        For programs; what it holds depends on the kind.
+        For programs; its keys depend on the kind of job.
     """
 
     sentence: str
@@ -34,7 +34,7 @@ class JobResult:
 
 @dataclass(slots=True)
 class ClaimedJob:
-    """A job that this runner has claimed."""
+    """A job that this runner has claimed, with everything needed to run it."""
 
     question: Question
     repository: Repository
@@ -50,33 +50,33 @@ class ClaimedJob:
     _durations: list[float] = field(default_factory=list)
 
     def about_to_measure(self, runs: int = 1) -> None:
-        """Call before each run: whoever wants the job paused or stopped is heard here.
+        """Call before measuring: checks whether the job was paused or stopped.
 
         Raises
         ------
         Stopped
-            Where the job is not to go on.
+            The job was paused or stopped.
         FaultwatchError
-            Where its budget is spent.
+            The budget of the job is spent.
         """
         self.heartbeat.check_orders(runs)
         self._since, self._runs = time.monotonic(), max(1, runs)
 
     def measured(self, sentence: str, left: int | None = None) -> None:
-        """Call after what :meth:`about_to_measure` announced was measured and sent.
+        """Call after the runs announced by :meth:`about_to_measure` were measured and sent.
 
         Parameters
         ----------
         sentence
-            How far it is, in words.
+            The progress in words.
         left
-            Runs that are expected to be left.
+            Expected number of remaining runs.
         """
         self._durations.append((time.monotonic() - self._since) / self._runs)
         self.report_progress(sentence, left)
 
     def report_progress(self, sentence: str, left: int | None = None) -> None:
-        """Tell what is being done, and how many runs are expected to be left."""
+        """Report what is being done and the expected number of remaining runs."""
         each = sum(self._durations) / len(self._durations) if self._durations else None
         seconds = None if left is None or each is None else round(left * each, 1)
         self.heartbeat.report_progress(sentence, left, seconds)

@@ -1,4 +1,4 @@
-"""Carries out what the service orders: one module for each kind of job, each with ``run(work) -> Ended``."""
+"""Finds the handler of a kind of job."""
 
 import importlib
 
@@ -7,6 +7,6 @@ from runner.jobs.claimed_job import JobHandler
 
 
 def handler_of(question: Question) -> JobHandler:
-    """Return what carries out a kind of job; imported only now, since each needs much that the others do not."""
+    """Return the handler of a kind of job. Each is imported only when needed: they import much that others do not."""
     run: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
     return run

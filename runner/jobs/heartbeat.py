@@ -1,4 +1,4 @@
-"""Keeps a job that was claimed: tells the service that its runner is there and how far it is, and hears what to do."""
+"""Keeps the lease of a claimed job: reports that the runner is alive and its progress, and receives orders."""
 
 import threading
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import Service
 
 RETRY_SECONDS = 900.0
-"""Seconds for which a job bears that the service is away."""
+"""Seconds for which a job retries while the service is unavailable."""
 
 
 class JobStopped(Exception):
-    """The job is not to go on: somebody paused or cancelled it, or another runner has it."""
+    """The job must stop: it was paused or cancelled, or another runner has it."""
 
 
 class Heartbeat:
-    """Speaks for one job. A thread of it gives the signs of life while the work takes long."""
+    """The connection between a running job and the service. A thread sends heartbeats during long work."""
 
     def __init__(
         self, service: Service, lease: Lease, claim: Claim, say: Callable[[str], None], *, verbose: bool = False
@@ -31,9 +31,9 @@ class Heartbeat:
         self._service, self._claim, self._say = service, claim, say
         self._lease, self._every = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(go=Go.ON)
-        self._untold: list[UUID] = []
+        self._unreported: list[UUID] = []
         self._runs = set(lease.job.runs)
-        self._told = Progress(lease=lease.lease)
+        self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
@@ -51,34 +51,41 @@ class Heartbeat:
     def report_progress(
         self, sentence: str = "", runs_left: int | None = None, seconds_left: float | None = None
     ) -> None:
-        """Tell how far the job is. Where the service does not answer, it is told with the next sign of life."""
+        """Report the progress of the job. If the service does not answer, the next heartbeat carries the report."""
         with self._lock:
-            told = {"sentence": sentence or self._told.sentence, "runs_left": runs_left, "seconds_left": seconds_left}
-            self._told = self._told.model_copy(update=told)
+            update = {
+                "sentence": sentence or self._progress.sentence,
+                "runs_left": runs_left,
+                "seconds_left": seconds_left,
+            }
+            self._progress = self._progress.model_copy(update=update)
             self._send()
         if self._verbose and sentence:
             self._say(sentence)
 
     def count_run(self, document: Report | Profile) -> None:
-        """Count a run that is about to be sent: a runner that is killed between the two has neither done."""
-        asked = self.job.question
-        if not isinstance(document, Report) or (document.subject, document.case.name) != (asked.subject, asked.case):
+        """Count a run just before it is sent, so that a killed runner leaves no run uncounted."""
+        question = self.job.question
+        if not isinstance(document, Report) or (document.subject, document.case.name) != (
+            question.subject,
+            question.case,
+        ):
             return
         with self._lock:
             if document.run_id not in self._runs:
                 self._runs.add(document.run_id)
-                self._untold.append(document.run_id)
+                self._unreported.append(document.run_id)
                 self._send()
 
     def check_orders(self, runs: int = 0) -> None:
-        """Make sure that the job is to go on, and that so many more runs may be measured.
+        """Check that the job may continue and that its budget covers so many more runs.
 
         Raises
         ------
         Stopped
-            Where it is not.
+            The job was paused or stopped.
         FaultwatchError
-            Where its budget is spent.
+            The budget of the job is spent.
         """
         with self._lock:
             if self._orders.go is not Go.ON:
@@ -89,18 +96,18 @@ class Heartbeat:
             raise FaultwatchError(f"its budget of {most} {'run' if most == 1 else 'runs'} is spent")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
-        """Tell the end.
+        """Report how the job ended.
 
         Raises
         ------
         FaultwatchError
-            Where the service does not take it.
+            The service does not accept it.
         """
         with self._lock:
             end = Finish(
                 lease=self._lease,
                 outcome=outcome,
-                measured=tuple(self._untold),
+                measured=tuple(self._unreported),
                 sentence=sentence[:2000],
                 result=result,
             )
@@ -112,18 +119,18 @@ class Heartbeat:
                 self._send()
 
     def _send(self) -> None:
-        told = self._told.model_copy(update={"lease": self._lease, "measured": tuple(self._untold[:1000])})
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
         try:
-            self._orders = self._service.progress_job(self.job.id, told)
+            self._orders = self._service.progress_job(self.job.id, progress)
         except RequestRefused as error:
             self._claim_again(error)
         except FaultwatchError:
-            return  # it is told later; what is measured meanwhile is on disk
+            return  # a later heartbeat reports it; new runs are on disk meanwhile
         else:
-            del self._untold[: len(told.measured)]
+            del self._unreported[: len(progress.measured)]
 
     def _claim_again(self, error: RequestRefused) -> None:
-        """Take the job on once more: while nothing was heard of this runner, the service gave it up for lost."""
+        """Claim the job again: the service declared it lost because no heartbeat arrived."""
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease
         except RequestRefused:
@@ -131,4 +138,4 @@ class Heartbeat:
         except FaultwatchError:
             return
         else:
-            self._say(f"job {self.job.id} was given up for lost, and is this runner's again")
+            self._say(f"the service had declared job {self.job.id} lost; this runner has claimed it again")

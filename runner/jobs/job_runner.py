@@ -1,4 +1,4 @@
-"""Takes a job on, carries it out, and tells the end, whatever that is."""
+"""Claims a job, runs it, and reports how it ended."""
 
 import time
 from collections.abc import Callable
@@ -20,16 +20,16 @@ Prepare = Callable[[Job, Service, Heartbeat], ClaimedJob]
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Carries out jobs on this host, one at a time.
+    """Runs jobs on this host, one at a time.
 
     Attributes
     ----------
     say
-        Is told what a person should know.
+        Shows a message to the user.
     log_url
-        Where the log of this process can be read.
+        Address of the log of this process.
     verbose
-        Whether to say how far a job is, too.
+        Whether to show the progress of a job, too.
     """
 
     settings: Settings
@@ -39,71 +39,71 @@ class JobRunner:
     verbose: bool = False
 
     def run(self, job_id: int, prepare: Prepare, handler: JobHandler | None = None) -> Job:
-        """Carry out a job; return it as it stands afterwards.
+        """Run a job; return its state afterwards.
 
         Parameters
         ----------
         job_id
             Number of the job.
         prepare
-            Finds what the job needs on this host.
-        work
-            What carries it out; None for what its kind has.
+            Finds the repository, the workload and the case on this host.
+        handler
+            Runs the job; None for the handler of its kind.
 
         Raises
         ------
         Over
-            Where it is done already.
+            The job has ended already.
         FaultwatchError
-            Where it cannot be had, or failed.
+            The job cannot be claimed, or it failed.
         """
         claim = Claim(host=self.settings.host, log_url=self.log_url)
         with host_lock(self.settings, self.say):
             lease = self._claim(job_id, claim)
             with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-                patient = self.service.new_connection(RETRY_SECONDS)
-                patient.before_send = heartbeat.count_run
+                service = self.service.new_connection(RETRY_SECONDS)
+                service.before_send = heartbeat.count_run
                 handler = handler or handler_of(lease.job.question)
-                return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, patient, heartbeat)))
+                return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, service, heartbeat)))
 
     def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
-        """Work on a job that was claimed, and tell the end."""
+        """Run a claimed job, and report how it ended."""
         try:
-            ended = work()
+            result = work()
         except JobStopped as stop:
             self.say(str(stop))
             return _stopped(heartbeat, str(stop))
         except ServiceUnavailable:
-            raise  # nobody can be told; the service finds it lost, and orders it again
+            raise  # cannot be reported; the service notices the lost job and orders it again
         except FaultwatchError as error:
             heartbeat.finish(Outcome.FAILED, str(error))
             raise
         except KeyboardInterrupt:
             if heartbeat.job.backend is Backend.CALLER:
-                _stopped(heartbeat, "It was interrupted by hand.")
+                _stopped(heartbeat, "It was interrupted by the user.")
             raise
         except Exception as error:
             heartbeat.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
             raise
-        return heartbeat.finish(Outcome.DONE, ended.sentence, ended.result)
+        return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
 
     def _claim(self, job_id: int, claim: Claim) -> Lease:
-        """Take a job on; where this host or another one is busy with something else, wait."""
-        told = False
+        """Claim a job; wait while this host or another one is busy."""
+        announced = False
         while True:
             try:
                 return self.service.claim_job(job_id, claim)
             except RequestRefused as error:
                 if error.retry_after is None:
                     raise
-                if not told:
+                if not announced:
                     self.say(error.what)
-                told = True
+                announced = True
                 time.sleep(min(error.retry_after, _LONGEST_WAIT))
 
 
 def _stopped(heartbeat: Heartbeat, why: str) -> Job:
     try:
         return heartbeat.finish(Outcome.STOPPED, why)
-    except FaultwatchError:  # it is another runner's by now, or nobody can be told
+    except FaultwatchError:  # another runner has the job by now, or the service does not answer
         return heartbeat.job

@@ -1,4 +1,4 @@
-"""A job that measures a case of one revision, if nothing is stored of it in this environment."""
+"""Runs a job that measures a case of one revision, unless a run in this environment is stored."""
 
 from runner.contract.job import MeasureQuestion
 from runner.contract.plan import PlanRequest
@@ -12,7 +12,7 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure, send, and say what came of it."""
+    """Measure the case and send the run."""
     question = job.question
     assert isinstance(question, MeasureQuestion)
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
@@ -28,7 +28,7 @@ def run(job: ClaimedJob) -> JobResult:
             revisions=(revision.commit,),
         )
     )
-    if all(one.revision != revision.commit for one in plan.runs):
+    if all(planned.revision != revision.commit for planned in plan.runs):
         return JobResult(f"{revision.commit[:10]} was measured before.")
     job.about_to_measure()
     report = measure_revision(
@@ -40,10 +40,7 @@ def run(job: ClaimedJob) -> JobResult:
         revision=revision,
         sampling=Sampling.of(job.workload, question.samples),
     )
-    outbox.post(report)
-    outbox.deliver(at_once=True)
-    if outbox.error:
-        raise outbox.error
+    outbox.post_now(report)
     job.measured(f"{revision.commit[:10]} is measured.", 0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")

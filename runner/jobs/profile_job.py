@@ -1,4 +1,4 @@
-"""A job that profiles a case of one revision, or of two so that they can be told apart."""
+"""Runs a job that profiles a case of one revision, or of two for comparison."""
 
 from runner.contract.job import ProfileQuestion
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -8,22 +8,19 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Profile, send, and say which profiles there are now; the one before comes first."""
+    """Profile the case, send the profiles, and return their ids; the older revision comes first."""
     question = job.question
     assert isinstance(question, ProfileQuestion)
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
     profiler = Profiler(job.repository, job.workload, job.case, job.bench, job.builder)
     revisions = [revision for revision in (question.against, question.revision) if revision is not None]
-    made = []
+    profiles = []
     for place, revision in enumerate(revisions, 1):
         job.about_to_measure()
         profile = profiler.profile(revision, job.report_progress)
-        outbox.post(profile)
-        outbox.deliver(at_once=True)
-        if outbox.error:
-            raise outbox.error
-        made.append(profile)
+        outbox.post_now(profile)
+        profiles.append(profile)
         job.measured(f"{profile.revision.commit[:10]} is profiled.", len(revisions) - place)
-    names = " and ".join(one.revision.commit[:10] for one in made)
-    return JobResult(f"Profiled: {names}.", {"profiles": [str(one.profile_id) for one in made]})
+    names = " and ".join(profile.revision.commit[:10] for profile in profiles)
+    return JobResult(f"Profiled: {names}.", {"profiles": [str(profile.profile_id) for profile in profiles]})

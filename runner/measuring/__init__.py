@@ -1,1 +1,1 @@
-"""Measures one case of one revision, or two of them in turns."""
+"""Measures one case of one revision, or of two revisions in turns."""

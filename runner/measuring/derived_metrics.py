@@ -1,4 +1,4 @@
-"""What can be derived from one execution: shares, and what the program says about its work."""
+"""Derives metrics from one execution: shares, and rates from the program's own report of its work."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,12 +14,12 @@ RESULT_BYTES = 16 << 20
 
 
 def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
-    """Add what can be derived from one execution to what perf read.
+    """Add the derived metrics of an execution to the readings of perf.
 
     Raises
     ------
     ExecutionFailure
-        Where the program does not say what work it did, in the form that its workload promises.
+        The program does not report its work in the format that its workload declares.
     """
     readings = dict(execution.sample.readings)
     readings |= _sys_percent(readings)
@@ -29,29 +29,29 @@ def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
 
 
 def result_file(tree: Path, name: str) -> Path:
-    """Return the file of that name in a build, which a stranger may have made.
+    """Return a result file in a build, whose content is untrusted.
 
     Raises
     ------
     ExecutionFailure
-        Where it lies outside of the build, by its name or by a link.
+        The file lies outside the build, by its name or by a link, or it is not a regular file.
     """
     file = tree / name
     if not file.resolve().is_relative_to(tree.resolve()):
-        raise ExecutionFailure(f"the result file {name} does not lie in the build's directory")
+        raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
     if file.exists() and not file.is_file():
-        # Opening a pipe, for one, would wait for ever.
-        raise ExecutionFailure(f"the result file {name} is no ordinary file")
+        # Opening a pipe would block forever.
+        raise ExecutionFailure(f"the result file {name} is not a regular file")
     return file
 
 
 def _per_work(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
-    """Return what follows from the work done: rates, and the counted faults against theory."""
+    """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
     derived = {"throughput": Reading(value=work.operations / work.seconds)}
     faults = _sum(readings, "minor-faults", "major-faults")
     if faults is not None:
         derived["faults-per-operation"] = Reading(value=faults / work.operations)
-    # Theory speaks of the main loop: where that is counted by itself, it is what to compare with.
+    # The theoretical count is of the main loop: compare it with the region if there is one.
     loop = _sum(readings, "region:minor-faults", "region:major-faults")
     in_loop = faults if loop is None else loop
     if "bytes" in work.stated and in_loop:
@@ -78,7 +78,7 @@ def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
         return {}
     if system.value is None and user.value is None:
         return {"sys-percent": Reading(status=Status.NOT_COUNTED, reason="neither user nor system time was counted")}
-    # perf says "not counted" of a time that is zero; here the other one tells that the clock ran.
+    # perf reports a time of zero as "not counted"; the other time shows that the clock ran.
     total = (system.value or 0) + (user.value or 0)
     return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
 
@@ -95,7 +95,7 @@ def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone
     try:
         return read_work(text, run.output, run.pattern)
     except UnreadableWorkError as error:
-        last = text.strip().splitlines()[-1:] or ["nothing"]
+        last_line = text.strip().splitlines()[-1:] or ["nothing"]
         raise ExecutionFailure(
-            f"{place} does not say what work was done: {error}; its last line is {last[0][:120]!r}", text[-20_000:]
+            f"{place} does not report the work done: {error}; its last line is {last_line[0][:120]!r}", text[-20_000:]
         ) from None

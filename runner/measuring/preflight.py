@@ -1,4 +1,4 @@
-"""Checks before a session that this host can measure, and how."""
+"""Checks before a session whether this host can measure, and prepares what measuring needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
 USER_ONLY = (
-    "faults that a program takes inside the kernel, as in read() into fresh memory, are not counted for this user: "
-    "`faultwatch doctor` says what allows it"
+    "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
+    "`faultwatch doctor` shows what allows it"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """The bench and the builder of this host under some settings."""
+    """Everything needed to build and measure on this host."""
 
     bench: Bench
     builder: Builder
     variables: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    """What speaks against this host, a line each, for the people who start the session."""
+    """Problems of this host, a line each, for the person who starts the session."""
 
 
 def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
-    """Whether code is confined: as was said, or else where it was fetched from an address."""
+    """Return whether to sandbox code: as requested, else if it was cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
@@ -52,38 +52,38 @@ def prepare(
     variables
         Variables to add to the environment of the measured process.
     examined
-        Count the canary and read the declared knobs: before a session, but not only to look.
+        Count the canary and read the declared knobs; needed before a session, but not for showing the environment.
     confined
         Build and run in a sandbox.
 
     Raises
     ------
     FaultwatchError
-        Where perf or the sandbox is missing or forbidden, in one line with what allows it.
+        perf or the sandbox is missing or forbidden; the message says what allows it.
     """
-    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded while other programs are waited for
+    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded while waiting for other programs
 
     from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
 
-    def look() -> "Scope":
-        found = counting_scope()
+    def find_scope() -> "Scope":
+        scope = counting_scope()
         compilers.knobs()
-        TypeAdapter(int)  # The first model that is made waits for a large import: better here.
-        return found
+        TypeAdapter(int)  # The first model imports a large module: better in the background.
+        return scope
 
     variables = dict(variables or {})
-    # Several short waits for other programs: none of them needs what another one finds out.
-    looking = in_background(look)
+    # Several independent waits for other programs, so do them at once.
+    scope_found = in_background(find_scope)
     try:
-        known = assess_host(settings.programs) if examined else HostTrust()
+        trust = assess_host(settings.programs) if examined else HostTrust()
     finally:
-        scope = looking()  # Why nothing can be counted here comes before what followed from that.
+        scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
     box = sandbox() if confined else None
-    told = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
+    session_knobs = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
 
     def environment(state: ProcessState) -> Environment:
-        found = capture(variables=state.environment, work_directory=settings.builds)
-        return Environment(knobs={**found.knobs, **state.knobs(), **told})
+        captured = capture(variables=state.environment, work_directory=settings.builds)
+        return Environment(knobs={**captured.knobs, **state.knobs(), **session_knobs})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)
@@ -91,7 +91,7 @@ def prepare(
         name: value for name, value in held.knobs.items() if name.startswith("compiler.") or name == "libc.version"
     }
     if scope == "user":
-        known = replace(known, remarks=(*known.remarks, USER_ONLY))
-    bench = Bench(Host(name=settings.host), environment, variables, known, settings.cpus, box)
-    warnings = (*known.warnings(held), *state.remarks()) if examined else ()
+        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
+    bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
+    warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
     return Workbench(bench, Builder(settings.builds, tools, box), variables, warnings)

@@ -1,4 +1,4 @@
-"""Processes that ran at once → one sample: their own readings are kept beside what they come to together."""
+"""Combines the samples of processes that ran at once into one sample that keeps the readings of each."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -10,10 +10,10 @@ _WORST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
 def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
-    """Combine what processes brought that started together; one alone is left as it is.
+    """Combine the samples of processes that started together; a single sample is returned with the group's readings.
 
-    Counts, CPU times and rates add up. The elapsed time is that of the slowest process, a size that of the largest, and
-    a ratio is the mean. Where one process lacks a reading, so do all together, for its reason.
+    Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size that of the
+    largest, and a ratio is the mean. If one process lacks a reading, so does the combined sample, for the same reason.
     """
     if len(samples) == 1:
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group)})
@@ -29,8 +29,8 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 
 def _combined(name: str, readings: Sequence[Reading]) -> Reading:
-    worst = next((one for status in _WORST for one in readings if one.status is status), readings[0])
-    values = [one.value for one in readings if one.value is not None]
+    worst = next((reading for status in _WORST for reading in readings if reading.status is status), readings[0])
+    values = [reading.value for reading in readings if reading.value is not None]
     if len(values) < len(readings):
         return worst
     return worst.model_copy(update={"value": _value(name, values)})

@@ -1,4 +1,4 @@
-"""When enough samples are taken: once more of them cannot change the verdict. Pure."""
+"""Decides when enough samples are taken, so that more of them cannot change the verdict. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
 ERROR = 0.05
-"""Chance that the true median of a metric ever lies outside of the bounds from which its precision is told."""
+"""Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
 FAR = 5.0
-"""A value is an outlier where it lies this many standard deviations off, estimated from the median absolute deviation.
+"""A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
 
 As recommended by C. Leys et al., "Detecting outliers: do not use standard deviation around the mean, use absolute
 deviation around the median", Journal of Experimental Social Psychology 49(4), 2013, but wider: noise here is skewed.
 """
 FEW = 8
-"""Samples below which a noisy metric is not told what is far off."""
+"""Number of samples below which no outliers of a noisy metric are marked."""
 _DEVIATION = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
@@ -27,15 +27,15 @@ _DEVIATION = 1.4826
 class Sampling:
     """How many samples a case needs.
 
-    Exact counts are known once more than half of the samples, and at least two, agree. A sample that repeats what the
-    history expects agrees with that, so one is enough. Noisy metrics steer only where they have a precision.
+    An exact count is known once more than half of the samples, and at least two, agree. A sample that repeats the count
+    of the history is enough by itself. Noisy metrics require more samples only if they have a precision.
 
     Attributes
     ----------
     least, most
-        Numbers of samples.
+        Limits of the number of samples.
     precision
-        Percent of the level to which the median of a noisy metric has to be known, by metric.
+        By metric: to how many percent of its level the median of a noisy metric must be known.
     expected
         Levels of exact counts that the history shows for this case in this environment.
     """
@@ -47,7 +47,7 @@ class Sampling:
 
     @classmethod
     def of(cls, workload: Workload, fixed: int | None = None, expected: Mapping[str, Number] | None = None) -> Self:
-        """Return what a workload asks for, or a fixed number of samples."""
+        """Return the sampling that a workload asks for, or a fixed number of samples."""
         if fixed is not None:
             return cls(least=fixed, most=fixed)
         precision = workload.metrics.precision
@@ -56,7 +56,7 @@ class Sampling:
         return cls(least, max(least, most), precision, expected or {})
 
     def wants_more(self, samples: Sequence[Sample]) -> bool:
-        """Tell whether another sample is needed."""
+        """Return whether another sample is needed."""
         if len(samples) >= self.most:
             return False
         if self._as_expected(samples):
@@ -75,7 +75,7 @@ class Sampling:
 
 
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Mark the values that lie off their metric's other samples; nothing is dropped."""
+    """Mark the values that differ from the other samples of their metric; nothing is dropped."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     ordinary = {name: _ordinary(name, _values(samples, name)) for name in names}
     return tuple(
@@ -87,9 +87,9 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 def levels(samples: Sequence[Sample]) -> dict[str, Number]:
-    """Return what the exact counts of a run come down to, for the next run to be compared with."""
-    found = {name: majority(_values(samples, name)) for name in _exact_metrics(samples)}
-    return {name: agreed[0] for name, agreed in found.items() if agreed}
+    """Return the levels of the exact counts of a run, with which the next run is compared."""
+    majorities = {name: majority(_values(samples, name)) for name in _exact_metrics(samples)}
+    return {name: agreed[0] for name, agreed in majorities.items() if agreed}
 
 
 def _marked(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading:
@@ -99,7 +99,7 @@ def _marked(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading
 
 
 def _ordinary(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
-    """Return between which values those of a metric are no outliers; None where that cannot be told."""
+    """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
         agreed = majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
@@ -114,23 +114,23 @@ def _agree(samples: Sequence[Sample]) -> bool:
     for name in _exact_metrics(samples):
         values = _values(samples, name)
         agreed = majority(values)
-        # The workload may ask for one sample only; from two on, two have to agree.
+        # The workload may ask for one sample only; of two or more, two must agree.
         if agreed is None or agreed[1] < min(2, len(values)):
             return False
     return True
 
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
-    """Tell whether the median is known to within some percent; a metric without values cannot become so by sampling."""
-    found = bounds(values, ERROR)
-    if found is None:
+    """Return whether the median is known to within some percent; more samples do not help a metric without values."""
+    median_bounds = bounds(values, ERROR)
+    if median_bounds is None:
         return not values
-    low, high = found
+    low, high = median_bounds
     return high - low <= percent / 100 * abs(low + high)
 
 
 def _exact_metrics(samples: Iterable[Sample]) -> list[str]:
-    """Return the exact counts of which any sample has a value."""
+    """Return the exact counts that have a value in any sample."""
     return list(
         dict.fromkeys(
             name

@@ -1,4 +1,4 @@
-"""Weak scaling: N processes at once do N times the work of one, and should take no longer."""
+"""Weak scaling: N processes at once do N times the work of one process, and should take no longer."""
 
 import re
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ NAME = "scaling-efficiency"
 
 
 def with_scaling_efficiency(report: Report, others: Iterable[Report], workload: Workload) -> Report:
-    """Add t(1) / t(N) to each sample of a report, where the same revision was measured with one process too.
+    """Add t(1) / t(N) to each sample of a report, if the same revision was measured with one process too.
 
-    t is the elapsed time; of several processes that of the slowest.
+    t is the elapsed time; for several processes, that of the slowest.
     """
     if process_count(workload, report.case) == 1:
         return report

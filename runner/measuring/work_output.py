@@ -1,7 +1,7 @@
-"""What a program says about the work it did, in the formats of common benchmark tools.
+"""Reads a program's report of its work, in the formats of common benchmark tools.
 
-Each reader takes the text of a result and returns the operations done and the seconds they took. Where a document holds
-several benchmarks, they are one piece of work: operations and seconds are added up.
+Each reader takes the text of a result and returns the operations and the seconds they took. If a document contains
+several benchmarks, their operations and seconds are added up.
 """
 
 import json
@@ -14,7 +14,7 @@ from runner.measuring.bounded_search import named_groups
 
 
 class UnreadableWorkError(Exception):
-    """The text is not what the format demands; says what is demanded."""
+    """The text does not have the required format; the message says what is required."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +35,26 @@ class WorkDone:
 
 
 def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
-    """Read what a program printed, or wrote into its result file.
+    """Read the report that a program printed or wrote to its result file.
 
     Parameters
     ----------
     form
         A key of :data:`READERS`, or ``regex``.
     pattern
-        For ``regex``: an expression with the groups ``operations`` and ``seconds``, either of which may be left out
-        and is 1 then.
+        For ``regex``: an expression with the groups ``operations`` and ``seconds``; a missing group counts as 1.
 
     Raises
     ------
     UnreadableWorkError
-        Where the text does not fit.
+        The text does not have the format.
     """
     try:
         work = _matched(text, pattern or "") if form == "regex" else READERS[form](text)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
-        raise UnreadableWorkError(DEMANDS[form]) from None
+        raise UnreadableWorkError(REQUIREMENTS[form]) from None
     if not (_is_positive(work.operations) and _is_positive(work.seconds)):
-        raise UnreadableWorkError(DEMANDS[form])
+        raise UnreadableWorkError(REQUIREMENTS[form])
     return work
 
 
@@ -66,7 +65,7 @@ def _json_line(text: str) -> WorkDone:
 
 
 def _google_benchmark(text: str) -> WorkDone:
-    """Read the JSON of Google Benchmark; its repetitions' aggregates are left out."""
+    """Read the JSON of Google Benchmark without the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(
@@ -82,7 +81,7 @@ def _hyperfine(text: str) -> WorkDone:
 
 
 def _pytest_benchmark(text: str) -> WorkDone:
-    """Read pytest-benchmark's ``--benchmark-json``: its total is over rounds of time per iteration."""
+    """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum over rounds of the time per iteration."""
     stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
     operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
     return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
@@ -112,7 +111,7 @@ READERS: Mapping[str, Callable[[str], WorkDone]] = {
     "pyperf": _pyperf,
 }
 STATED = ("bytes", "pages", "faults")
-DEMANDS = {
+REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
     "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",
     "hyperfine": "it must be the JSON of hyperfine (--export-json)",

@@ -1,1 +1,1 @@
-"""Nights: a matrix of hosts and configurations, from one file, measured cell by cell."""
+"""Nightly runs: a matrix of hosts, configurations and workloads from one file, measured cell by cell."""

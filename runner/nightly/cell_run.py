@@ -1,4 +1,4 @@
-"""Carry out the cells of a night on this host."""
+"""Measures the cells of a nightly run on this host."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 
-BROKEN = {CaseState.FAILED, CaseState.MISSING}
-"""What is tried again. A case that this host cannot measure stays as it is, and so does a host that counts wrong."""
+RETRIED = {CaseState.FAILED, CaseState.MISSING}
+"""States of cases that are measured again. A skipped case stays skipped, and a host that counts wrong stays wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCell:
-    """A cell that can be measured."""
+    """A cell that is ready to be measured."""
 
     measurement: HistoryMeasurement
     revision: Revision
@@ -28,15 +28,15 @@ Prepare = Callable[[], PreparedCell]
 def run_cell(
     night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
 ) -> NightDigest:
-    """Measure what is left of a cell, and its broken cases again; what cannot be measured at all is told as that.
+    """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
 
-    Each time the service says what has come of the cell: what it does not have is not measured.
+    After each round the service returns the states of the cases, which decide what is retried.
     """
     try:
         prepared = prepare()
         prepared.measurement.measure((prepared.revision,), watcher)
     except FaultwatchError as error:
-        return _tell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
+        return _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
     done = cell.model_copy(
         update={
             "subject": prepared.measurement.repository.name,
@@ -44,27 +44,33 @@ def run_cell(
             "cases": prepared.cases,
         }
     )
-    digest = _tell(service, night, done)
+    digest = _report_cell(service, night, done)
     for attempt in range(2, retries + 2):
-        broken = _broken(digest, done)
-        if not broken:
+        failed = _failed_cases(digest, done)
+        if not failed:
             break
         try:
-            prepared.measurement.measure_again(prepared.revision, broken, watcher)
+            prepared.measurement.measure_again(prepared.revision, failed, watcher)
         except FaultwatchError as error:
-            return _tell(service, night, done.model_copy(update={"problem": str(error)[:1000], "attempts": attempt}))
-        digest = _tell(service, night, done.model_copy(update={"attempts": attempt}))
+            return _report_cell(
+                service, night, done.model_copy(update={"problem": str(error)[:1000], "attempts": attempt})
+            )
+        digest = _report_cell(service, night, done.model_copy(update={"attempts": attempt}))
     return digest
 
 
-def _tell(service: Service, night: str, cell: NightCell) -> NightDigest:
+def _report_cell(service: Service, night: str, cell: NightCell) -> NightDigest:
     return service.update_night(night, NightPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
-def _broken(digest: NightDigest, cell: NightCell) -> tuple[Case, ...]:
-    states = {case.name: case.state for case in _told(digest, cell).cases}
-    return tuple(case for case in cell.cases if states.get(case.name) in BROKEN)
+def _failed_cases(digest: NightDigest, cell: NightCell) -> tuple[Case, ...]:
+    states = {case.name: case.state for case in _cell_digest(digest, cell).cases}
+    return tuple(case for case in cell.cases if states.get(case.name) in RETRIED)
 
 
-def _told(digest: NightDigest, cell: NightCell) -> CellDigest:
-    return next(one for one in digest.cells if (one.host, one.configuration, one.workload) == cell.place)
+def _cell_digest(digest: NightDigest, cell: NightCell) -> CellDigest:
+    return next(
+        candidate
+        for candidate in digest.cells
+        if (candidate.host, candidate.configuration, candidate.workload) == cell.place
+    )

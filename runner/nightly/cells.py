@@ -1,4 +1,4 @@
-"""Which cells a night has, and what a configuration makes of a workload. Pure."""
+"""The cells of a matrix, and workloads with the settings of a configuration. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +13,12 @@ _THREADS = "OMP_NUM_THREADS"
 
 
 def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
-    """Return the cells of all hosts, as they are planned.
+    """Return the planned cells of all hosts.
 
     Parameters
     ----------
     here
-        Name of the host that reads the matrix: the one meant where it names none.
+        Name of this host, which is the only one if the matrix names none.
     """
     return tuple(
         NightCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
@@ -27,32 +27,32 @@ def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
 
 
 def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightCell, WorkloadEntry], ...]:
-    """Return the cells of one host, each with its workload's entry.
+    """Return the cells of a host, each with its entry in the matrix.
 
     Raises
     ------
     FaultwatchError
-        Where the matrix has other hosts only.
+        The matrix names only other hosts.
     """
     if matrix.hosts and here not in matrix.hosts:
         raise FaultwatchError(
-            f"{matrix.path}: this host, {here}, is none of {', '.join(matrix.hosts)}",
-            "add it, or say with FAULTWATCH_HOST which one this is",
+            f"{matrix.path}: this host, {here}, is not one of {', '.join(matrix.hosts)}",
+            "add it, or set FAULTWATCH_HOST to one of these names",
         )
     every = zip(planned_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
     return tuple((cell, entry) for cell, entry in every if cell.host == here)
 
 
 def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
-    """Return what GitHub Actions makes jobs of: each host once, with the labels of its runner.
+    """Return the job matrix of GitHub Actions: each host once, with the labels of its runner.
 
     Raises
     ------
     FaultwatchError
-        Where the matrix names no hosts: which machine would be meant is not known before the job runs.
+        The matrix names no hosts, so the machines are unknown before the jobs run.
     """
     if not matrix.hosts:
-        raise FaultwatchError(f"{matrix.path}: it names no hosts to make jobs for", "add [hosts.NAME] for each machine")
+        raise FaultwatchError(f"{matrix.path} names no hosts", "add [hosts.NAME] for each machine")
     used = {host for host, _, _ in _places(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
@@ -66,20 +66,20 @@ def _places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
             for entry in matrix.workloads:
-                wanted = host in (entry.hosts or matrix.host_names)
+                on_host = host in (entry.hosts or matrix.host_names)
                 place = host, configuration, entry.path
-                if wanted and configuration in (entry.configurations or matrix.configuration_names):
+                if on_host and configuration in (entry.configurations or matrix.configuration_names):
                     if place in seen:
                         raise FaultwatchError(
-                            f"{matrix.path}: {entry.path} is named twice for {configuration} on {host}",
-                            "name all of its parameters in one entry",
+                            f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
+                            "put all of its parameters into one entry",
                         )
                     seen.add(place)
                     yield host, configuration, entry
 
 
 def case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
-    """Return the choice of cases of an entry, as --set takes it."""
+    """Return the choices of cases of an entry, in the form of --set."""
     return tuple(
         f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
         for name, values in entry.set.items()
@@ -89,10 +89,10 @@ def case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
 def apply_configuration(
     workload: Workload, name: str, configuration: Configuration
 ) -> tuple[Workload, tuple[str, ...]]:
-    """Return a workload in a configuration, and the choice of its cases that this comes to.
+    """Return a workload with the settings of a configuration, and the choice of its cases that this implies.
 
-    What the workload has a parameter of the same name for, such as its own list of allocators, is a choice of cases.
-    All else becomes a parameter with one value, so that each configuration has series of its own, and its own drifts.
+    A setting for which the workload has a parameter, such as its own list of allocators, becomes a choice of cases.
+    Every other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
     """
     chosen: list[str] = []
     added: dict[str, Parameter] = {}
@@ -111,7 +111,7 @@ def apply_configuration(
         else:
             run[key] = f"{{{key}}}"
     if configuration.environment:
-        # Literal values: braces would be placeholders.
+        # Escape braces: the values are literal, and braces would be placeholders.
         environment |= {
             variable: value.replace("{", "{{").replace("}", "}}")
             for variable, value in configuration.environment.items()
@@ -123,5 +123,5 @@ def apply_configuration(
     fields["run"] = workload.run.model_copy(update={**run, "environment": environment})
     fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added.items()}}
     fields["include"] = tuple({**point, **added} for point in workload.include)
-    # Made anew: a copy would keep the hash of what it was made from.
+    # Construct it: a copy would keep the cached hash of the original.
     return Workload.model_validate(fields), tuple(chosen)

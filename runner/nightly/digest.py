@@ -1,4 +1,4 @@
-"""What is told of a night: the cells that did not run, and why. Pure."""
+"""Reads the digest of a nightly run: which cells are complete, and what did not run. Pure."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,15 @@ from runner.contract.night import CaseState, CellDigest, NightDigest
 
 
 def is_complete(cell: CellDigest) -> bool:
-    """Whether all cases of a cell are measured."""
+    """Return whether all cases of a cell are measured."""
     return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
 
 
 def gaps(digest: NightDigest) -> Iterator[tuple[CellDigest, str]]:
-    """Yield each reason why something of a night is missing, with its cell."""
+    """Yield each cell of which something is missing, with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
-            yield cell, "the host did not show up" if cell.host in digest.absent else "the host has not been at it"
+            yield cell, "the host did not report" if cell.host in digest.absent else "the host has not run it yet"
         elif cell.problem:
             yield cell, cell.problem
         for case in cell.cases:

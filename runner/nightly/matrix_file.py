@@ -12,27 +12,27 @@ from runner.workload.allocators import ALLOCATORS
 from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 PLAIN = "plain"
-"""The configuration of a file that names none: as the workload's file says."""
+"""The only configuration of a file that names none: the settings of the workload file."""
 HERE = "here"
-"""In a file that names no hosts: whichever one reads it."""
+"""The only host of a file that names none: the one that reads it."""
 Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 
 
 class MatrixHost(Table):
-    """``[hosts.NAME]``: a machine, by the name under which it reports."""
+    """``[hosts.NAME]``: a machine, with the name that its reports carry."""
 
     labels: tuple[Label, ...] = Field(default=(), max_length=20)
-    """Labels by which GitHub Actions finds its runner; by default ``self-hosted`` and the name."""
+    """Labels of its GitHub Actions runner; by default ``self-hosted`` and the name."""
 
 
 class Configuration(Table):
-    """``[configurations.NAME]``: what is set for a program beside what its workload says."""
+    """``[configurations.NAME]``: settings in addition to those of the workload file."""
 
     allocator: str | None = None
     huge_pages: str | None = None
     threads: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """What ``OMP_NUM_THREADS`` says, or the workload's own parameter of that name."""
+    """Value of ``OMP_NUM_THREADS``, or of the workload's parameter ``threads``."""
     processes: Annotated[int, Field(ge=1, le=1024)] | None = None
     memory_limit: Size | None = None
     environment: dict[str, str] = Field(default_factory=dict)
@@ -49,10 +49,10 @@ class Configuration(Table):
 
 
 class WorkloadEntry(Table):
-    """``[[workloads]]``: a workload, and the repository that it is about."""
+    """``[[workloads]]``: a workload and the repository that it measures."""
 
     path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-    """Its file or folder, relative to the matrix file, or the name of one that comes along."""
+    """Its file or folder, relative to the matrix file, or the name of a shipped workload."""
     repository: str | None = None
     revision: str = "HEAD"
     set: dict[Name, Parameter | tuple[Parameter, ...]] = Field(default_factory=dict)
@@ -61,18 +61,18 @@ class WorkloadEntry(Table):
 
 
 class Matrix(Table):
-    """The file."""
+    """A matrix file."""
 
     retries: Annotated[int, Field(ge=0, le=10)] = 1
-    """How often the broken cases of a cell are tried again."""
+    """How often the failed cases of a cell are measured again."""
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
     path: Path = Field(default=Path(), exclude=True)
-    """The file it was read from."""
+    """The path of the file."""
 
     @model_validator(mode="after")
-    def _names_what_there_is(self) -> Self:
+    def _check_names(self) -> Self:
         for entry in self.workloads:
             for kind, named, known in (
                 ("host", entry.hosts, self.host_names),
@@ -94,7 +94,7 @@ class Matrix(Table):
         return tuple(self.configurations) or (PLAIN,)
 
     def configuration(self, name: str) -> Configuration:
-        """Return one configuration."""
+        """Return a configuration by name."""
         return self.configurations.get(name, Configuration())
 
 
@@ -104,9 +104,9 @@ def load_matrix(file: Path) -> Matrix:
     Raises
     ------
     FaultwatchError
-        Where the file does not say what it must; names the file, the key and the mistake.
+        The file is not valid; the message names the file, the key and the mistake.
     """
-    document = read_toml(file, "matrix file", "name one with --matrix; docs/nightly.md shows how to write it")
+    document = read_toml(file, "matrix file", "name one with --matrix; docs/nightly.md shows how to write one")
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
@@ -115,5 +115,5 @@ def load_matrix(file: Path) -> Matrix:
 
 def _one_of(name: str | None, known: tuple[str, ...]) -> str | None:
     if name is not None and name not in known:
-        raise ValueError(f"{name!r} is none of {', '.join(known)}")
+        raise ValueError(f"{name!r} is not one of {', '.join(known)}")
     return name

@@ -94,7 +94,7 @@ class Counted:
         return found | (self._region.readings() if self._region else {}), self._perf.text()
 
     def conclude(self, done: Finished) -> str:
-        """End the launch; return why the program did not end well, as the second half of a sentence; empty where it did.
+        """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Which events this perf can name: asked once, since one that it does not know spoils all."""
+"""Finds out which events this perf knows: one unknown event makes perf refuse all of them."""
 
 import re
 import tempfile
@@ -11,21 +11,21 @@ from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import perf_stat
 
 _known: dict[str, bool] = {}
-"""What was found out of each event so far: perf is asked once in the life of the runner."""
+"""Whether perf knows each event; each is asked once in the lifetime of the runner."""
 
 
 def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split events into those that this perf can name and those it cannot.
+    """Split events into those that this perf knows and those that it does not.
 
     Raises
     ------
     FaultwatchError
-        Where there is no perf.
+        perf is not installed.
     """
-    asked = [event for event in events if event not in _known]
-    if asked:
-        together = _accepted(asked)
-        _known.update({event: together or _accepted([event]) for event in asked})
+    new = [event for event in events if event not in _known]
+    if new:
+        all_known = _accepted(new)
+        _known.update({event: all_known or _accepted([event]) for event in new})
     known = tuple(event for event in events if _known[event])
     return known, tuple(event for event in events if not _known[event])
 

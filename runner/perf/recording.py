@@ -1,4 +1,4 @@
-"""perf record on a running program, opened and closed on command as the counters are."""
+"""Attaches perf record to a running program, enabled and disabled on command like the counters."""
 
 import os
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from typing import Protocol
 from runner.perf.attach import ControlledPerf
 
 _MOST = "1G"
-"""Of one recording: a program can do without end what is recorded. perf stops there, and what is missing is stated."""
+"""Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
 _BUFFER_PAGES = 8192
-"""Of each CPU's buffer, for those who may lock so much memory: half a million records of faults."""
+"""Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class RecordPlan:
     Attributes
     ----------
     options
-        Of perf record: the events, their period, what to keep of each.
+        Options of perf record: the events, their period, their fields.
     output
-        The file it writes; all that is in it is strangers' material.
+        The file that perf writes; its content is untrusted.
     """
 
     options: tuple[str, ...]
@@ -31,34 +31,34 @@ class RecordPlan:
 
 
 class Tracer(Protocol):
-    """What else watches a program from before its start to its end."""
+    """Another tool that traces a program from before its start to its end."""
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Begin, with processes that wait meanwhile."""
+        """Attach to processes that wait in the meantime."""
 
     def close(self) -> None:
-        """Wait until it has noticed that they ended."""
+        """Wait until the tool has noticed that they ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that is recorded of one execution."""
+    """Everything to record of one execution."""
 
     plans: tuple[RecordPlan, ...]
     tracer: Tracer | None = None
 
 
 class Recorder(ControlledPerf):
-    """One perf record."""
+    """An attached perf record."""
 
     def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
-        # Without build ids and their cache: perf would read each binary again when it ends.
+        # Without build ids and their cache, for which perf would read each binary again when it ends.
         words = ("record", "-q", "-N", "-B", "--max-size", _MOST, *_buffers(), *plan.options, "-o", str(plan.output))
         super().__init__(words, processes)
 
     def finish(self) -> None:
-        """Let perf write out what it has."""
-        self.end(patience=30)
+        """Tell perf to write its recording, and wait for it."""
+        self.end(timeout=30)
 
 
 def _buffers() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which mapping of a process held an address at a time."""
+"""Tracks the memory mappings of processes."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
@@ -12,30 +12,30 @@ _KERNEL = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 @dataclass(frozen=True, slots=True)
 class MemoryMapping:
-    """A stretch of memory."""
+    """A mapped range of memory."""
 
     start: int
     end: int
     offset: int
     memory: Memory
     kind: str
-    """The same as plain text: an enumeration's members hash slowly, and each fault looks it up."""
+    """``memory`` as a string: members of an enumeration hash slowly, and each fault looks it up."""
     name: str
 
     @classmethod
     def of(cls, event: Mapped) -> "MemoryMapping":
-        """Return what was mapped."""
+        """Return the mapping of an event."""
         memory = memory_of(event)
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
 
     @property
     def file(self) -> str:
-        """The file behind it, empty where there is none."""
+        """The mapped file; empty if there is none."""
         return self.name if self.memory in {Memory.FILE_TEXT, Memory.FILE_DATA} else ""
 
 
 def memory_of(event: Mapped) -> Memory:
-    """Tell what kind of memory was mapped, by the name and the protection that the kernel gives it."""
+    """Return the kind of a mapping's memory, from its name and protection."""
     name = event.name
     if name.startswith("[stack"):
         return Memory.STACK
@@ -52,21 +52,21 @@ def memory_of(event: Mapped) -> Memory:
 
 @dataclass(slots=True)
 class ProcessMappings:
-    """The mappings of one process, none over another."""
+    """The mappings of one process, without overlaps."""
 
     _starts: list[int] = field(default_factory=list)
     _all: list[MemoryMapping] = field(default_factory=list)
 
     def add(self, new: MemoryMapping) -> None:
-        """Put a mapping where others may have been."""
+        """Add a mapping; it replaces what it overlaps."""
         first, last = self._over(new.start, new.end)
-        kept = [part for old in self._all[first:last] for part in _outside(old, new.start, new.end)]
-        kept = sorted([*kept, new], key=lambda one: one.start)
-        self._all[first:last] = kept
-        self._starts[first:last] = [one.start for one in kept]
+        mappings = [part for old in self._all[first:last] for part in _outside(old, new.start, new.end)]
+        mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
+        self._all[first:last] = mappings
+        self._starts[first:last] = [mapping.start for mapping in mappings]
 
     def find(self, address: int) -> MemoryMapping | None:
-        """Return the mapping that holds an address."""
+        """Return the mapping that contains an address."""
         place = bisect_right(self._starts, address) - 1
         if place >= 0 and address < self._all[place].end:
             return self._all[place]
@@ -85,7 +85,7 @@ class ProcessMappings:
 
 
 def _outside(old: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
-    """Return what is left of a mapping beside a stretch."""
+    """Return the parts of a mapping outside a range."""
     parts = []
     if old.start < start:
         parts.append(replace(old, end=min(old.end, start)))

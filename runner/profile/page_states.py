@@ -1,4 +1,4 @@
-"""Which pages a process has, and how it gave back those that it has not. Pure."""
+"""Tracks the pages of a process that faulted, and how it gave pages back. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ PAGE = 4096
 _MAP_FIXED = 0x10
 _GIVING_BACK = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
-# Plain text: each fault looks them up, and an enumeration's members hash slowly.
+# Strings: each fault looks them up, and members of an enumeration hash slowly.
 _FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
 
 
 @dataclass(slots=True)
 class PageStates:
-    """The pages of one process that have faulted; each with what became of it since."""
+    """The pages of one process that have faulted, each with its state since."""
 
     _state: dict[int, str] = field(default_factory=dict)
     _brk: int = 0
 
     def fault(self, page: int) -> str:
-        """Note a fault; tell what the page had behind it: the value of a :class:`Touch`."""
+        """Record a fault; return the previous state of the page: the value of a :class:`Touch`."""
         before = self._state.get(page, _FIRST)
         self._state[page] = _AGAIN
         return before
@@ -33,11 +33,11 @@ class PageStates:
         return True
 
     def within(self, start: int, end: int) -> int:
-        """Return how many pages of a stretch have faulted."""
+        """Return how many pages of a range have faulted."""
         return sum(start <= page * PAGE < end for page in self._state)
 
     def call(self, name: str, arguments: dict[str, int]) -> int | None:
-        """Note a system call; return the bytes that it was about."""
+        """Record a system call; return the number of bytes it concerns."""
         match name:
             case "munmap":
                 self._give_back(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
@@ -62,7 +62,7 @@ class PageStates:
     def _move_end(self, end: int) -> int:
         before, self._brk = self._brk, end or self._brk
         if not end:
-            return 0  # It asks where the end is.
+            return 0  # The call only queries the end.
         if before and end < before:
             self._give_back(end, before - end, Touch.AFTER_BRK)
         return abs(end - before) if before else 0
@@ -70,7 +70,7 @@ class PageStates:
     def _give_back(self, start: int, size: int, how: Touch) -> None:
         first, last = -(-start // PAGE), -(-(start + size) // PAGE)
         state = self._state
-        # Whichever is fewer: the pages of the stretch, or those that ever faulted.
+        # Iterate over the smaller set: the pages of the range, or those that ever faulted.
         pages: Iterable[int] = range(first, last)
         if last - first > len(state):
             pages = [page for page in state if first <= page < last]

@@ -1,4 +1,4 @@
-"""What the kernel lets this user record, and the setting that would allow more."""
+"""Finds out what the kernel lets this user record, and which setting would allow more."""
 
 import os
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ _EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 @dataclass(frozen=True, slots=True)
 class RecordingPermissions:
-    """What can be recorded here.
+    """What this user can record on this host.
 
     Attributes
     ----------
     tracepoints
-        Of system calls and of exceptions.
+        Whether tracepoints of system calls and of exceptions can be recorded.
     kernel
-        Frames in the kernel.
+        Whether frames in the kernel can be recorded.
     remarks
-        What cannot, with what would allow it.
+        What cannot be recorded, with the setting that would allow it.
     """
 
     tracepoints: bool
@@ -29,11 +29,11 @@ class RecordingPermissions:
 
 
 def recording_permissions(tree: Tree | None = None, *, root: bool | None = None) -> RecordingPermissions:
-    """Find out from the kernel's settings."""
+    """Return what can be recorded, from the kernel's settings."""
     tree = tree or Tree()
     root = os.geteuid() == 0 if root is None else root
-    found = tree.integer(_PARANOID)
-    paranoid = 2 if found is None else found
+    level = tree.integer(_PARANOID)
+    paranoid = 2 if level is None else level
     remarks = []
     kernel = root or paranoid < 2
     if not kernel:
@@ -45,12 +45,12 @@ def recording_permissions(tree: Tree | None = None, *, root: bool | None = None)
     tracepoints = readable and (root or paranoid < 0)
     if not readable:
         remarks.append(
-            "tracepoints cannot be read, so strace counts system calls and reads are not told from writes: "
+            "tracepoints cannot be read, so strace counts system calls, and reads and writes are not distinguished: "
             "`mount -t tracefs tracefs /sys/kernel/tracing` as root, and a kernel with CONFIG_FTRACE_SYSCALLS"
         )
     elif not tracepoints:
         remarks.append(
-            "tracepoints are for root only, so strace counts system calls and reads are not told from writes: "
+            "tracepoints are for root only, so strace counts system calls, and reads and writes are not distinguished: "
             f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )

@@ -1,4 +1,4 @@
-"""One revision, built and profiled."""
+"""Builds and profiles revisions."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from runner.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """Profiles one case of revisions of one repository."""
+    """Profiles a case of revisions of a repository."""
 
     repository: Repository
     workload: Workload
@@ -32,7 +32,7 @@ class Profiler:
         Raises
         ------
         FaultwatchError
-            Where it does not build, fails, or cannot be profiled here.
+            The revision does not build, fails, or cannot be profiled on this host.
         """
         commit = self.repository.revision(revision)
         short, name = commit.commit[:10], self.case.name

@@ -1,4 +1,4 @@
-"""What perf is to record so that a profile stays small: events, periods, call graphs. Pure."""
+"""Plans what perf records, so that profiles stay small: events, periods, call graphs. Pure."""
 
 import math
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from typing import Literal
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
 EACH = 2_000_000
-"""Faults up to which each one is recorded, in some 60 bytes. Of more, one in as many as keep to it."""
+"""Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
 STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
-"""Stacks to record: 0.2 KB each with frame pointers; DWARF needs a copy of the program's stack, 8 KB."""
+"""Number of stacks to record: 0.2 KB each with frame pointers; DWARF copies 8 KB of the program's stack."""
 _LEAST_CLOCK = 100_000
-"""Nanoseconds between two samples of the CPU."""
+"""Least number of nanoseconds between two samples of the CPU."""
 CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
-"""The system calls that take memory or give it back."""
+"""The system calls that allocate or release memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCounts:
-    """What an execution is expected to do, as one that was only counted did.
+    """The expected counts of an execution, from an execution that was only counted.
 
     Attributes
     ----------
     faults, switches
-        Numbers.
+        Number of page faults and of context switches.
     cpu_seconds
         CPU time of all threads.
     """
@@ -34,12 +34,12 @@ class ExpectedCounts:
 
 
 def faults_period(expected: ExpectedCounts) -> int:
-    """Return one in how many faults is recorded with its address."""
+    """Return N, to record one in N faults with its address."""
     return max(1, -(-expected.faults // EACH))
 
 
 def stacks_period(number: int, call_graph: CallGraph) -> int:
-    """Return one in how many events is recorded with its stack."""
+    """Return N, to record one in N events with its stack."""
     return max(1, -(-number // STACKS[call_graph]))
 
 
@@ -49,7 +49,7 @@ def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
 
 
 def faults_options(period: int, *, tracepoints: bool) -> tuple[str, ...]:
-    """Return the options that record addresses of faults and, where each of them is recorded, what lies around."""
+    """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it."""
     events = ["page-faults", "major-faults"]
     if tracepoints and period == 1:
         events += ["exceptions:page_fault_user", "exceptions:page_fault_kernel", *_entries()]
@@ -57,12 +57,12 @@ def faults_options(period: int, *, tracepoints: bool) -> tuple[str, ...]:
 
 
 def calls_options() -> tuple[str, ...]:
-    """Return the options that record the system calls alone."""
+    """Return the options to record only the system calls."""
     return ("-c", "1", *(word for event in _entries() for word in ("-e", event)))
 
 
 def stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
-    """Return the options that record an event with its stack."""
+    """Return the options to record an event with its stack."""
     graph = "dwarf,8192" if call_graph == "dwarf" else call_graph
     return ("-e", event, "-c", str(period), "--call-graph", graph)
 

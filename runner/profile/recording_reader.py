@@ -1,4 +1,4 @@
-"""A file that perf recorded → events."""
+"""Reads the events of a recording with ``perf script``."""
 
 import subprocess
 import tempfile
@@ -15,26 +15,28 @@ TRACED = ("-F", "trace:pid,tid,time,event,trace")
 
 
 def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
-    """Read what was recorded, in the order of time.
+    """Yield the events of a recording, in the order of time.
 
     Parameters
     ----------
     file, fields
-        What was recorded, and what of it is asked of perf.
+        The recording, and the options of ``perf script`` that select its fields.
     within
-        What stands before the command: perf reads the binaries of strangers for the names of their functions.
+        Prefix of a sandbox for the command: perf reads untrusted binaries for the names of their functions.
 
     Raises
     ------
     FaultwatchError
-        Where perf cannot read its own file, or prints what cannot be understood.
+        perf cannot read its own file, or its output cannot be parsed.
     """
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")
-        said = error.read_text(encoding="utf-8", errors="replace").strip() if error.exists() else ""
-        raise FaultwatchError(f"perf record wrote nothing: {said.splitlines()[0][:300] if said else 'it said nothing'}")
+        message = error.read_text(encoding="utf-8", errors="replace").strip() if error.exists() else ""
+        raise FaultwatchError(
+            f"perf record wrote nothing: {message.splitlines()[0][:300] if message else 'no error message'}"
+        )
     shown = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
-    # Inlined functions and lines are asked of addr2line, which is asked once for all of a binary's places.
+    # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
     words = [*within, "perf", "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
     with tempfile.TemporaryFile() as error_file:
         with subprocess.Popen(
@@ -49,13 +51,15 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
             assert process.stdout is not None
             try:
                 yield from parse_script(process.stdout)
-            except ScriptError as trouble:
+            except ScriptError as error:
                 process.kill()
-                raise FaultwatchError(f"perf script printed what cannot be understood: {trouble}") from None
+                raise FaultwatchError(f"the output of perf script cannot be parsed: {error}") from None
             except BaseException:
                 process.kill()
                 raise
         error_file.seek(0)
-        said = error_file.read(10_000).decode(errors="replace")
+        message = error_file.read(10_000).decode(errors="replace")
     if process.returncode:
-        raise FaultwatchError(f"perf script failed: {said.strip().rpartition(chr(10))[2][:300] or 'it said nothing'}")
+        raise FaultwatchError(
+            f"perf script failed: {message.strip().rpartition(chr(10))[2][:300] or 'no error message'}"
+        )

@@ -1,7 +1,7 @@
-"""What ``perf script`` printed → events, exactly or not at all.
+"""Parses the output of ``perf script`` into events, exactly or not at all.
 
-The fields are those that :mod:`runner.profile.recording_reader` asks for: no command name is among them, since a program can
-call itself what it likes. Whatever is not one of the lines known here is a :class:`ScriptError`, never a guess.
+The fields are those that :mod:`runner.profile.recording_reader` requests. They contain no command name, since a program
+can choose its own. Any line that is not known here is a :class:`ScriptError`, never a guess.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeVar
 
 
 class ScriptError(Exception):
-    """The text cannot be understood; says where."""
+    """The text cannot be parsed; the message says where."""
 
 
 class Fault(NamedTuple):
-    """A page fault: the address that was wanted, and the place in the program that wanted it."""
+    """A page fault: its address, and the place in the program that accessed it."""
 
     pid: int
     tid: int
@@ -26,11 +26,11 @@ class Fault(NamedTuple):
     place: str
     """Function and module, as perf printed them."""
     code: int | None = None
-    """The processor's error code, where the tracepoint of the exception was recorded as well."""
+    """The processor's error code, if the tracepoint of the exception was recorded too."""
 
 
 class Traced(NamedTuple):
-    """A tracepoint and the numbers that it recorded."""
+    """A tracepoint with its arguments."""
 
     pid: int
     tid: int
@@ -40,7 +40,7 @@ class Traced(NamedTuple):
 
 
 class ScriptFrame(NamedTuple):
-    """A frame of a stack: where in its module, and what perf calls that."""
+    """A frame of a stack: its offset in a module, and its function as perf names it."""
 
     offset: int
     function: str
@@ -59,7 +59,7 @@ class Stacked:
 
 
 class Mapped(NamedTuple):
-    """A stretch of memory that was mapped."""
+    """A range of memory that was mapped."""
 
     pid: int
     start: int
@@ -70,7 +70,7 @@ class Mapped(NamedTuple):
 
 
 class Switched(NamedTuple):
-    """A thread that went on a CPU, or off it; ``preempted`` where it could have gone on."""
+    """A thread that went on or off a CPU; ``preempted`` if it could have continued."""
 
     pid: int
     tid: int
@@ -87,13 +87,13 @@ class Forked(NamedTuple):
 
 
 class Executed(NamedTuple):
-    """A process that became another program."""
+    """A process that executed another program."""
 
     pid: int
 
 
 class Lost(NamedTuple):
-    """Records that perf had no room for."""
+    """Records that perf lost for lack of space."""
 
     number: int
 
@@ -102,7 +102,7 @@ T = TypeVar("T")
 
 
 class _Head(NamedTuple):
-    """What stands above a stack."""
+    """The line above a stack."""
 
     pid: int
     tid: int
@@ -124,24 +124,24 @@ _MMAP = re.compile(
 )
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
 _DIGITS = "0123456789"
-_MOST_KNOWN = 100_000
+_LARGEST_CACHE = 100_000
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
 
 def parse_script(lines: Iterable[str]) -> Iterator[Event]:
-    """Read what ``perf script`` prints, line by line.
+    """Parse the output of ``perf script``, line by line.
 
     Raises
     ------
     ScriptError
-        Where a line is none of those that perf was asked for.
+        A line is not one of those that perf was asked to print.
     """
     known = _Lines()
     head: _Head | None = None
     frames: list[ScriptFrame] = []
     number = 0
     try:
-        for number, line in enumerate(lines, 1):  # noqa: B007 - told where it ends
+        for number, line in enumerate(lines, 1):  # noqa: B007 - used in the error
             if head is not None:
                 if line[:1] == "\t":
                     frames.append(known.frames[line.rstrip("\n")])
@@ -154,24 +154,24 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
             elif event is not None:
                 yield event
     except (ScriptError, ValueError):
-        raise ScriptError(f"line {number} is none that perf script was asked for: {line[:120]!r}") from None
+        raise ScriptError(f"line {number} is not one that perf script was asked to print: {line[:120]!r}") from None
     if head is not None:
         yield Stacked(*head, tuple(frames))
 
 
 class _Lines:
-    """Half a million faults are a million lines: what comes with nearly each of them is looked up, not matched."""
+    """Parses lines with caches: half a million faults are a million lines, most of whose parts repeat."""
 
     def __init__(self) -> None:
-        self.frames = _Known(_frame)
-        self._whose = _Known(_who)
-        self._places = _Known(_place)
-        self._names = _Known(_name)
-        self._codes = _Known(_code)
+        self.frames = _Cache(_frame)
+        self._whose = _Cache(_who)
+        self._places = _Cache(_place)
+        self._names = _Cache(_name)
+        self._codes = _Cache(_code)
         self._exceptions: dict[str, str] = {}
 
     def event(self, line: str) -> Event | _Head | None:
-        """Read a line: an event, what stands above a stack, or nothing of use."""
+        """Parse a line: an event, the line above a stack, or None for a line without use."""
         words = line.split(None, 3)
         if len(words) < 3:
             if words:
@@ -194,32 +194,32 @@ class _Lines:
         address, _, tail = rest.partition(" ")
         ip, place = self._places[tail]
         exception = self._exceptions.pop(who, "")
-        # "address=0x7f00 ip=… error_code=0x6": the code of this fault only if it is of this address.
+        # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
         code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
         return Fault(pid, tid, _time(moment), name, int(address, 16), ip, place, code)
 
 
-class _Known(dict[str, T]):
-    """What texts mean, each understood once; forgotten where there are too many."""
+class _Cache(dict[str, T]):
+    """Caches the parsed values of strings; cleared when it becomes too large."""
 
-    def __init__(self, understand: Callable[[str], T]) -> None:
+    def __init__(self, parse: Callable[[str], T]) -> None:
         super().__init__()
-        self._understand = understand
+        self._parse = parse
 
     def __missing__(self, text: str) -> T:
-        if len(self) > _MOST_KNOWN:
+        if len(self) > _LARGEST_CACHE:
             self.clear()
-        self[text] = found = self._understand(text)
-        return found
+        self[text] = value = self._parse(text)
+        return value
 
 
 def numbers(text: str) -> dict[str, int]:
-    """Read the arguments of a system call, ``addr: 0x7f00, len: 0x1000``, or a tracepoint's ``address=0x7f00``.
+    """Parse the arguments of a system call, ``addr: 0x7f00, len: 0x1000``, or of a tracepoint, ``address=0x7f00``.
 
     Raises
     ------
     ScriptError
-        Where one of them is no number.
+        An argument is not a number.
     """
     found = {}
     for part in text.split(", ") if ": " in text else text.split():
@@ -227,8 +227,8 @@ def numbers(text: str) -> dict[str, int]:
         try:
             found[name.strip()] = int(value, 16)
         except ValueError:
-            if name.strip() != "ip":  # the kernel's own places have names
-                raise ScriptError(f"{text[:100]!r} are no numbers") from None
+            if name.strip() != "ip":  # places in the kernel have names
+                raise ScriptError(f"{text[:100]!r} are not numbers") from None
     return found
 
 
@@ -252,7 +252,7 @@ def _time(text: str) -> float:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Split one of perf's own records into its kind and what it says."""
+    """Split one of perf's own records into its kind and its content."""
     match = _RECORD.match(text)
     if match is None:
         raise ScriptError
@@ -260,7 +260,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _place(tail: str) -> tuple[int, str]:
-    """Read what follows a fault's address: maybe what lies there, then the place that wanted it."""
+    """Parse what follows the address of a fault: possibly its symbol, then the accessing place."""
     match = _TAIL.fullmatch(tail) or _BARE_TAIL.fullmatch(tail)
     if match is None:
         raise ScriptError
@@ -274,7 +274,7 @@ def _name(text: str) -> str:
 
 
 def _code(rest: str) -> int:
-    """Read the error code at the end of an exception, behind its address."""
+    """Parse the error code at the end of an exception, after its address."""
     if not rest.startswith(" "):
         raise ScriptError
     return int(rest.rpartition("error_code=")[2], 16)
@@ -288,7 +288,7 @@ def _frame(line: str) -> ScriptFrame:
 
 
 def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
-    """Read one of perf's own records; None for those that say nothing of use."""
+    """Parse one of perf's own records; None for those without use."""
     pid, tid = who
     match kind:
         case "MMAP" | "MMAP2":

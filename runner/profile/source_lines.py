@@ -1,4 +1,4 @@
-"""Source lines of places in binaries: asked of addr2line, one process a binary, all places at once."""
+"""Finds source lines with addr2line: one process for each binary, all offsets at once."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,8 @@ from pathlib import Path
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.elf import LOAD, Segment, segments
 
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,9 @@ class SourceLine:
 
 
 def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[SourceLine, ...]]:
-    """Find the lines at some offsets of a file, innermost inlined function first; nothing for those that have none.
+    """Return the source lines at some offsets of a file, innermost inlined function first, where known.
 
-    `within` stands before the command: the file is a stranger's.
+    `within` is the prefix of a sandbox for the command: the file is untrusted.
     """
     loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
     addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
@@ -37,18 +38,18 @@ def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) ->
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
             env=dict(BASE_VARIABLES),
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    found = parse_lines(done.stdout)
-    return {offset: found[address] for offset, address in known.items() if found.get(address)}
+    lines = parse_lines(done.stdout)
+    return {offset: lines[address] for offset, address in known.items() if lines.get(address)}
 
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
-    """Read the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
+    """Parse the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
     found: dict[int, list[SourceLine]] = {}
     address: int | None = None
     function: str | None = None

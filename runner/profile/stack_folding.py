@@ -1,4 +1,4 @@
-"""Recorded stacks → folded ones: each stack once, with what it cost. Pure but for the lines it asks for."""
+"""Folds recorded stacks: each stack once, with its weight. Pure except for the lookup of source lines."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Swit
 from runner.profile.source_lines import SourceLine
 
 Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
-"""The lines at some offsets of a module."""
+"""Finds the source lines at some offsets of a module."""
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
 _LONGEST = 500
@@ -17,7 +17,7 @@ _LONGEST = 500
 
 @dataclass(slots=True)
 class Weighed:
-    """Stacks as they were recorded, innermost frame first, and the weight of each."""
+    """Recorded stacks, innermost frame first, with their weights."""
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
     samples: int = 0
@@ -37,9 +37,9 @@ def count_stacks(events: Iterable[Event]) -> Weighed:
 
 
 def blocked_time(events: Iterable[Event]) -> Weighed:
-    """Add up for how many nanoseconds threads were off CPU where they could not have gone on, by their stack.
+    """Add up the nanoseconds that threads were blocked off CPU, by stack.
 
-    From leaving the CPU to being on one again, so with the time that a thread waits for a free CPU after it was woken.
+    The time runs from leaving the CPU to returning to one, so it includes the wait for a free CPU after the wake-up.
     """
     weighed = Weighed()
     stacks: dict[int, tuple[ScriptFrame, ...]] = {}
@@ -64,7 +64,7 @@ def blocked_time(events: Iterable[Event]) -> Weighed:
 
 
 def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
-    """Share a total out in proportion to weights, in whole numbers that come to it exactly."""
+    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
     whole = sum(weights.values())
     if not whole:
         return {}
@@ -78,25 +78,25 @@ def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[t
 
 @dataclass(slots=True)
 class FrameTable:
-    """The frames of a profile, each once."""
+    """The table of frames of a profile, each once."""
 
     lines: Lines
     frames: list[contract.Frame] = field(default_factory=list)
     _places: dict[contract.Frame, int] = field(default_factory=dict)
 
     def stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
-        """Return stacks in the form of the contract, heaviest first, with source lines and inlined functions."""
+        """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
         known = self._lines_of(weights)
         folded: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
             for frame, offset in _called(stack):
-                frames += [self.place(one) for one in expanded(frame, known.get((frame.module, offset), ()))]
+                frames += [self.place(part) for part in expanded(frame, known.get((frame.module, offset), ()))]
             folded[tuple(reversed(frames[:_LONGEST]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
 
     def place(self, frame: contract.Frame) -> int:
-        """Return the place of a frame in the table."""
+        """Return the index of a frame in the table; add the frame if it is new."""
         if frame not in self._places:
             self._places[frame] = len(self.frames)
             self.frames.append(frame)
@@ -116,7 +116,7 @@ class FrameTable:
 
 
 def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
-    """Return a frame and what was inlined into it, innermost first. perf names the function itself best."""
+    """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
     module = KERNEL if frame.offset >= _KERNEL_START else frame.module
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
@@ -129,12 +129,12 @@ def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract
 
 
 def relative(path: str, roots: Iterable[str]) -> str:
-    """Return a file's path from the work tree on, where it lies in one: where the tree lies differs between builds."""
+    """Return a path relative to the work tree if it lies inside, because the tree's location differs between builds."""
     return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
 
 
 def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
-    """Return each frame with the offset of what it executes: of a caller, the call and not what follows it."""
+    """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
     innermost = True
     for frame in stack:
         in_user = frame.offset < _KERNEL_START

@@ -1,1 +1,1 @@
-"""Sends what was measured: the HTTP client, the embedded service, the spool."""
+"""Sends reports to the service: the HTTP client, the embedded service, the spool."""

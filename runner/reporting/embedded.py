@@ -1,4 +1,4 @@
-"""A service of one's own, for as long as a command runs: where none is named, local use takes the same way in."""
+"""Starts an embedded service while a command runs, so that local use goes through the same API."""
 
 import os
 import subprocess
@@ -15,22 +15,22 @@ from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
 
 START_TIMEOUT = 30.0
-"""Seconds in which an embedded service must answer."""
+"""Seconds within which an embedded service must start."""
 
 
 @contextmanager
 def connect(settings: Settings) -> Iterator[Service]:
-    """Return the service that the settings name, or start one on the local database and end it afterwards.
+    """Connect to the service that the settings name, or start one on the local database and stop it afterwards.
 
     Raises
     ------
     FaultwatchError
-        Where an embedded service does not start, with the line that it said.
+        The embedded service does not start; the message contains its last line of output.
     """
     if settings.url:
         url = settings.url
-        again = None if settings.token else lambda: sign_in(url)
-        yield Service(url, settings.token or sign_in(url), sign_in=again)
+        renew = None if settings.token else lambda: sign_in(url)
+        yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
         port_file = Path(scratch, "port")
@@ -46,7 +46,7 @@ def connect(settings: Settings) -> Iterator[Service]:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
-                # Ctrl-C is for the command: it ends the service once what was measured is stored.
+                # Ctrl-C must reach only the command, which stops the service after storing the results.
                 start_new_session=True,
             )
         try:
@@ -68,11 +68,11 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
         if process.poll() is not None:
             break
         time.sleep(0.02)
-    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    why = said[-1] if said else "it said nothing"
-    # As after an update of a checkout: the newer service needs a package more.
+    output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    why = output[-1] if output else "it printed nothing"
+    # For example after an update of the checkout that requires a new package.
     missing = why.startswith("ModuleNotFoundError")
     raise FaultwatchError(
         f"the local service did not start: {why}",
-        "install what requirements.txt names, as `make run` does" if missing else "",
+        "install the packages in requirements.txt, as `make run` does" if missing else "",
     )

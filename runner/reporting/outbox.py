@@ -1,4 +1,4 @@
-"""Hands reports and profiles over to the service, now or when it is back: measuring does not wait for it."""
+"""Sends reports and profiles to the service, now or later: measuring does not wait for the service."""
 
 import time
 from collections.abc import Callable
@@ -8,16 +8,16 @@ from runner.reporting.spool import Spool, SpooledDocument
 
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 300.0
-"""Seconds in which a service that failed is left alone; each failure doubles them, up to the longest."""
+"""Seconds to wait after a failure of the service; each failure doubles them, up to the longest pause."""
 
 
 class Outbox:
-    """A spool, and the service that its documents are for.
+    """A spool, and the service that receives its documents.
 
     Attributes
     ----------
     error
-        Why the last documents could not be sent; None where they were.
+        Why the last delivery failed; None if it succeeded.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class Outbox:
         self._not_before = float("-inf")
 
     def post(self, *documents: SpooledDocument) -> None:
-        """Keep reports or profiles on disk, then try to send what waits there.
+        """Store reports or profiles on disk, then try to send everything that waits.
 
-        Those that belong together are kept before the first is sent: a process that is ended meanwhile loses none.
+        All of them are stored before the first is sent, so that a process that is killed in between loses none.
 
         Raises
         ------
         FaultwatchError
-            Where it can neither be kept nor be sent.
+            A document can neither be stored nor sent.
         """
         for document in documents:
             try:
@@ -50,8 +50,21 @@ class Outbox:
                     raise no_room from None
         self.deliver()
 
+    def post_now(self, *documents: SpooledDocument) -> None:
+        """Store reports or profiles on disk and send them at once.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept them now; they wait on disk.
+        """
+        self.post(*documents)
+        self.deliver(at_once=True)
+        if self.error:
+            raise self.error
+
     def deliver(self, *, at_once: bool = False) -> None:
-        """Send what waits. A service that failed a moment ago is not asked again yet, unless it has to be at once."""
+        """Send everything that waits; after a failure, wait for the pause to end, unless ``at_once``."""
         if not at_once and self._clock() < self._not_before:
             return
         try:

@@ -1,4 +1,4 @@
-"""Sign in to the service with the identity that GitHub gives a job: no secret is kept anywhere."""
+"""Signs in to the service with the identity that GitHub gives a job, so that no secret needs to be stored."""
 
 import os
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ _TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return a token of the service at an address; None outside of a job that has an identity.
+    """Return a token for the service at an address; None outside a job with an identity.
 
     Raises
     ------
     FaultwatchError
-        Where GitHub gives none, or the service does not take it.
+        GitHub provides no identity, or the service does not accept it.
     """
     address, bearer = environment.get(_URL), environment.get(_TOKEN)
     if not address or not bearer:
         return None
     audience = url.rstrip("/")
     try:
-        # Within the address there may be a query already.
+        # The address may already contain a query.
         answer = requests.get(
             address, params={"audience": audience}, headers={"Authorization": f"Bearer {bearer}"}, timeout=TIMEOUT
         )
@@ -33,6 +33,7 @@ def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None
         identity = str(answer.json()["value"])
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         raise FaultwatchError(
-            f"GitHub gives this job no identity: {type(error).__name__}", "give the job `permissions: id-token: write`"
+            f"GitHub provides no identity for this job: {type(error).__name__}",
+            "give the job `permissions: id-token: write`",
         ) from None
     return Service(url).sign_in(identity)

@@ -1,4 +1,4 @@
-"""Reports and profiles on disk from the moment they are made until the service has them."""
+"""Stores reports and profiles on disk until the service has received them."""
 
 import os
 import time
@@ -16,24 +16,24 @@ from runner.errors import FaultwatchError, RequestRefused, ServerError
 SpooledDocument = Report | Profile
 _PROFILE = ".profile"
 
-STUMBLES = 3
-"""The service may fail over so many reports in a row before the rest is left for later."""
+MOST_FAILURES = 3
+"""After this many server errors in a row, the remaining documents wait."""
 _STALE_SECONDS = 86_400.0
-"""After this long a half-written file is what a killed process left."""
+"""Age after which a partial file is a leftover of a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A folder with one file a report or a profile.
+    """A folder with one file for each report or profile.
 
-    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused for good, and ``RUN.reason`` says why; renamed back to
-    ``.json`` it is sent again. A profile is ``ID.profile.json``.
+    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused, and ``RUN.reason`` says why. Renamed to ``RUN.json``, it
+    is sent again. A profile is ``ID.profile.json``.
     """
 
     folder: Path
 
     def add(self, document: SpooledDocument) -> Path:
-        """Write a document so that it survives a crash of this process or of the machine; return its file."""
+        """Write a document so that it survives a crash of the process or the machine; return its file."""
         file = self.folder / _name(document)
         partial = file.with_suffix(".partial")
         try:
@@ -49,23 +49,23 @@ class Spool:
             with suppress(OSError):
                 partial.unlink()
             raise FaultwatchError(
-                f"the result cannot be kept in {self.folder}: {error.strerror}",
+                f"the result cannot be stored in {self.folder}: {error.strerror}",
                 "free space there, or set FAULTWATCH_HOME",
             ) from None
         return file
 
     def flush(self, send: Callable[[SpooledDocument], None]) -> int:
-        """Send every document that waits here, oldest first, and forget each that was acknowledged; return how many.
+        """Send every waiting document, oldest first, and delete each acknowledged one; return how many were sent.
 
-        What is refused for good is set aside. A document that the service stumbles over goes to the end of the queue.
+        Refused documents are set aside. A document that causes a server error goes to the end of the queue.
 
         Raises
         ------
         FaultwatchError
-            Where the service takes none now; they wait.
+            The service does not accept documents now; they wait.
         """
-        sent = stumbles = 0
-        trouble: FaultwatchError | None = None
+        sent = failures = 0
+        last_error: FaultwatchError | None = None
         for file, document in self._documents():
             try:
                 send(document)
@@ -73,18 +73,18 @@ class Spool:
                 _set_aside(file, error.what)
                 continue
             except ServerError as error:
-                trouble = error
-                stumbles += 1
+                last_error = error
+                failures += 1
                 with suppress(OSError):
                     _stamp(file)
-                if stumbles == STUMBLES:
+                if failures == MOST_FAILURES:
                     break
                 continue
             file.unlink(missing_ok=True)
             sent += 1
-            stumbles = 0
-        if trouble:
-            raise trouble
+            failures = 0
+        if last_error:
+            raise last_error
         return sent
 
     def waiting(self) -> list[Path]:
@@ -92,7 +92,7 @@ class Spool:
         return self._files("*.json")
 
     def refused(self) -> list[tuple[Path, str]]:
-        """Return the files that were set aside, each with the reason."""
+        """Return the refused files, each with the reason."""
         return [(file, _reason(file)) for file in self._files("*.refused")]
 
     def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
@@ -104,28 +104,28 @@ class Spool:
             try:
                 document = read_document(file)
             except FileNotFoundError:
-                continue  # another process has sent it meanwhile
+                continue  # sent by another process meanwhile
             except ValidationError as error:
-                # Written by another version, or damaged: kept for a person to look at, out of the way of the rest.
+                # Written by another version, or damaged: set aside, so that it does not block the others.
                 _set_aside(file, f"this is not a {_kind(file)} of this version: {error.errors()[0]['msg']}")
                 continue
             yield file, document
 
     def _files(self, pattern: str) -> list[Path]:
-        found = []
+        files = []
         for file in self.folder.glob(pattern):
             with suppress(FileNotFoundError):
-                found.append((file.stat().st_mtime_ns, file.name, file))
-        return [file for _, _, file in sorted(found)]
+                files.append((file.stat().st_mtime_ns, file.name, file))
+        return [file for _, _, file in sorted(files)]
 
 
 def read_document(file: Path) -> SpooledDocument:
-    """Read what a file of a spool holds.
+    """Read a file of a spool.
 
     Raises
     ------
     OSError, ValidationError
-        Where it cannot be read, or is of another version.
+        The file cannot be read, or another version wrote it.
     """
     kind = Profile if _kind(file) == "profile" else Report
     return kind.model_validate_json(file.read_bytes())
@@ -140,7 +140,7 @@ def _kind(file: Path) -> str:
 
 
 def _stamp(file: Path) -> None:
-    """Put a document at the end of the queue: the kernel's own time stamps are too coarse to tell neighbours apart."""
+    """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
 
@@ -156,7 +156,7 @@ def _reason(file: Path) -> str:
     try:
         return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
     except OSError:
-        return "no reason was noted"
+        return "no reason was recorded"
 
 
 def _sync_folder(folder: Path) -> None:

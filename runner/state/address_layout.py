@@ -1,11 +1,11 @@
-"""Where a process finds its memory: at the same addresses each time."""
+"""The address-space layout of a process."""
 
 from runner.state import system_calls
 from runner.system.tree import Tree
 
 
 class Layout:
-    """Address-space randomisation, off: random addresses are other page tables and another start of the stack."""
+    """Address-space randomisation, off: random addresses change the page tables and the start of the stack."""
 
     knob = "process.aslr"
     wanted = "off"
@@ -24,11 +24,11 @@ class Layout:
         return "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
 
     def apply(self) -> None:
-        """Switch it off."""
+        """Switch randomisation off."""
         before = system_calls.personality()
         system_calls.set_personality(before | system_calls.ADDR_NO_RANDOMIZE)
         self._before = before
 
     def undo(self) -> None:
-        """Switch it on again where it was."""
+        """Restore the previous setting."""
         system_calls.set_personality(self._before)

@@ -1,4 +1,4 @@
-"""On which processors a process runs."""
+"""The processors on which a process runs."""
 
 import os
 import re
@@ -8,10 +8,10 @@ from runner.system.tree import Tree
 
 
 class Affinity:
-    """Some processors only: for instance those that the host keeps free of everything else."""
+    """A set of processors, for example those that the host keeps free of other work."""
 
     knob = "process.cpus"
-    remedy = "name processors that this process may use: `taskset -cp $$` lists them"
+    remedy = "name processors that this process may use; `taskset -cp $$` lists them"
 
     def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
         self._cpus = cpus
@@ -30,13 +30,13 @@ class Affinity:
         return cpu_ranges(parse_cpus(found[1])) if found else cpu_ranges(os.sched_getaffinity(0))
 
     def apply(self) -> None:
-        """Keep to them, if all of them can be had: fewer than asked for would be another measurement."""
+        """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
         before = os.sched_getaffinity(0)
         if not self._cpus <= before:
-            raise PermissionError(f"of the processors {self.wanted}, only {cpu_ranges(before)} can be used")
+            raise PermissionError(f"only the processors {cpu_ranges(before)} can be used, not all of {self.wanted}")
         os.sched_setaffinity(0, self._cpus)
         self._before = before
 
     def undo(self) -> None:
-        """Use all again."""
+        """Restore the previous set."""
         os.sched_setaffinity(0, self._before)

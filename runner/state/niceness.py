@@ -1,4 +1,4 @@
-"""How a process shares the processors with others."""
+"""The nice value of a process."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ from runner.system.tree import Tree
 
 
 class Niceness:
-    """The nice value: a runner that some job starts at 19 would measure at 19, after everything else."""
+    """The nice value: a runner started at 19 would otherwise measure at 19, after everything else."""
 
     knob = "process.nice"
     remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
@@ -19,28 +19,28 @@ class Niceness:
 
     @property
     def wanted(self) -> str:
-        """The value."""
+        """The nice value."""
         return str(self._value)
 
     def show(self) -> str:
         """Return the nice value of this thread."""
-        # The program's name stands in parentheses and may hold anything, parentheses too.
+        # The program's name is in parentheses and may itself contain parentheses.
         fields = (self._tree.text("proc/thread-self/stat") or "").rpartition(")")[2].split()
         return fields[16] if len(fields) > 16 else str(os.getpriority(os.PRIO_PROCESS, 0))
 
     def apply(self) -> None:
-        """Set it, unless it could not be set back."""
+        """Set the nice value, unless it could not be restored."""
         before = os.getpriority(os.PRIO_PROCESS, 0)
         if before < self._value and not _may_become(before):
-            raise PermissionError(f"a nice value of {before} could not be had again")
+            raise PermissionError(f"a nice value of {before} could not be restored")
         os.setpriority(os.PRIO_PROCESS, 0, self._value)
         self._before = before
 
     def undo(self) -> None:
-        """Set it back."""
+        """Restore the nice value."""
         os.setpriority(os.PRIO_PROCESS, 0, self._before)
 
 
 def _may_become(value: int) -> bool:
-    """Whether this process may lower its nice value that far; by the soft limit, whose 40 stands for -20."""
+    """Return whether this process may lower its nice value that far; a soft limit of 40 means -20."""
     return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

@@ -1,4 +1,4 @@
-"""The limit of the stack, on which the layout of the whole address space depends."""
+"""The stack limit of a process, which determines the layout of its address space."""
 
 import resource
 
@@ -9,7 +9,7 @@ STACK_LIMIT = 8 * 1024 * 1024
 
 
 class StackLimit:
-    """The soft limit: the kernel leaves that much room below the stack, and places everything else after it."""
+    """The soft limit: the kernel reserves that much space below the stack, and places everything else after it."""
 
     knob = "process.stack_limit"
     remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
@@ -31,7 +31,7 @@ class StackLimit:
         return found or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
 
     def apply(self) -> None:
-        """Set the soft limit; a lower hard limit forbids it."""
+        """Set the soft limit; a lower hard limit prevents it."""
         before = resource.getrlimit(resource.RLIMIT_STACK)
         try:
             resource.setrlimit(resource.RLIMIT_STACK, (self._size, before[1]))
@@ -40,5 +40,5 @@ class StackLimit:
         self._before = before
 
     def undo(self) -> None:
-        """Set the limits back."""
+        """Restore the limits."""
         resource.setrlimit(resource.RLIMIT_STACK, self._before)

@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""System calls for which Python has no function."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ ADDR_NO_RANDOMIZE = 0x0040000
 """personality(2): no address-space layout randomisation."""
 _ASK = 0xFFFFFFFF
 REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
-"""Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) tells it."""
+"""Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) returns it."""
 _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 
 
@@ -18,7 +18,7 @@ def personality() -> int:
 
 
 def set_personality(flags: int) -> None:
-    """Set the personality of this thread, and of what it starts."""
+    """Set the personality of this thread and its children."""
     _checked(_libc().personality(flags))
 
 
@@ -28,12 +28,12 @@ def huge_page_refusal() -> int:
 
 
 def refuse_huge_pages(which: int) -> None:
-    """Make this process, and what it starts, refuse transparent huge pages.
+    """Make this process and its children refuse transparent huge pages.
 
     Raises
     ------
     OSError
-        Where this kernel cannot; before 6.18 none can refuse only those that are not advised.
+        This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
     _checked(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
 

@@ -1,4 +1,4 @@
-"""Which permissions the files of a process do not get."""
+"""The umask of a process."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from runner.system.tree import Tree
 
 
 class FileMask:
-    """The umask: a program that cannot read a file that it made itself does other work."""
+    """The umask: a program that cannot read its own files would do different work."""
 
     knob = "process.umask"
     wanted = "0022"
@@ -18,14 +18,14 @@ class FileMask:
         self._before = 0
 
     def show(self) -> str:
-        """Return it in octal."""
+        """Return the umask in octal."""
         found = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
         return found[1] if found else self.wanted
 
     def apply(self) -> None:
-        """Set it."""
+        """Set the umask."""
         self._before = os.umask(int(self.wanted, 8))
 
     def undo(self) -> None:
-        """Set it back."""
+        """Restore the umask."""
         os.umask(self._before)

@@ -1,4 +1,4 @@
-"""Run a command in a sandbox without counting anything: a build."""
+"""Runs a build command in a sandbox."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from runner.state.memory_group import MemoryGroup
 def execute_confined(
     command: Sequence[str], *, sandbox: Sandbox, tree: Path, environment: Mapping[str, str], timeout: float
 ) -> Finished:
-    """Run a command in a tree that becomes its own; its output holds standard error too.
+    """Run a command in a tree that it owns; standard error is merged into its output.
 
     Raises
     ------
     FileNotFoundError
-        Where there is no such command.
+        The command does not exist.
     FaultwatchError
-        Where the sandbox cannot be made.
+        The sandbox cannot be created.
     """
     path, missing = resolve(command[0], tree, environment["PATH"])
     if missing:
@@ -39,7 +39,7 @@ def execute_confined(
         group.admit(pid)
 
     with ExitStack() as stack:
-        with suppress(OSError):  # Without a control group each process is limited by itself.
+        with suppress(OSError):  # Without a control group, each process is limited separately.
             group.apply()
             stack.callback(group.undo)
         guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
@@ -59,8 +59,8 @@ def execute_confined(
         )
         launch.finish()
     if launch.program is None and done.status is not None:
-        said = launch.refusal or done.output.strip().rpartition("\n")[2]
-        raise FaultwatchError(f"the sandbox cannot be made: {said or done.trouble}", "run `faultwatch doctor`")
+        reason = launch.refusal or done.output.strip().rpartition("\n")[2]
+        raise FaultwatchError(f"the sandbox cannot be created: {reason or done.trouble}", "run `faultwatch doctor`")
     if guard.trouble:
         return dataclasses.replace(done, why=guard.trouble)
     if launch.refusal:

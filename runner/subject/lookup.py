@@ -10,7 +10,7 @@ from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload
 def workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command; where only one of them is named, look for the other there."""
+    """Find the workload and the repository of a command; if only one is named, look for the other in it."""
     if repo:
         repository = open_repository(repo, settings.clones)
         return find_workload(workload_name or str(repository.path)), repository
@@ -19,16 +19,17 @@ def workload_and_repository(
 
 
 def repository_of(workload: Workload, repo: str | None, settings: Settings) -> Repository:
-    """Open the repository to measure: the named one, else the one that holds the workload.
+    """Open the repository to measure: the named one, else the one that contains the workload.
 
     Raises
     ------
     FaultwatchError
-        Where there is none, or where none is named for a shipped workload that builds another repository.
+        There is no repository, or none is named for a shipped workload that builds another repository.
     """
     if not repo and workload.build.directory == "subject" and workload.path.is_relative_to(SHIPPED_WORKLOADS):
         raise FaultwatchError(
-            f"{workload.name} builds another repository than the one it lies in", "name that one with --repo"
+            f"{workload.name} does not build the repository that contains it",
+            "name the repository to build with --repo",
         )
     return open_repository(repo or str(workload.path.parent), settings.clones, named=bool(repo))
 
@@ -39,7 +40,7 @@ def refuse_dirty(repository: Repository, *, allow: bool) -> None:
     Raises
     ------
     FaultwatchError
-        Where it has some, and that is not allowed.
+        There are uncommitted changes, and they are not allowed.
     """
     if not allow and repository.is_dirty():
         raise FaultwatchError(

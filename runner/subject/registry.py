@@ -1,6 +1,6 @@
-"""Where the repository and the workloads of a subject are on this host: what earlier commands were told.
+"""Registers where the repository and the workloads of each subject are on this host.
 
-A job of the service names its subject and no path: that would mean something on one machine alone.
+A job of the service names its subject but no path, because paths differ between machines.
 """
 
 import json
@@ -16,14 +16,14 @@ from runner.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class SubjectEntry:
-    """What is known of a subject.
+    """The locations of a subject.
 
     Attributes
     ----------
     repository
-        Path or address of its repository; empty where it is not known.
+        Path or address of its repository; empty if unknown.
     workloads
-        Path of the file of each workload, by its name.
+        Path of each workload file, by workload name.
     """
 
     repository: str = ""
@@ -31,23 +31,22 @@ class SubjectEntry:
 
 
 def register_subject(settings: Settings, repository: Repository, workload: Workload) -> None:
-    """Keep where a subject's repository and one of its workloads are; never a reason for a command to fail."""
-    found = find_subject(settings, repository.name)
-    known = SubjectEntry(
-        _location(settings, repository), found.workloads | {workload.name: str(workload.path.resolve())}
-    )
-    if known == found:
+    """Store the locations of a subject's repository and of one of its workloads; never makes a command fail."""
+    previous = find_subject(settings, repository.name)
+    workloads = previous.workloads | {workload.name: str(workload.path.resolve())}
+    entry = SubjectEntry(_location(settings, repository), workloads)
+    if entry == previous:
         return
     file = _file(settings, repository.name)
     part = file.with_name(f".{file.name}.{os.getpid()}")
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps({"repository": known.repository, "workloads": known.workloads}), encoding="utf-8")
+        part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
         part.replace(file)
 
 
 def find_subject(settings: Settings, subject: str) -> SubjectEntry:
-    """Return what is known of a subject."""
+    """Return the registered locations of a subject; empty if there are none."""
     try:
         document = json.loads(_file(settings, subject).read_text(encoding="utf-8"))
         workloads = {str(name): str(path) for name, path in document["workloads"].items()}

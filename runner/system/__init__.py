@@ -1,1 +1,1 @@
-"""The files below ``/`` and the notation of the kernel, read the same way everywhere."""
+"""Reads the files below ``/`` and parses the notation of the kernel."""

@@ -1,4 +1,4 @@
-"""Lists of processors, as the kernel writes them."""
+"""Parses and formats lists of processors in the kernel's notation."""
 
 import re
 
@@ -6,15 +6,15 @@ from runner.errors import FaultwatchError
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """Read a list of processors such as ``0-3,8``.
+    """Parse a list of processors such as ``0-3,8``.
 
     Raises
     ------
     FaultwatchError
-        Where it is not one.
+        The text is not such a list.
     """
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
-        raise FaultwatchError(f"{text!r} is no list of processors", "write it as 0-3,8")
+        raise FaultwatchError(f"{text!r} is not a list of processors", "write it as 0-3,8")
     spans = (part.partition("-") for part in text.split(","))
     cpus = frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
     if not cpus:
@@ -23,7 +23,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def cpu_ranges(cpus: frozenset[int] | set[int]) -> str:
-    """Write processors as the kernel does, so that what it shows can be compared."""
+    """Format processors as the kernel does, so that the two can be compared."""
     starts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
     ends = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)
     return ",".join(

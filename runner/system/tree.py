@@ -1,20 +1,20 @@
-"""The files of a machine below a root: ``/`` for this one, a made-up tree in a test."""
+"""Reads the files of a machine below a root: ``/`` for this machine, another folder in tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 Knobs = dict[str, str | None]
-"""What a module of this package has read, by knob name. ``None``: this machine has no such knob."""
+"""Values by knob name. ``None``: this machine has no such knob."""
 
 
 class Tree:
-    """Reads small text files. What is missing or may not be read is ``None``, never an error."""
+    """Reads small text files. A missing or unreadable file is ``None``, never an error."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
 
     def path(self, name: str | Path) -> Path:
-        """Return where a file of the machine, with or without the leading slash, lies below the root."""
+        """Return the path of a file below the root; a leading slash is ignored."""
         return self.root / str(name).lstrip("/")
 
     def text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
@@ -26,27 +26,27 @@ class Tree:
             return None
 
     def lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
-        """Return a file's lines; none where it cannot be read."""
+        """Return the lines of a file; an empty list if it cannot be read."""
         return (self.text(name, limit) or "").splitlines()
 
     def integer(self, name: str | Path) -> int | None:
-        """Return the number that a file holds, or ``None`` where it holds none."""
+        """Return the number in a file, or ``None`` if it contains none."""
         try:
             return int(self.text(name) or "")
         except ValueError:
             return None
 
     def chosen(self, name: str | Path) -> str | None:
-        """Return the word in brackets of a file that lists its choices, as in ``always [madvise] never``."""
+        """Return the bracketed word of a file that lists its choices, as in ``always [madvise] never``."""
         text = self.text(name)
         if text is None or "[" not in text:
             return text
         return text.partition("[")[2].partition("]")[0]
 
     def names(self, folder: str | Path, pattern: str = "*") -> Iterator[str]:
-        """Return the names in a folder that fit a pattern; numbers within names in the order of numbers."""
+        """Return the names in a folder that match a pattern; shorter names first, so that numbers are in order."""
         try:
-            found = [path.name for path in self.path(folder).glob(pattern)]
+            names = [path.name for path in self.path(folder).glob(pattern)]
         except OSError:
-            found = []
-        yield from sorted(found, key=lambda name: (len(name), name))
+            names = []
+        yield from sorted(names, key=lambda name: (len(name), name))

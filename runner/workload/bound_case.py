@@ -117,4 +117,4 @@ def _huge_pages(workload: Workload, text: str) -> HugePageChoice:
     for choice in CHOICES:
         if text == choice:
             return choice
-    raise FaultwatchError(f"{workload.path}: [run] huge_pages: {text!r} is none of {', '.join(CHOICES)}")
+    raise FaultwatchError(f"{workload.path}: [run] huge_pages: {text!r} is not one of {', '.join(CHOICES)}")

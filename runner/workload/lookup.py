@@ -1,4 +1,4 @@
-"""Finds workloads by path or by name, and their metrics and cases by name."""
+"""Finds workloads by path or name, and their metrics and cases by name."""
 
 import difflib
 from pathlib import Path
@@ -10,7 +10,7 @@ from runner.workload.definition import Workload, load_workload
 from runner.workload.matrix import cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
-"""The workloads that come with Faultwatch."""
+"""The folder of the shipped workloads."""
 
 
 def find_workload(name: str) -> Workload:
@@ -21,7 +21,7 @@ def find_workload(name: str) -> Workload:
             return load_workload(shipped)
         raise FaultwatchError(
             f"{name}: no such file or folder, and no shipped workload of that name",
-            f"the shipped ones are: {', '.join(shipped_names())}",
+            f"shipped workloads: {', '.join(shipped_names())}",
         )
     return load_workload(Path(name))
 
@@ -37,7 +37,7 @@ def check_metric(workload: Workload, name: str) -> None:
     Raises
     ------
     FaultwatchError
-        Where there is no metric of that name; suggests the one with the closest spelling.
+        There is no such metric; the message suggests the most similar name.
     """
     known = {*CATALOGUE, *workload.metrics.events}
     if name.removeprefix("region:") in known:
@@ -45,21 +45,21 @@ def check_metric(workload: Workload, name: str) -> None:
     near = difflib.get_close_matches(name, known, n=1)
     raise FaultwatchError(
         f"{workload.name} has no metric {name!r}",
-        f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}",
+        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(known))}",
     )
 
 
 def one_case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
-    """Return the only case of a workload that fits the choices and the name.
+    """Return the only case of a workload that matches the choices and the name.
 
     Raises
     ------
     FaultwatchError
-        Where there is none, or more than one.
+        No case matches, or more than one.
     """
     chosen = [case for case in cases(workload, choices) if name in {None, case.name}]
     if len(chosen) != 1:
-        there = ", ".join(case.name for case in cases(workload, choices))
-        what = f"there is no case {name!r}" if not chosen else "there are several cases, and one is searched at a time"
-        raise FaultwatchError(what, f"name one with --case: {there}")
+        names = ", ".join(case.name for case in cases(workload, choices))
+        what = f"there is no case {name!r}" if not chosen else "several cases match, but only one can be searched"
+        raise FaultwatchError(what, f"name one with --case: {names}")
     return chosen[0]

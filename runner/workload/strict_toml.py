@@ -1,4 +1,4 @@
-"""Read TOML into strict models: a mistake is one line with the file, the key and what was probably meant."""
+"""Reads TOML into strict models: a mistake is one line with the file, the key and the probable correction."""
 
 import difflib
 import tomllib
@@ -15,25 +15,25 @@ MOST_BYTES = 256 * 1024
 
 
 class Table(BaseModel):
-    """A table of a file. Unknown keys are refused."""
+    """A table of a file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
-    """Read a file.
+    """Read a TOML file.
 
     Parameters
     ----------
     what
-        What it is: ``workload file``.
+        The kind of file, such as ``workload file``.
     remedy
-        What to do where there is none.
+        What to do if the file is missing.
 
     Raises
     ------
     FaultwatchError
-        Where it is missing, cannot be read or is not TOML.
+        The file is missing, cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(read_regular(file, MOST_BYTES).decode("utf-8"))
@@ -46,9 +46,9 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
 
 
 def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return the mistake that tells most, with its place in the file."""
-    # A mistyped key also makes the right one missing: the typing mistake is the one worth telling.
-    mistake = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    """Return the most specific mistake, with its location in the file."""
+    # A mistyped key also makes the correct key missing: report the mistyped one.
+    mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     where = mistake["loc"]
     key = str(where[-1]) if where else ""
     table = ".".join(str(part) for part in where[:-1])
@@ -56,7 +56,7 @@ def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
     if mistake["type"] == "extra_forbidden":
         known = _keys_of(where[:-1], model)
         near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(known))}"
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
         return f"{place}: unknown key; {hint}"
     if mistake["type"] == "missing":
         return f"{place}: this key is required"
@@ -66,7 +66,7 @@ def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
 def _keys_of(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     inside: type[BaseModel] | None = model
     for part in table:
-        # The name of an entry, or its number, lies between a table of tables and each of them.
+        # Between a table of tables and a table there is a name or a number.
         if inside is not None and part in inside.model_fields:
             inside = _model_in(inside.model_fields[str(part)].annotation)
     return [name for name, field in inside.model_fields.items() if not field.exclude] if inside else []

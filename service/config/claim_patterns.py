@@ -8,13 +8,14 @@ from typing import Any
 
 
 def matches_workflow(reference: str, pattern: str) -> bool:
-    """Whether a workflow, written ``owner/name/.github/workflows/FILE@REF``, fits a pattern.
+    """Whether a workflow (``owner/name/.github/workflows/FILE@REF``) fits a pattern.
 
-    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. Only as the whole REF it stands for any.
+    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. As the whole REF it stands for any, and so does
+    a pattern without one.
     """
-    path, at, ref = pattern.partition("@")
-    wanted_ref = ".*" if ref == "*" else _expression(ref)
-    return bool(re.fullmatch(_expression(path) + at + wanted_ref.replace(".*", "[^@]*"), reference))
+    path, _, ref = pattern.partition("@")
+    wanted_ref = "[^@]*" if ref in {"", "*"} else _expression(ref)
+    return bool(re.fullmatch(f"{_expression(path)}@{wanted_ref}", reference))
 
 
 def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:

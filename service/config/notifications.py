@@ -1,4 +1,4 @@
-"""Where events are told: one channel each way, from a TOML file."""
+"""Reads the notification channels from a TOML file."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ OfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
 class StrictSettings(BaseModel):
-    """Base of all settings: an unknown one is an error."""
+    """Base of the notification settings: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class Quiet(StrictSettings):
-    """Hours of the day in which nothing is sent; what there is then waits for their end."""
+    """Hours of the day in which nothing is sent; pending events wait until they end."""
 
     start: OfDay = Field(alias="from")
     end: OfDay = Field(alias="to")
@@ -65,26 +65,26 @@ class Quiet(StrictSettings):
     @model_validator(mode="after")
     def _lasts(self) -> Quiet:
         if self.start == self.end:
-            raise ValueError("from and to are the same time: leave quiet out, or the channel")
+            raise ValueError("from and to are the same time: remove quiet, or the whole channel")
         return self
 
 
 class ChannelSettings(StrictSettings):
-    """What all channels have."""
+    """The settings that all channels share."""
 
     name: Name
     subject: Line = "*"
-    """Which subjects are told here; * stands for anything."""
+    """Pattern of the subjects whose events are sent; * stands for anything."""
     only: Literal["all", "regressions"] = "all"
     zone: Zone = "UTC"
-    """Time zone of the hours."""
+    """Time zone of the quiet hours and of the digest."""
     quiet: Quiet | None = None
     digest: OfDay | None = None
-    """Time of the day at which all is told in one message, instead of each event as it is found."""
+    """Time of day of a single message with all events; None sends each event as it is found."""
 
 
 class EmailChannel(ChannelSettings):
-    """Mail, through one server."""
+    """Mail through an SMTP server."""
 
     kind: Literal["email"]
     sender: Address
@@ -94,53 +94,53 @@ class EmailChannel(ChannelSettings):
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: Line | None = None
     password_variable: Line | None = None
-    """Environment variable that holds the password: it is not kept in the file."""
+    """Environment variable that holds the password, which is never stored in the file."""
 
     @model_validator(mode="after")
     def _keeps_the_password(self) -> EmailChannel:
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("user and password_variable belong together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
-            raise ValueError("security is none: the password would go over the network for all to read")
+            raise ValueError("security is none: the password would cross the network unencrypted")
         return self
 
 
 class WebhookChannel(ChannelSettings):
-    """A chat that takes Slack's incoming webhooks."""
+    """A chat that accepts Slack's incoming webhooks."""
 
     kind: Literal["webhook"]
     url: Line | None = None
     url_variable: Line | None = None
-    """Environment variable that holds the address, for that is a secret."""
+    """Environment variable that holds the address, which is a secret."""
     insecure: bool = False
-    """Whether http is allowed beyond loopback."""
+    """Whether http is allowed outside loopback."""
 
     @model_validator(mode="after")
     def _has_an_address(self) -> WebhookChannel:
         if (self.url is None) == (self.url_variable is None):
-            raise ValueError("either url or url_variable is needed")
+            raise ValueError("set either url or url_variable")
         if self.url is not None:
             self.check(self.url)
         return self
 
     def check(self, url: str) -> str:
-        """Return an address that may be called.
+        """Return the address if it may be called.
 
         Raises
         ------
         ValueError
-            Where it is no address, or one at which everybody on the way could read along.
+            If it is not an address, or an unencrypted one outside loopback that is not declared insecure.
         """
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("url is not an address of the form https://…")
+            raise ValueError("url is not an address such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
             raise ValueError("url is http: use https, or set insecure = true if the network is trusted")
         return url
 
 
 class NotificationSettings(StrictSettings):
-    """All channels."""
+    """All channels, and the address for links."""
 
     url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)] = "http://localhost:8080"
     """Address at which people reach the service, for links."""
@@ -155,12 +155,12 @@ class NotificationSettings(StrictSettings):
 
 
 def load(home: Path, environment: Mapping[str, str]) -> NotificationSettings:
-    """Read the settings; without a file there are no channels.
+    """Read the notification settings; without a file there are no channels.
 
     Raises
     ------
     ServiceError
-        Where the file cannot be read, or says something that cannot be.
+        If the file cannot be read or a setting is invalid.
     """
     named = environment.get(VARIABLE)
     path = Path(named).expanduser() if named else home / FILE
@@ -169,22 +169,24 @@ def load(home: Path, environment: Mapping[str, str]) -> NotificationSettings:
     except FileNotFoundError:
         if named:
             raise ServiceError(
-                "There is no such file", f"{VARIABLE}={path}", "Write it, or unset the variable."
+                "The file does not exist", f"{VARIABLE}={path}", "Create it, or unset the variable."
             ) from None
         return NotificationSettings()
     except (OSError, UnicodeDecodeError) as error:
         raise ServiceError(
-            "The file cannot be read", f"{path} ({error})", "Make it readable, as UTF-8 text."
+            "The file cannot be read", f"{path} ({error})", "Make it readable, and UTF-8 text."
         ) from error
     try:
         return NotificationSettings.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ServiceError("The file is not TOML", f"{path}: {error}", "See docs/notifications.md.") from error
     except ValidationError as error:
-        raise ServiceError("A setting cannot be", f"{path}: {_first(error)}", "See docs/notifications.md.") from error
+        raise ServiceError(
+            "A setting is invalid", f"{path}: {_first_problem(error)}", "See docs/notifications.md."
+        ) from error
 
 
-def _first(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in found["loc"] if part not in {"email", "webhook"})
-    return f"{place}: {found['msg']}" if place else found["msg"]
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "webhook"})
+    return f"{location}: {problem['msg']}" if location else problem["msg"]

@@ -1,4 +1,4 @@
-"""Which jobs of GitHub Actions may sign in: settings, and the decision. Pure."""
+"""Reads which jobs of GitHub Actions may sign in, and decides whether one may. Pure."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from service.config.claim_patterns import matches_repository, matches_workflow
 from service.errors import ServiceError
 
 GITHUB = "https://token.actions.githubusercontent.com"
-"""Who signs the identities of GitHub's own jobs."""
+"""The issuer of the identities of GitHub's own jobs."""
 _NAME = "FAULTWATCH_ACTIONS_"
 
 
 class IdentityRefused(Exception):
-    """An identity that lets nobody in; says why in one line."""
+    """The identity is refused; the message says why in one line."""
 
 
 class IssuerUnavailable(Exception):
-    """The issuer's keys cannot be had at the moment."""
+    """The issuer's keys are not available at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedJobs:
-    """Jobs that may sign in.
+    """The jobs that may sign in.
 
     Attributes
     ----------
     repositories
-        Names such as ``octo-org/copies``, or ``octo-org/*`` for all of an owner; in small letters.
+        Names such as ``octo-org/copies``, or ``octo-org/*`` for all repositories of an owner; in lower case.
     audience
-        Whom an identity has to be made for: the address of this service.
+        The audience that an identity must name: the address of this service.
     workflows
-        What ``job_workflow_ref`` has to be, with ``*`` for anything; empty for any workflow.
+        Patterns for ``job_workflow_ref``, with ``*`` for anything; empty for any workflow.
     runners
         Kinds of runners: ``self-hosted``, ``github-hosted``.
     issuer
-        Who signs identities.
+        Who signs the identities.
     """
 
     repositories: tuple[str, ...]
@@ -50,7 +50,10 @@ class TrustedJobs:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> TrustedJobs | None:
-        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS, _ISSUER; without the first, nobody."""
+        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS and _ISSUER.
+
+        Return None where no repositories are set: then no job may sign in.
+        """
 
         def words(name: str) -> tuple[str, ...]:
             return tuple((environment.get(f"{_NAME}{name}") or "").replace(",", " ").split())
@@ -63,8 +66,8 @@ class TrustedJobs:
                 raise ServiceError("Not a repository", f"{_NAME}REPOSITORIES: {name}", "Name owner/name, or owner/*.")
         audience = environment.get(f"{_NAME}AUDIENCE") or environment.get("FAULTWATCH_ADDRESS")
         if not audience:
-            remedy = "Set the address by which runners reach this service."
-            raise ServiceError("Identities have to be made for somebody", "FAULTWATCH_ADDRESS is not set", remedy)
+            remedy = "Set it to the address by which runners reach this service."
+            raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return cls(
             repositories=repositories,
             audience=audience.rstrip("/"),
@@ -74,7 +77,7 @@ class TrustedJobs:
         )
 
     def objection(self, claims: Mapping[str, Any]) -> str:
-        """Return what is against a job whose identity is genuine, in one line; nothing where it may sign in."""
+        """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
         if not any(matches_repository(claims, wanted) for wanted in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
@@ -85,5 +88,5 @@ class TrustedJobs:
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:
-            return f"the runner is {runner!r}, and has to be {' or '.join(self.runners)}"
+            return f"the runner is {runner!r}, but has to be {' or '.join(self.runners)}"
         return ""

@@ -1,4 +1,4 @@
-"""The course of a bisect: its job, where its search stands, and all that was measured for it or known before."""
+"""The progress of a bisect: the state of its search, and all runs that the search uses."""
 
 from __future__ import annotations
 
@@ -21,74 +21,74 @@ from service.store import bisect_inputs, environments, runs
 from service.store.engine import bulk
 from service.store.models import Revision, Run, Subject
 
-_MOST = 500
+_IDS_PER_QUERY = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """All that can be told of a search."""
+class BisectProgress:
+    """The progress of a bisect."""
 
-    asked: SearchRequest
+    request: SearchRequest
     question: Question
     search: Search
     observations: Sequence[Observation]
-    """Of the commits of the range, in the order in which they were stored."""
+    """The runs of the commits of the range, in the order of arrival."""
     titles: dict[str, str]
     failures: dict[UUID, str]
     """Why runs measured nothing."""
 
 
-def of(session: Session, job: Job) -> Course | None:
-    """Return the course of a bisect's job; None where nothing was measured for it yet."""
-    told = result(job)
-    asked = _asked(session, job, told)
-    question = None if asked is None else bisect_inputs.question(session, asked)
-    if asked is None or question is None:
+def of(session: Session, job: Job) -> BisectProgress | None:
+    """Return the progress of a job that bisects; None where nothing was measured for it yet."""
+    ended = result(job)
+    request = _request(session, job, ended)
+    question = None if request is None else bisect_inputs.question(session, request)
+    if request is None or question is None:
         return None
     inside = set(question.graph.names)
-    seen = [one for one in bisect_inputs.observations(session, asked) if one.commit in inside]
-    search = told or (bisect_search.state(session, asked) if question.exact else None)
+    seen = [run for run in bisect_inputs.observations(session, request) if run.commit in inside]
+    search = ended or (bisect_search.state(session, request) if question.exact else None)
     if search is None:
-        # Where a noisy search stands takes seconds to work out: its runner asks, and readers need not.
+        # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
         left = Measure(commits=(), left=job.runs_left or 0)
         search = Search(commits=len(question.commits), known=len(seen), answer=left)
-    return Course(
-        asked=asked,
+    return BisectProgress(
+        request=request,
         question=question,
         search=search,
         observations=seen,
-        titles=_titles(session, asked.subject, question.graph.names),
-        failures=_failures(session, [one.run for one in seen if one.value is None and one.run]),
+        titles=_titles(session, request.subject, question.graph.names),
+        failures=_failures(session, [run.run for run in seen if run.value is None and run.run]),
     )
 
 
 def result(job: Job) -> Search | None:
-    """Return the search of a bisect as it ended, if it did."""
+    """Return the result of a bisect, if it has ended with one."""
     try:
         return None if job.result is None else Search.model_validate(job.result)
-    except ValidationError:  # a runner of another version has told it
+    except ValidationError:  # it comes from a runner of another version
         return None
 
 
-def _asked(session: Session, job: Job, told: Search | None) -> SearchRequest | None:
-    """Return what is searched: by the result, or while there is none by the first run that was measured for it."""
+def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:
+    """Return the request of the search: from its result, or before that from the first run measured for it."""
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
-    about = told.asked if told else None
-    if about is not None:
-        held = environments.knobs(session, [about.environment])
-        if not held:
+    asked = ended.asked if ended else None
+    if asked is not None:
+        knobs = environments.knobs(session, [asked.environment])
+        if not knobs:
             return None
         return SearchRequest(
             subject=question.subject,
-            host=ContractHost(name=about.host),
-            environment=ContractEnvironment(knobs=held[about.environment]),
-            case=about.case,
-            metric=about.metric,
-            good=about.good,
-            bad=about.bad,
-            least=about.least,
+            host=ContractHost(name=asked.host),
+            environment=ContractEnvironment(knobs=knobs[asked.environment]),
+            case=asked.case,
+            metric=asked.metric,
+            good=asked.good,
+            bad=asked.bad,
+            least=asked.least,
         )
     report = runs.report(session, job.runs[0]) if job.runs else None
     ends = [_commit(session, question.subject, end) for end in (question.good, question.bad)]
@@ -107,19 +107,19 @@ def _asked(session: Session, job: Job, told: Search | None) -> SearchRequest | N
 
 
 def _commit(session: Session, subject: str, name: str) -> str | None:
-    """Return the commit of a hash or of its beginning; what only git can resolve is known once the search has ended."""
-    found = session.scalars(
+    """Return the commit with a hash or a unique prefix of one. Other names, such as tags, only git can resolve."""
+    commits = session.scalars(
         select(Revision.commit)
         .join(Subject, Revision.subject_id == Subject.id)
         .where(Subject.name == subject, Revision.commit.startswith(name.lower(), autoescape=True))
         .limit(2)
     ).all()
-    return found[0] if len(found) == 1 else None
+    return commits[0] if len(commits) == 1 else None
 
 
 def _titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
     titles: dict[str, str] = {}
-    for chunk in bulk.chunks(commits, _MOST):
+    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
         rows = session.execute(
             select(Revision.commit, Revision.title)
             .join(Subject, Revision.subject_id == Subject.id)
@@ -131,7 +131,7 @@ def _titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str,
 
 def _failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     failures: dict[UUID, str] = {}
-    for chunk in bulk.chunks(ids, _MOST):
+    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(
             select(Run.id, Run.failure_stage, Run.failure_message, Run.outcome).where(Run.id.in_(chunk))
         )

@@ -1,4 +1,4 @@
-"""Where a search stands: what is stored, put to the rules of :mod:`service.rules.bisect`."""
+"""Decides the next step of a bisect: passes the stored runs to the rules of :mod:`service.rules.bisect`."""
 
 from __future__ import annotations
 
@@ -16,69 +16,71 @@ from service.rules.comparison import in_turns
 from service.store import bisect_inputs, runs
 
 MOST_COMMITS = 5000
-"""Of a noisy search, whose tables grow with their square."""
+"""Most commits of a noisy search, whose tables grow with their square."""
 
 
-def state(session: Session, asked: SearchRequest) -> Search | None:
-    """Return where a search stands; None where the subject does not know one of the ends."""
-    question = bisect_inputs.question(session, asked)
+def state(session: Session, request: SearchRequest) -> Search | None:
+    """Return the state of a search; None where the subject does not have one of its ends."""
+    question = bisect_inputs.question(session, request)
     if question is None:
         return None
-    seen = bisect_inputs.observations(session, asked)
+    seen = bisect_inputs.observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
     return Search(
         commits=len(question.commits),
-        known=sum(one.commit in inside for one in seen),
-        answer=_answer(session, asked, question, seen),
+        known=sum(run.commit in inside for run in seen),
+        answer=_answer(session, request, question, seen),
         asked=Asked(
-            good=asked.good,
-            bad=asked.bad,
-            host=asked.host.name,
-            environment=asked.environment.hash,
-            case=asked.case,
-            metric=asked.metric,
-            least=asked.least,
+            good=request.good,
+            bad=request.bad,
+            host=request.host.name,
+            environment=request.environment.hash,
+            case=request.case,
+            metric=request.metric,
+            least=request.least,
         ),
     )
 
 
-def knob_state(session: Session, asked: KnobSearchRequest) -> KnobSearch:
-    """Return where a search for knobs stands."""
-    seen = bisect_inputs.mixtures(session, asked)
+def knob_state(session: Session, request: KnobSearchRequest) -> KnobSearch:
+    """Return the state of a search for knobs."""
+    seen = bisect_inputs.mixtures(session, request)
     question = KnobQuestion(
-        knobs=tuple(knob.name for knob in asked.knobs), exact=metric(asked.metric).exact, least=asked.least
+        knobs=tuple(knob.name for knob in request.knobs), exact=metric(request.metric).exact, least=request.least
     )
     return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
 
 
-def _answer(session: Session, asked: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
+def _answer(session: Session, request: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
     if not question.exact and len(question.commits) > MOST_COMMITS:
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
     search = exact_search.search if question.exact else noisy_search.search
-    answer = search(question, seen, asked.slots, asked.pending)
+    answer = search(question, seen, request.slots, request.pending)
     if not isinstance(answer, Found):
         return answer
-    culprits = tuple(_proven(session, asked.metric, question, one, seen) for one in answer.culprits)
-    wrong = {one.commit for one in culprits if one.proof is not None and one.proof.state is ProofState.FAILS}
-    if wrong and not question.exact:
-        # An exact search takes the levels of a failed proof for its own; a noisy one is told what it refutes.
-        cleared = question.model_copy(update={"cleared": question.cleared | wrong})
-        return _answer(session, asked, cleared, seen)
+    culprits = tuple(_proven(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
+    refuted = {
+        culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
+    }
+    if refuted and not question.exact:
+        # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
+        cleared = question.model_copy(update={"cleared": question.cleared | refuted})
+        return _answer(session, request, cleared, seen)
     found = Found(culprits=culprits)
-    return proof.next_proof(question, found, seen) if asked.prove else found
+    return proof.next_proof(question, found, seen) if request.prove else found
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
-    """Return the culprit with what its proof shows, if it was measured in turns with its parent."""
+    """Return the culprit with its proof, if it was measured in turns with its parent."""
     pair = proof.runs_in_turns(culprit, seen)
-    base, head = (runs.report(session, one.run) if one.run else None for one in pair or ()) if pair else (None, None)
+    base, head = (runs.report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
     if base is None or head is None:
         return culprit
     smallest = proof.precision(culprit, exact=question.exact)
-    told = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
-    shown, sentence = proof.judge(culprit, name, in_turns.decide(told))
+    comparison = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
+    shown, sentence = proof.judge(culprit, name, in_turns.decide(comparison))
     return culprit.model_copy(
         update={"proof": Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)}
     )

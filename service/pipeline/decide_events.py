@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import next_state, state_after
-from service.schemas.events import DecisionRequest, State
+from service.schemas.triage import DecisionRequest, State
 from service.store import decisions
-from service.store.models import Decision, Event, EventDrift, Series
+from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
 
 class DecisionNotAllowedError(Exception):
@@ -22,7 +22,7 @@ class DecisionNotAllowedError(Exception):
         self.state = state
 
 
-def decide(session: Session, event: Event, request: DecisionRequest, author: str) -> Decision:
+def decide(session: Session, event: Event, request: DecisionRequest, author: str) -> DecisionRow:
     """Add the decision of a person.
 
     Raises
@@ -36,9 +36,9 @@ def decide(session: Session, event: Event, request: DecisionRequest, author: str
     return add(session, event, entry, author, datetime.now(UTC))
 
 
-def add(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> Decision:
+def add(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> DecisionRow:
     """Add an entry to the log of an event, and update the event's state."""
-    row = Decision(
+    row = DecisionRow(
         event_id=event.id,
         action=entry.action,
         author=author,
@@ -62,7 +62,7 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
         if original in present:
             continue
         session.add(
-            Decision(
+            DecisionRow(
                 event_id=event.id,
                 action=row.action,
                 author=row.author,
@@ -88,7 +88,9 @@ def _update_state(session: Session, event: Event, at: datetime) -> None:
 
 def _mark_series_stale(session: Session, event: Event) -> None:
     """Have the series of an event judged again: its decision adds or removes their baseline."""
-    of_event = select(EventDrift.series_id).where(EventDrift.event_id == event.id, EventDrift.series_id.is_not(None))
+    of_event = select(EventDriftRow.series_id).where(
+        EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
+    )
     session.execute(
         update(Series)
         .where(Series.id.in_(of_event))

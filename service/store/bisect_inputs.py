@@ -1,4 +1,4 @@
-"""What a search for culprits knows: the commits of its range, and their runs."""
+"""The input of a bisect: the commits of its range, and the levels measured at them."""
 
 from __future__ import annotations
 
@@ -21,40 +21,41 @@ from service.store.runs import joined
 from service.store.stored_reports import unpack
 
 
-def question(session: Session, asked: SearchRequest) -> Question | None:
-    """Return what is searched; None where the subject does not know one of the ends."""
+def question(session: Session, request: SearchRequest) -> Question | None:
+    """Return the question of a bisect; None where the subject does not have one of the ends."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
         .join(Subject, Revision.subject_id == Subject.id)
-        .where(Subject.name == asked.subject)
+        .where(Subject.name == request.subject)
         .order_by(Revision.position)
     )
-    parents = {commit: tuple(told) for commit, told in rows}
-    if asked.good not in parents or asked.bad not in parents:
+    parents = {commit: tuple(parents) for commit, parents in rows}
+    if request.good not in parents or request.bad not in parents:
         return None
-    inside = _ancestors(asked.bad, parents) - _ancestors(asked.good, parents)
+    inside = _ancestors(request.bad, parents) - _ancestors(request.good, parents)
     return Question(
-        good=asked.good,
-        bad=asked.bad,
-        commits=tuple(Node(commit=commit, parents=told) for commit, told in parents.items() if commit in inside),
-        exact=metric(asked.metric).exact,
-        least=asked.least,
+        good=request.good,
+        bad=request.bad,
+        commits=tuple(
+            Node(commit=commit, parents=of_commit) for commit, of_commit in parents.items() if commit in inside
+        ),
+        exact=metric(request.metric).exact,
+        least=request.least,
     )
 
 
-def observations(session: Session, asked: SearchRequest) -> list[Observation]:
-    """Return the level of each run of the case in this environment on this host, in the order they were stored.
+def observations(session: Session, request: SearchRequest) -> list[Observation]:
+    """Return the level of each run of the case in the request's environment and host, in the order of arrival.
 
-    A measured run that lacks the metric cannot be used any more than one that failed. What is in quarantine is left
-    to be measured again.
+    A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again.
     """
     runs = session.execute(
         joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome)
         .where(
-            Subject.name == asked.subject,
-            Host.name == asked.host.name,
-            Case.key == shared_rows.case_key(asked.case),
-            Environment.hash == asked.environment.hash,
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Case.key == shared_rows.case_key(request.case),
+            Environment.hash == request.environment.hash,
             Run.quarantine.is_(None),
         )
         .order_by(Run.number)
@@ -66,10 +67,10 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
         .join(Series.case)
         .join(Series.host)
         .where(
-            Subject.name == asked.subject,
-            Host.name == asked.host.name,
-            Case.key == shared_rows.case_key(asked.case),
-            Series.metric == asked.metric,
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Case.key == shared_rows.case_key(request.case),
+            Series.metric == request.metric,
         )
     )
     values: dict[int, Number | None] = dict(session.execute(points).all())
@@ -81,9 +82,9 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     ]
 
 
-def mixtures(session: Session, asked: KnobSearchRequest) -> list[Mixture]:
-    """Return the level of each run of the revision that differs from what is searched in nothing but its knobs."""
-    numbers = session.execute(
+def mixtures(session: Session, request: KnobSearchRequest) -> list[Mixture]:
+    """Return the level of each run of the revision that differs from the request's environments in its knobs alone."""
+    documents = session.execute(
         select(StoredReport.document)
         .join(Run, StoredReport.run_number == Run.number)
         .join(Run.subject)
@@ -91,30 +92,30 @@ def mixtures(session: Session, asked: KnobSearchRequest) -> list[Mixture]:
         .join(Run.case)
         .join(Run.host)
         .where(
-            Subject.name == asked.subject,
-            Host.name == asked.host.name,
-            Revision.commit == asked.revision,
-            Case.workload == asked.case.workload,
-            Case.definition == asked.case.definition,
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Revision.commit == request.revision,
+            Case.workload == request.case.workload,
+            Case.definition == request.case.definition,
             or_(Run.quarantine.is_(None), Run.quarantine == ASIDE),
         )
         .order_by(Run.number)
     )
-    found = []
-    for (document,) in numbers:
+    mixtures = []
+    for (document,) in documents:
         report = unpack(document)
-        changed = knob_mixture.changed_knobs(asked, report.environment, report.case)
+        changed = knob_mixture.changed_knobs(request, report.environment, report.case)
         if changed is not None and report.session is None:
-            found.append(Mixture(changed=changed, value=median(report.values(asked.metric))))
-    return found
+            mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
+    return mixtures
 
 
 def _ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [commit]
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += parents.get(one, ())
-    return found
+    ancestors: set[str] = set()
+    pending = [commit]
+    while pending:
+        current = pending.pop()
+        if current not in ancestors:
+            ancestors.add(current)
+            pending += parents.get(current, ())
+    return ancestors

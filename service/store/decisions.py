@@ -9,53 +9,53 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from service.rules.events.automatic_decisions import LogEntry
-from service.schemas import events
-from service.store.models import Decision, Event
+from service.schemas import triage
+from service.store.models import DecisionRow, Event
 
-_OLDEST_FIRST = select(Decision).order_by(Decision.at, Decision.id)
-_ORIGINAL = aliased(Decision)
+_OLDEST_FIRST = select(DecisionRow).order_by(DecisionRow.at, DecisionRow.id)
+_ORIGINAL = aliased(DecisionRow)
 _WITH_ORIGIN = (
-    select(Decision, _ORIGINAL.event_id)
-    .outerjoin(_ORIGINAL, Decision.original_id == _ORIGINAL.id)
-    .order_by(Decision.at, Decision.id)
+    select(DecisionRow, _ORIGINAL.event_id)
+    .outerjoin(_ORIGINAL, DecisionRow.original_id == _ORIGINAL.id)
+    .order_by(DecisionRow.at, DecisionRow.id)
 )
 
 
-def log(session: Session, event_id: str) -> Sequence[Decision]:
+def log(session: Session, event_id: str) -> Sequence[DecisionRow]:
     """Return the log of an event, oldest first."""
-    return session.scalars(_OLDEST_FIRST.where(Decision.event_id == event_id)).all()
+    return session.scalars(_OLDEST_FIRST.where(DecisionRow.event_id == event_id)).all()
 
 
-def logs(session: Session, subject_id: int) -> dict[str, list[Decision]]:
+def logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     """Return the logs of all events of a subject that have one, by the event's id."""
-    by_event: dict[str, list[Decision]] = defaultdict(list)
-    of_subject = _OLDEST_FIRST.join(Event, Decision.event_id == Event.id).where(Event.subject_id == subject_id)
+    by_event: dict[str, list[DecisionRow]] = defaultdict(list)
+    of_subject = _OLDEST_FIRST.join(Event, DecisionRow.event_id == Event.id).where(Event.subject_id == subject_id)
     for row in session.scalars(of_subject):
         by_event[row.event_id].append(row)
     return by_event
 
 
-def latest(session: Session, event_ids: Sequence[str]) -> dict[str, events.Decision]:
+def latest(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last entry of each event that has one."""
     entries = {}
-    for row, origin in session.execute(_WITH_ORIGIN.where(Decision.event_id.in_(event_ids))):
+    for row, origin in session.execute(_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
         entries[row.event_id] = view(row, origin)
     return entries
 
 
-def listed(session: Session, event_id: str) -> events.DecisionList:
+def listed(session: Session, event_id: str) -> triage.DecisionList:
     """Return the log of an event as the API serves it."""
-    rows = session.execute(_WITH_ORIGIN.where(Decision.event_id == event_id))
+    rows = session.execute(_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
     items = [view(row, origin) for row, origin in rows]
-    return events.DecisionList(items=items, total=len(items))
+    return triage.DecisionList(items=items, total=len(items))
 
 
-def entry(row: Decision) -> LogEntry:
+def entry(row: DecisionRow) -> LogEntry:
     """Return the part of an entry that the rules read."""
     return LogEntry(row.action, row.by_service, row.reason, row.commit)
 
 
-def view(row: Decision, origin: str | None = None) -> events.Decision:
+def view(row: DecisionRow, origin: str | None = None) -> triage.Decision:
     """Return an entry as the API serves it.
 
     Parameters
@@ -65,7 +65,7 @@ def view(row: Decision, origin: str | None = None) -> events.Decision:
     origin
         The event whose log it was copied from.
     """
-    return events.Decision(
+    return triage.Decision(
         id=row.id,
         event_id=row.event_id,
         action=row.action,

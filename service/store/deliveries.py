@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_of
 from service.rules.delivery_schedule import wait_after
-from service.schemas import events
-from service.schemas.events import Action, State
-from service.store.models import Channel, Decision, Delivery, Event
+from service.schemas import triage
+from service.schemas.triage import Action, State
+from service.store.models import Channel, DecisionRow, DeliveryRow, Event
 
 LEASE = timedelta(minutes=5)
 """How long a message belongs to the process that sends it. If the process is killed, another one sends it again."""
@@ -41,7 +41,7 @@ def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
 
     An event is sent once it is confirmed, unless somebody has decided about it before.
     """
-    rows = session.execute(select(Delivery.event_id, Delivery.occasion).where(Delivery.channel == name))
+    rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged = {Occasion(*row) for row in rows}
     sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
     new = session.scalars(
@@ -49,11 +49,11 @@ def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
     )
-    reopening = func.max(Decision.id)
+    reopening = func.max(DecisionRow.id)
     reopened = session.execute(
         select(Event.id, reopening)
-        .join(Decision, Decision.event_id == Event.id)
-        .where(*sendable, Event.state == State.REOPENED, Decision.action == Action.REOPEN, Decision.at >= since)
+        .join(DecisionRow, DecisionRow.event_id == Event.id)
+        .where(*sendable, Event.state == State.REOPENED, DecisionRow.action == Action.REOPEN, DecisionRow.at >= since)
         .group_by(Event.id)
         .order_by(reopening)
     )
@@ -66,7 +66,7 @@ def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datet
     """Log a message that is about to be sent; return its key."""
     key = hash_of([name, *sorted(occasions)])
     session.add_all(
-        Delivery(
+        DeliveryRow(
             channel=name,
             event_id=occasion.event_id,
             occasion=occasion.name,
@@ -84,8 +84,8 @@ def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datet
 
 def claim_due(session: Session, name: str, now: datetime) -> list[str]:
     """Claim the unsent messages that are due for another attempt; return their keys."""
-    due = (Delivery.channel == name, Delivery.sent_at.is_(None), Delivery.next_at <= now)
-    rows = session.scalars(select(Delivery).where(*due).order_by(Delivery.id).with_for_update()).all()
+    due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
+    rows = session.scalars(select(DeliveryRow).where(*due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
         row.attempts += 1
         row.next_at = now + LEASE
@@ -95,14 +95,16 @@ def claim_due(session: Session, name: str, now: datetime) -> list[str]:
 
 def events_of(session: Session, key: str) -> list[str]:
     """Return the events of a message."""
-    return list(session.scalars(select(Delivery.event_id).where(Delivery.message_id == key).order_by(Delivery.id)))
+    return list(
+        session.scalars(select(DeliveryRow.event_id).where(DeliveryRow.message_id == key).order_by(DeliveryRow.id))
+    )
 
 
-def listed(session: Session, event_id: str) -> events.DeliveryList:
+def listed(session: Session, event_id: str) -> triage.DeliveryList:
     """Return the deliveries of an event, oldest first."""
-    rows = session.scalars(select(Delivery).where(Delivery.event_id == event_id).order_by(Delivery.id))
+    rows = session.scalars(select(DeliveryRow).where(DeliveryRow.event_id == event_id).order_by(DeliveryRow.id))
     items = [
-        events.Delivery(
+        triage.Delivery(
             channel=row.channel,
             occasion="new" if row.occasion == "new" else "reopened",
             attempts=row.attempts,
@@ -112,12 +114,12 @@ def listed(session: Session, event_id: str) -> events.DeliveryList:
         )
         for row in rows
     ]
-    return events.DeliveryList(items=items, total=len(items))
+    return triage.DeliveryList(items=items, total=len(items))
 
 
 def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:
     """Mark a message as sent; or log the problem, and schedule the next attempt."""
-    for row in session.scalars(select(Delivery).where(Delivery.message_id == key)):
+    for row in session.scalars(select(DeliveryRow).where(DeliveryRow.message_id == key)):
         if problem is None:
             row.sent_at, row.error = now, None
         else:

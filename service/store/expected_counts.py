@@ -1,4 +1,4 @@
-"""What each run of a plan is expected to count: the level that the history shows before it."""
+"""The counts expected of the runs of a plan, from the runs before them in the history."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from service.store.runs import joined
 
 
 def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
-    """Add to each planned run the exact counts of the one before it in the same environment: such a sample will do.
+    """Add to each planned run the exact counts of the run before it in the same environment.
 
-    What is in quarantine has no say.
+    A sample that repeats these counts needs no further samples. Runs in quarantine are left out.
     """
     if not plan.runs:
         return plan
     measured = _measured(session, request)
-    before = [_nearest(measured[shared_rows.case_key(one.case)], positions[one.revision]) for one in plan.runs]
-    levels = _levels(session, {run for run in before if run is not None})
+    before = [_run_before(measured[shared_rows.case_key(run.case)], positions[run.revision]) for run in plan.runs]
+    levels = _levels(session, {run_id for run_id in before if run_id is not None})
     planned = tuple(
-        one if run is None or not levels[run] else _with(one, levels[run])
-        for one, run in zip(plan.runs, before, strict=True)
+        run if run_id is None or not levels[run_id] else _expecting(run, levels[run_id])
+        for run, run_id in zip(plan.runs, before, strict=True)
     )
     return plan.model_copy(update={"runs": planned})
 
 
-def _with(one: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
-    return one.model_copy(update={"expected": expected})
+def _expecting(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
+    return run.model_copy(update={"expected": expected})
 
 
 def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
@@ -50,22 +50,22 @@ def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[in
         )
         .order_by(Revision.position, Run.started_at, Run.id)
     )
-    found: dict[str, list[tuple[int, UUID]]] = defaultdict(list)
+    by_case: dict[str, list[tuple[int, UUID]]] = defaultdict(list)
     for key, position, run_id in rows:
-        found[key].append((position, run_id))
-    return found
+        by_case[key].append((position, run_id))
+    return by_case
 
 
-def _nearest(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
-    place = bisect_left(runs, position, key=lambda run: run[0])
-    return runs[place - 1][1] if place else None
+def _run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
+    index = bisect_left(runs, position, key=lambda run: run[0])
+    return runs[index - 1][1] if index else None
 
 
 def _levels(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
-    """Return the counts that each run repeats."""
-    found: dict[UUID, dict[str, Number]] = defaultdict(dict)
+    """Return the exact counts on which the samples of each run agree."""
+    levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
     for point in points.of_runs(session, sorted(runs)):
         agreed = majority(point.samples) if metric(point.metric).exact else None
         if agreed is not None:
-            found[point.run_id][point.metric] = agreed[0]
-    return found
+            levels[point.run_id][point.metric] = agreed[0]
+    return levels

@@ -1,4 +1,4 @@
-"""Reads the levels from which series are judged, for gates."""
+"""The baselines of the series of a gate: the levels from which they are judged."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sqlalchemy.orm import Session
 from runner import contract
 from runner.contract.gate import GateReport
 from service.rules.gate.creep import Baseline
-from service.schemas.events import State
+from service.schemas.triage import State
 from service.store import shared_rows
-from service.store.models import Case, Environment, Event, EventDrift, Host, Point, Revision, Run, Series, Subject
+from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject
 
 Baselines = dict[tuple[int, str], Baseline]
-"""By the place of the case in the report, and the metric."""
+"""By the index of the case in the report, and the metric."""
 
 
-def find(session: Session, report: GateReport, wanted: Iterable[tuple[int, str]]) -> Baselines:
-    """Return the baselines of some metrics of a report's cases, in the environment in which head was measured."""
-    found = {key: _find(session, report.cases[key[0]].head, key[1]) for key in wanted}
-    return {key: baseline for key, baseline in found.items() if baseline is not None}
+def find(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
+    """Return the baselines of metrics of a report's cases, in the environment of the head."""
+    baselines = {key: _find(session, report.cases[key[0]].head, key[1]) for key in metrics}
+    return {key: baseline for key, baseline in baselines.items() if baseline is not None}
 
 
 def pack(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, Any]:
-    """Return baselines as JSON has them."""
-    return {f"{place} {metric}": [one.level, one.commit] for (place, metric), one in baselines.items()}
+    """Return baselines as a JSON object."""
+    return {f"{index} {metric}": [baseline.level, baseline.commit] for (index, metric), baseline in baselines.items()}
 
 
 def unpack(packed: Mapping[str, Any] | None) -> Baselines:
-    """Read them."""
+    """Read baselines from a JSON object."""
     keys = {key: key.split(" ", 1) for key in packed or {}}
-    return {(int(place), metric): Baseline(*(packed or {})[key]) for key, (place, metric) in keys.items()}
+    return {(int(index), metric): Baseline(*(packed or {})[key]) for key, (index, metric) in keys.items()}
 
 
 def _find(session: Session, head: contract.Report, metric: str) -> Baseline | None:
@@ -53,9 +53,9 @@ def _find(session: Session, head: contract.Report, metric: str) -> Baseline | No
         return None
     expected = session.scalar(
         select(func.max(Revision.position))
-        .join(EventDrift, EventDrift.last_revision_id == Revision.id)
-        .join(Event, EventDrift.event_id == Event.id)
-        .where(EventDrift.series_id == series, Event.state == State.EXPECTED)
+        .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
     )
     row = session.execute(
         select(Point.value, Revision.commit)

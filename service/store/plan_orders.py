@@ -1,4 +1,4 @@
-"""What the service wants measured besides what is new: cross-measurements, and reruns of what is in doubt."""
+"""What a plan measures besides new revisions: cross-measurements, reruns, and cases that only other hosts measured."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, PlanRequest
 from service.rules.run_plan import Orders
 from service.store import cross_measurements, shared_rows
-from service.store.models import Case, Drift, EventDrift, Host, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
 
-def wanted(session: Session, request: PlanRequest) -> dict[int, Orders]:
-    """Return what is wanted of each case of a request, by its index, in the environment that holds."""
+def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
+    """Return the orders for each case of a request, by the case's index, in the request's environment."""
     environment, host = request.environment.hash, request.host.name
     crosswise: dict[str, set[str]] = defaultdict(set)
-    for order in cross_measurements.wanted(session, request.subject, host, environment):
-        crosswise[order.case_key].add(order.revision)
+    for run in cross_measurements.ordered(session, request.subject, host, environment):
+        crosswise[run.case_key].add(run.revision)
     unsure = _unsure(session, request.subject, host, environment)
     keys = [shared_rows.case_key(case) for case in request.cases]
     elsewhere = _elsewhere(session, request.subject, host, set(keys))
@@ -29,22 +29,22 @@ def wanted(session: Session, request: PlanRequest) -> dict[int, Orders]:
 
 
 def _unsure(session: Session, subject: str, host: str, environment: str) -> set[str]:
-    """Return the cases whose newest run in an environment may be a stray one."""
+    """Return the keys of cases whose newest run in an environment may be a stray one."""
     rows = session.execute(
-        select(Case.key, Drift.document)
-        .join(Series, Drift.series_id == Series.id)
-        .join(EventDrift, EventDrift.drift_id == Drift.id)
+        select(Case.key, DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
+        .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(Subject.name == subject, Host.name == host, EventDrift.unsure, EventDrift.found)
+        .where(Subject.name == subject, Host.name == host, EventDriftRow.unsure, EventDriftRow.found)
     )
     return {key for key, document in rows if document["environment_after"] == environment}
 
 
 def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
-    """Return the revisions that other hosts measured, of those cases that this host never did."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
+    by_case: dict[str, set[str]] = defaultdict(set)
     here = select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
     others = (
         select(Case.key, Revision.commit)
@@ -59,5 +59,5 @@ def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dic
     )
     for key, commit in session.execute(others):
         if key in keys:
-            found[key].add(commit)
-    return found
+            by_case[key].add(commit)
+    return by_case

@@ -1,4 +1,4 @@
-"""The newest points of many series at once: what the nightly grid shows."""
+"""The newest points and failures of many series at once, for the nightly grid."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from service.store import points as stored
 from service.store import runs
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
-_NEWEST = 16
-"""Points of each series that are looked at."""
+_POINTS_PER_SERIES = 16
 _FAILURES = 300
 
 
@@ -24,7 +23,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .where(other.series_id == Series.id)
         .order_by(other.run_number.desc())
         .limit(1)
-        .offset(_NEWEST - 1)
+        .offset(_POINTS_PER_SERIES - 1)
         .correlate(Series)
         .scalar_subquery()
     )
@@ -40,7 +39,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .join(Series.case)
         .where(*conditions)
     )
-    # The names once a series, not once a point.
+    # Names are read once per series, not once per point.
     names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
     if not names:
         return []
@@ -86,7 +85,7 @@ def failures(session: Session) -> list[UnmeasuredRun]:
             Run.failure_message,
             Run.outcome,
         )
-        .where(Run.outcome != Outcome.MEASURED)  # as the index of the rare ones says it
+        .where(Run.outcome != Outcome.MEASURED)  # the condition of the index of unmeasured runs
         .order_by(Run.started_at.desc())
         .limit(_FAILURES)
     )

@@ -1,4 +1,4 @@
-"""Finds commits, runs, cases, hosts, environments and knobs by what somebody remembers of them."""
+"""Searches commits, runs, cases, hosts, environments and knobs for words."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from service.store import compared_runs
 from service.store.models import Case, Environment, Host, Revision, Subject
 
 LIMIT = 20
-"""How many of a kind are found at most."""
+"""Most results of a kind."""
 
-Found = tuple[str, str, str, str]
-"""Kind, key, title and more about it."""
+Result = tuple[str, str, str, str]
+"""Kind, key, title and details."""
 
 
-def find(session: Session, text: str) -> Iterator[Found]:
-    """Find what holds every word of a text, kind by kind."""
+def find(session: Session, text: str) -> Iterator[Result]:
+    """Return what contains every word of a text, kind by kind."""
     words = text.split()
     if not words:
         return
@@ -27,16 +27,18 @@ def find(session: Session, text: str) -> Iterator[Found]:
         yield from (
             ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
         )
-    for name in session.scalars(select(Host.name).where(*_all_in(Host.name, words)).order_by(Host.name).limit(LIMIT)):
+    for name in session.scalars(
+        select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(LIMIT)
+    ):
         yield "host", name, name, ""
-    cases = select(Case).where(*_all_in(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)
+    cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _environments(session, words)
     yield from _revisions(session, words)
 
 
-def _revisions(session: Session, words: list[str]) -> Iterator[Found]:
+def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
     hash_or_title = [
         Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
         for word in words
@@ -52,21 +54,21 @@ def _revisions(session: Session, words: list[str]) -> Iterator[Found]:
         yield "revision", commit, title, subject
 
 
-def _environments(session: Session, words: list[str]) -> Iterator[Found]:
-    """Find environments by their hash, or knobs by name or value."""
+def _environments(session: Session, words: list[str]) -> Iterator[Result]:
+    """Search environments by hash, and by the names and values of knobs."""
     knobs = cast(Environment.knobs, Text)
-    here = [
+    matching = [
         Environment.hash.startswith(word.lower(), autoescape=True) | knobs.icontains(word, autoescape=True)
         for word in words
     ]
-    for row in session.scalars(select(Environment).where(*here).order_by(Environment.id.desc()).limit(LIMIT)):
-        held = [
+    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(LIMIT)):
+        knobs_shown = [
             f"{name} = {value}"
             for name, value in sorted(row.knobs.items())
             if any(word.lower() in f"{name} {value}".lower() for word in words)
         ]
-        yield "environment", row.hash, row.hash, "; ".join(held[:3])
+        yield "environment", row.hash, row.hash, "; ".join(knobs_shown[:3])
 
 
-def _all_in(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
+def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
     return [column.icontains(word, autoescape=True) for word in words]

@@ -1,7 +1,7 @@
-"""Everything that was measured as flat rows of plain types, in formats that other programs read. Pure.
+"""Writes all samples as flat rows, in formats that other programs read. Pure.
 
-A row of samples is what a column store such as Parquet wants: the same columns in every row, each of one type, nothing
-nested. Counts beyond 2^53 are whole in CSV and JSON lines; `value` alone is for programs that take any number.
+The rows fit a column store such as Parquet: every row has the same columns, each of one type, and nothing is nested.
+Counts beyond 2^53 stay exact in CSV and JSON lines; a reader has to accept integers of any size in `value`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SampleRow(NamedTuple):
     subject: str
     revision: str
     position: int
-    """Place of the revision in the subject's history, oldest first."""
+    """Position of the revision in the subject's history, oldest first."""
     committed_at: datetime
     host: str
     environment: str
@@ -38,24 +38,24 @@ class SampleRow(NamedTuple):
     quarantined: bool
     started_at: datetime
     sample: int | None
-    """Place of the sample among those of the run that have a value; None where the metric has none."""
+    """Index of the sample among those of the run that have a value; None where the metric has no value."""
     value: int | float | None
     level: int | float | None
-    """What the run's samples come down to."""
+    """The level of the run."""
 
 
 COLUMNS = SampleRow._fields
 
 
 def as_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
-    """Write rows as CSV (RFC 4180) with a head."""
+    """Write rows as CSV (RFC 4180) with a header."""
     yield _line(COLUMNS)
     for row in rows:
         yield _line([_plain(value) for value in row])
 
 
 def as_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
-    """Write rows as one JSON document a line."""
+    """Write rows as JSON, one document per line."""
     for row in rows:
         yield json.dumps({name: _of_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
 

@@ -16,6 +16,7 @@ from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act, JobTransitionError
 from service.store import jobs
+from service.store.jobs import Requester
 from service.store.models import Job as JobRow
 from service.web.access import guard
 from service.web.access.author import author
@@ -23,7 +24,7 @@ from service.web.current import database
 from service.web.problems import ProblemError, not_found, unprocessable
 
 
-def place_order(order: JobOrder, by: Asked) -> tuple[Job, bool]:
+def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     """Place an order with the scheduler; return the job, and whether it is new.
 
     Raises
@@ -32,7 +33,7 @@ def place_order(order: JobOrder, by: Asked) -> tuple[Job, bool]:
         422, where the order cannot be carried out.
     """
     try:
-        return scheduler().order(order, by)
+        return scheduler().order(order, requester)
     except WrongOrderError as error:
         raise unprocessable(error.part, str(error)) from None
 

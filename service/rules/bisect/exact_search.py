@@ -1,12 +1,12 @@
-"""Bisection where one run tells a commit's level. Pure.
+"""Bisects a range of commits if one run is enough to know a commit's level. Pure.
 
-A line of commits is measured at both ends. Between two neighbouring measurements that differ lies a culprit, between
-two that agree none is looked for; so all culprits of a range are separated, one bisection each. Where the step is at a
-merge, the merged branch is a line of its own, measured against the commit it started from: if its ends differ, the
-search goes on inside, and if they do not, the merge itself did it.
+A line of commits is measured at both ends. Between two neighbouring measurements that differ lies a culprit; between
+two that agree, none is searched. So all culprits of a range are separated, by one bisection each. Where the step is at
+a merge, the merged branch is a line of its own, measured against the commit it started from: if its ends differ, the
+search continues inside, and if they do not, the merge itself is the culprit.
 
-What was measured in turns with another commit is worth more than what was measured alone: where a proof fails, its
-levels take the place of those that misled the search, which then goes on by itself.
+A level measured in turns with another commit is worth more than one measured alone: where a proof fails, its levels
+replace those that misled the search, which then continues by itself.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from service.rules.bisect.question import Answer, Culprit, Found, Measure, Obser
 def search(
     question: Question, observations: Iterable[Observation], slots: int = 1, pending: Collection[str] = ()
 ) -> Answer:
-    """Return what to measure next, or what was found.
+    """Return what to measure next, or the culprits.
 
     Parameters
     ----------
     observations
-        All that is known, of whichever commits: a result that is known is never asked for again.
+        All known observations, of any commits: a known result is never requested again.
     slots
         How many commits can be measured at the same time.
     pending
-        Commits that are being measured now; they are not asked for again.
+        Commits that are being measured now; they are not requested again.
     """
     values, failed = _levels(observations)
     refused = refuse_unfit_ends(question, failed)
@@ -46,23 +46,23 @@ def search(
     if not ends:
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
-            least = f", and less than {question.least:g} does not matter" if question.least else ""
+            least = f", and differences of less than {question.least:g} do not matter" if question.least else ""
             return Refused(sentence=f"The ends do not differ: good {good}, bad {bad}{least}.")
         state.walk(line, set())
-        if not state.gaps and not state.wanted:
+        if not state.gaps and not state.required:
             return Found(culprits=tuple(_in_order(state.culprits, graph)))
     else:
-        state.wanted += ends
+        state.required += ends
         state.gaps.append(_Gap(line, 0, len(line) - 1, tuple(graph.weights(line[1:], set()))))
-    spare = [commit for commit in dict.fromkeys(state.wanted) if commit not in pending][:slots]
-    # Who waits for an answer has no use for guesses at what is asked after it, except to keep idle hosts busy.
-    spare += _inside(state.gaps, failed, slots - len(spare), {*pending, *spare})
-    left = len(set(state.wanted)) + sum(gap.looks(failed) for gap in state.gaps)
-    return Measure(commits=tuple(spare), left=left)
+    commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
+    # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
+    commits += _inside(state.gaps, failed, slots - len(commits), {*pending, *commits})
+    left = len(set(state.required)) + sum(gap.looks(failed) for gap in state.gaps)
+    return Measure(commits=tuple(commits), left=left)
 
 
 def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
-    """Return why the ends allow no search, if they do not."""
+    """Return why the ends allow no search; None where they do."""
     if question.graph.line is None:
         return Refused(
             sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."
@@ -79,19 +79,20 @@ def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set
     alone: dict[str, list[Number]] = {}
     in_turns: dict[str, list[Number]] = {}
     failed: set[str] = set()
-    for one in observations:
-        if one.value is None:
-            failed.add(one.commit)
+    for observation in observations:
+        if observation.value is None:
+            failed.add(observation.commit)
         else:
-            (in_turns if one.session else alone).setdefault(one.commit, []).append(one.value)
-    seen = alone | in_turns
-    levels = {commit: level for commit, values in seen.items() if (level := median(values)) is not None}
+            values = in_turns if observation.session else alone
+            values.setdefault(observation.commit, []).append(observation.value)
+    best = alone | in_turns
+    levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
     return levels, failed - levels.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Two measured places of a line that differ, and the weights of what lies between, the later place included."""
+    """Two measured positions of a line that differ, and the weights of the commits after the first one."""
 
     line: Sequence[str]
     start: int
@@ -99,12 +100,12 @@ class _Gap:
     weights: tuple[int, ...]
 
     def looks(self, failed: Collection[str]) -> int:
-        """Return how many looks are expected to be left."""
+        """Return the expected number of remaining measurements."""
         inner = sum(1 for commit in self.line[self.start + 1 : self.end] if commit not in failed)
         return min(inner, ceil(log2(sum(self.weights))))
 
     def between(self, pending: Collection[str]) -> list[_Gap]:
-        """Return the parts into which what is being measured divides this gap."""
+        """Return the parts into which the pending commits divide this gap."""
         marks = [place for place in range(self.start + 1, self.end) if self.line[place] in pending]
         return [
             _Gap(self.line, low, high, self.weights[low - self.start : high - self.start])
@@ -123,7 +124,7 @@ class _Gap:
 
 
 def _inside(gaps: Iterable[_Gap], failed: Collection[str], slots: int, pending: Collection[str]) -> list[str]:
-    """Share the slots out among the gaps, each to the one whose parts would be largest without it."""
+    """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     parts = [part for gap in gaps for part in gap.between(pending)]
     rooms = [sum(1 for commit in part.line[part.start + 1 : part.end] if commit not in failed) for part in parts]
     given = [0] * len(parts)
@@ -138,14 +139,15 @@ def _inside(gaps: Iterable[_Gap], failed: Collection[str], slots: int, pending: 
 
 @dataclass(slots=True)
 class _ExactSearch:
-    """What the measurements say so far."""
+    """The state of a search, as it follows from the measurements."""
 
     graph: Graph
     values: dict[str, Number]
     failed: set[str]
     least: float
     gaps: list[_Gap] = field(default_factory=list)
-    wanted: list[str] = field(default_factory=list)
+    required: list[str] = field(default_factory=list)
+    """Commits without which the search cannot continue."""
     culprits: list[Culprit] = field(default_factory=list)
     settled: dict[str, Number] = field(default_factory=dict)
     """Levels of commits that lie between two measured ones that agree."""
@@ -159,7 +161,7 @@ class _ExactSearch:
         return self.values.get(commit, self.settled.get(commit))
 
     def walk(self, line: Sequence[str], known: set[str]) -> None:
-        """Look at a line whose ends are measured; what is ``known`` has its effect elsewhere."""
+        """Search a line whose ends are measured; the effects of the ``known`` commits are searched elsewhere."""
         measured = [place for place, commit in enumerate(line) if commit in self.values]
         weights: list[int] | None = None
         steps = []
@@ -169,7 +171,7 @@ class _ExactSearch:
                 self.settled.update(dict.fromkeys(line[low : high + 1], before))
                 self.cleared |= self._between(line[low], line[high]) if self.failed else set()
             elif known and not self.differ(before + self._brought(line[low], line[high]), after):
-                continue  # All of it was merged from where it is looked for anyway.
+                continue  # The whole difference was merged from branches that are searched anyway.
             elif all(commit in self.failed for commit in line[low + 1 : high]):
                 steps.append((low, high))
             else:
@@ -179,8 +181,8 @@ class _ExactSearch:
             self._step(line, low, high, known)
 
     def _step(self, line: Sequence[str], low: int, high: int, known: set[str]) -> None:
-        """Look for the culprit of two measurements with nothing measurable between them."""
-        open_before = len(self.gaps) + len(self.wanted)
+        """Search the culprit between two measurements without a measurable commit in between."""
+        open_before = len(self.gaps) + len(self.required)
         before = self.values[line[low]]
         for place in range(low + 1, high + 1):
             others = [parent for parent in self.graph.parents[line[place]] if parent != line[place - 1]]
@@ -194,15 +196,15 @@ class _ExactSearch:
                     and self._branch(self.graph.branch(tip, elsewhere - self.failed), elsewhere, before)
                 ):
                     elsewhere |= self.graph.ancestors(tip)
-        if len(self.gaps) + len(self.wanted) > open_before:
+        if len(self.gaps) + len(self.required) > open_before:
             return
-        # What branches brought is theirs; the merge answers for the rest only.
+        # The culprits on the branches account for what they brought; the merge accounts for the rest only.
         brought = self._brought(line[low], line[high])
         expected, after = before + brought, self.values[line[high]]
         if self.differ(expected, after):
             new = self._between(line[low], line[high]) - self.cleared
             alike = new if new & self.failed else {line[high]}
-            suspects = [one for one in self.graph.parents if one in alike]
+            suspects = [commit for commit in self.graph.parents if commit in alike]
             self.culprits.append(
                 Culprit(
                     commit=line[high],
@@ -218,20 +220,20 @@ class _ExactSearch:
         return self.graph.ancestors(high) - self.graph.ancestors(low)
 
     def _brought(self, low: str, high: str) -> Number:
-        """Return what the culprits found so far make of the difference between two commits."""
+        """Return how much the culprits found so far contribute to the difference between two commits."""
         new = self._between(low, high) if self.culprits else set()
-        return sum(one.after - one.before for one in self.culprits if one.commit in new)
+        return sum(culprit.after - culprit.before for culprit in self.culprits if culprit.commit in new)
 
     def _branch(self, branch: Sequence[str], elsewhere: set[str], before: Number) -> bool:
-        """Look at a merged branch for what it brought; tell whether any of it can be measured."""
+        """Search a merged branch; return whether any of it can be measured."""
         start, *own = branch
         tip = next((commit for commit in reversed(own) if commit not in self.failed), None)
         if tip is None:
             return False
-        # A start that cannot be measured is taken to be at the level that the merge was made to.
+        # A start that cannot be measured is assumed to have the level of the line into which the branch was merged.
         base = before if start in self.failed else self.level(start)
         end = self.level(tip)
-        self.wanted += [commit for commit, level in ((start, base), (tip, end)) if level is None]
+        self.required += [commit for commit, level in ((start, base), (tip, end)) if level is None]
         if base is None or end is None:
             return True
         if not self.differ(base, end):
@@ -244,5 +246,5 @@ class _ExactSearch:
 
 
 def _in_order(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
-    unique = {one.commit: one for one in culprits}
-    return sorted(unique.values(), key=lambda one: graph.place[one.commit])
+    unique = {culprit.commit: culprit for culprit in culprits}
+    return sorted(unique.values(), key=lambda culprit: graph.place[culprit.commit])

@@ -1,4 +1,4 @@
-"""Chooses where to look next, in a sequence of places with shares of the suspicion. Pure."""
+"""Chooses the places of a line to measure next, by how they divide the suspicion. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 def choose_places(
     shares: Sequence[float], failed: Collection[int], many: int, *, allowed: Collection[int]
 ) -> list[int]:
-    """Return the places that divide the suspicion best into ``many`` + 1 parts.
+    """Return the places that best divide the suspicion into ``many`` + 1 parts.
 
     Parameters
     ----------
     shares
-        At each place, how much of the suspicion a look at it puts on one side.
+        For each place, the share of the suspicion that lies on one side of it.
     failed
         Places that could not be measured.
     allowed
@@ -25,10 +25,10 @@ def choose_places(
 
     Notes
     -----
-    A look gains the entropy of its two sides, if it succeeds. What spoils a commit spoils its neighbours too, for a
-    stretch of unknown length: with a prior that favours no length, a place at the distance d of a failed one succeeds
-    with a chance of d ∕ (d + 1). The entropy is flat around the middle, so that stepping aside costs little. (Stepping
-    aside by chance, as git does, is C. Couder's "Fighting regressions with git bisect", 2009.)
+    A measurement gains the entropy of its two sides if it succeeds. What breaks a commit breaks its neighbours too, for
+    a stretch of unknown length: with a prior that favours no length, a place at the distance d from a failed one
+    succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
+    (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
     odds = measurable_chances(len(shares), failed)
     left = list(allowed)
@@ -42,7 +42,7 @@ def choose_places(
 
 
 def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
-    """Return the chance of each place to be measurable, given those that were not; see :func:`places`."""
+    """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
     odds = np.ones(many)
     here = np.arange(many)
     marks = np.array(sorted(failed), dtype=np.intp)
@@ -55,6 +55,6 @@ def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.flo
 
 
 def _gain(share: float, target: float) -> float:
-    """Return the entropy in bits, at its highest where the share is the target."""
+    """Return the entropy in bits, which is highest where the share equals the target."""
     side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
     return 0.0 if side <= 0 else -side * log2(side) - (1 - side) * log2(1 - side)

@@ -1,12 +1,12 @@
-"""Bayesian bisection, where a commit's runs scatter around its level. Pure.
+"""Bisects a range of commits by Bayesian inference if a commit's runs scatter around its level. Pure.
 
 Each commit of the range is an explanation: it moved the metric, so that every commit that contains it is measured after
-the step. The next run is taken where it tells most about which explanation holds (:meth:`Belief.choose`). Where the
-levels and the noise are known that is the median of the suspicion, M. Horstein's choice of 1963, and such a greedy
+the step. The next run is taken where it is most informative about the explanations (:meth:`Belief.choose`). If the
+levels and the noise are known, that is the median of the suspicion, M. Horstein's choice of 1963, and such a greedy
 choice is optimal for the expected entropy over any number of runs (B. Jedynak, P. I. Frazier, R. Sznitman, "Twenty
 questions with noise: Bayes optimal policies for entropy loss", J. Appl. Prob. 49, 2012). Here they are not known.
 
-Merges need no rule of their own: containing a commit is all that matters.
+Merges need no rule of their own: only which commits contain which others matters.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from service.rules.bisect.next_places import measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 
 FIRST = 2
-"""Runs of each end before anything else: one run of each says nothing of the noise."""
+"""Runs of each end before anything else: one run of each says nothing about the noise."""
 DOUBT = 0.25
-"""Where it is more probable than this that the ends do not differ at all, they are measured again."""
+"""While the probability that the ends do not differ exceeds this, they are measured again."""
 NONE_AT_ALL = 0.1
-"""Probability beforehand that the ends do not differ: who asks has seen something."""
+"""Prior probability that the ends do not differ: the caller has seen a difference."""
 NO_FURTHER = 0.9
-"""Probability beforehand that there is no further culprit once one is found."""
+"""Prior probability that there is no further culprit once one is found."""
 MOST = 8
-"""Culprits that are told apart."""
+"""The most culprits that a search separates."""
 TYPICAL = 0.16
-"""Bits that a run tells where the step is as large as the noise; taken before anything is known."""
+"""Bits of information of a run if the step is as large as the noise; assumed until more is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Measurements:
-    """The tests (``good``, then the commits of the range) and what was measured of them."""
+    """The tests (``good``, then the commits of the range) with their measurements."""
 
     graph: Graph
     data: Data
@@ -57,17 +57,19 @@ class _Measurements:
         graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
-        # What was measured in turns was repeated for as long as its comparison took: its level scatters less than that
-        # of a run, and it serves the proof.
-        for one in (one for one in observations if one.commit in graph.place and one.session is None):
-            if one.value is None:
-                failed.add(one.commit)
+        for observation in observations:
+            # Runs measured in turns serve the proof. They are repeated for as long as their comparison takes, so their
+            # level scatters less than that of a single run.
+            if observation.commit not in graph.place or observation.session is not None:
+                continue
+            if observation.value is None:
+                failed.add(observation.commit)
             else:
-                values.setdefault(one.commit, []).append(one.value)
-        seen = [(graph.place[name], float(value)) for name, taken in values.items() for value in taken]
+                values.setdefault(observation.commit, []).append(observation.value)
+        measured = [(graph.place[name], float(value)) for name, of_commit in values.items() for value in of_commit]
         broken = frozenset(graph.place[name] for name in failed - values.keys())
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.of(len(graph.names), seen), values, broken, cleared)
+        return cls(graph, Data.of(len(graph.names), measured), values, broken, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,15 +79,15 @@ class _Measurements:
     def effect(self) -> Bools:
         return self.graph.contains
 
-    def believe(self, found: Sequence[int]) -> Belief:
-        """Return the belief about one more culprit beside those found."""
+    def believe(self, culprits: Sequence[int]) -> Belief:
+        """Return the belief about one more culprit besides those already found."""
         groups = np.zeros(len(self.names), dtype=np.intp)
-        for explanation in found:
+        for explanation in culprits:
             groups = groups * 2 + self.effect[:, explanation]
-        return believe(self.effect, self.data, NO_FURTHER if found else NONE_AT_ALL, groups, self.cleared)
+        return believe(self.effect, self.data, NO_FURTHER if culprits else NONE_AT_ALL, groups, self.cleared)
 
     def alike(self) -> npt.NDArray[np.intp]:
-        """Return for each explanation the first that no test can tell from it."""
+        """Return for each explanation the first one that no measurable test distinguishes from it."""
         if not self.failed:
             return np.arange(self.effect.shape[1])
         open_tests = [test for test in range(len(self.names)) if test not in self.failed]
@@ -97,49 +99,54 @@ class _Measurements:
 def search(
     question: Question, observations: Iterable[Observation], slots: int = 1, pending: Collection[str] = ()
 ) -> Answer:
-    """Return what to run next, or what was found; see :func:`service.rules.bisect.exact_search.search`."""
-    ground = _Measurements.of(question, observations)
-    refused = refuse_unfit_ends(question, {ground.names[test] for test in ground.failed})
+    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
+    measurements = _Measurements.of(question, observations)
+    refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
     if refused is not None:
         return refused
     good, bad = 0, question.graph.place[question.bad]
-    missing = [end for end in (good, bad) for _ in range(FIRST - int(ground.data.n[end]))]
+    missing = [end for end in (good, bad) for _ in range(FIRST - int(measurements.data.n[end]))]
     if missing:
-        left = ceil(len(missing) + log2(len(ground.names)) / TYPICAL)
-        return Measure(commits=tuple(ground.names[end] for end in missing[: max(1, slots)]), left=left)
+        left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL)
+        return Measure(commits=tuple(measurements.names[end] for end in missing[: max(1, slots)]), left=left)
 
-    alike = ground.alike()
-    found, belief = _settle(ground, alike, question.confidence)
+    alike = measurements.alike()
+    culprits, belief = _settle(measurements, alike, question.confidence)
     if belief is None:
-        return Found(culprits=tuple(_culprit(ground, alike, place, found) for place in sorted(found)))
-    if not found and belief.none > DOUBT:
-        ends = sorted((good, bad), key=lambda end: ground.data.n[end])
-        if ground.data.n[ends[0]] >= question.patience:
-            return Refused(sentence=_in_doubt(ground, good, bad, belief.none))
+        return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
+    if not culprits and belief.none > DOUBT:
+        ends = sorted((good, bad), key=lambda end: measurements.data.n[end])
+        if measurements.data.n[ends[0]] >= question.patience:
+            return Refused(sentence=_doubt_sentence(measurements, good, bad, belief.none))
         return Measure(
-            commits=tuple(ground.names[ends[slot % 2]] for slot in range(slots)), left=_left(belief, ground) + 2
+            commits=tuple(measurements.names[ends[slot % 2]] for slot in range(slots)),
+            left=_left(belief, measurements) + 2,
         )
-    chosen = belief.choose(ground.effect, max(1, slots), measurable_chances(len(ground.names), ground.failed))
-    return Measure(commits=tuple(ground.names[test] for test in chosen), left=_left(belief, ground))
+    chosen = belief.choose(
+        measurements.effect, max(1, slots), measurable_chances(len(measurements.names), measurements.failed)
+    )
+    return Measure(commits=tuple(measurements.names[test] for test in chosen), left=_left(belief, measurements))
 
 
-def _settle(ground: _Measurements, alike: npt.NDArray[np.intp], confidence: float) -> tuple[list[int], Belief | None]:
-    """Return the culprits that are certain, and the belief about the one that is not; None where all are."""
-    found: list[int] = []
-    while len(found) < MOST:
-        belief = ground.believe(found)
-        if found and belief.none > 0.5:
-            return found, None
+def _settle(
+    measurements: _Measurements, alike: npt.NDArray[np.intp], confidence: float
+) -> tuple[list[int], Belief | None]:
+    """Return the certain culprits, and the belief about the uncertain one; None where there is no further culprit."""
+    culprits: list[int] = []
+    while len(culprits) < MOST:
+        belief = measurements.believe(culprits)
+        if culprits and belief.none > 0.5:
+            return culprits, None
         best = _certain(belief, alike, confidence)
         if best is None:
-            return found, belief
-        found.append(best)
-        for other in found[:-1]:
-            rest = [one for one in found if one != other]
-            again = ground.believe(rest)
-            if _certain(again, alike, confidence) != other:
-                return rest, again
-    return found, None
+            return culprits, belief
+        culprits.append(best)
+        for earlier in culprits[:-1]:
+            others = [culprit for culprit in culprits if culprit != earlier]
+            without = measurements.believe(others)
+            if _certain(without, alike, confidence) != earlier:
+                return others, without
+    return culprits, None
 
 
 def _certain(belief: Belief, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
@@ -148,61 +155,63 @@ def _certain(belief: Belief, alike: npt.NDArray[np.intp], confidence: float) -> 
     return best if float(masses[best]) >= confidence else None
 
 
-def _left(belief: Belief, ground: _Measurements) -> int:
-    """Return how many runs the remaining entropy takes, at the rate of a step of the size seen so far."""
+def _left(belief: Belief, measurements: _Measurements) -> int:
+    """Return how many runs the remaining entropy takes, given the size of the step so far."""
     each = belief.each[belief.each > 0]
     bits = float(-(each * np.log2(each)).sum()) + 3
-    side = belief.after(ground.effect) > 0.5
-    data = ground.data
+    side = belief.after(measurements.effect) > 0.5
+    data = measurements.data
     ns = np.array([data.n[~side].sum(), data.n[side].sum()])
     if ns.min() < FIRST:
         return ceil(bits / TYPICAL)
     means = np.array([data.total[~side].sum(), data.total[side].sum()]) / ns
     variance = max(1e-300, float(data.squares.sum() - (ns * means**2).sum()) / max(1.0, float(ns.sum()) - 2))
-    # A run tells about two levels d apart, in units of the noise, d² ∕ 8 nats where d is small, and never over one bit.
+    # For two levels d apart, in units of the noise, a run gains d² ∕ 8 nats if d is small, and never more than one bit.
     gap = float(means[1] - means[0])
     return max(1, ceil(bits / min(1.0, max(0.01, gap**2 / variance / 8 / log(2)))))
 
 
-def _culprit(ground: _Measurements, alike: npt.NDArray[np.intp], place: int, found: Sequence[int]) -> Culprit:
+def _culprit(measurements: _Measurements, alike: npt.NDArray[np.intp], place: int, culprits: Sequence[int]) -> Culprit:
     together = np.flatnonzero(alike == alike[place])
-    candidates = [ground.names[one + 1] for one in together]
-    tests = [int(one) + 1 for one in together if int(one) + 1 not in ground.failed]
+    candidates = [measurements.names[explanation + 1] for explanation in together]
+    tests = [int(explanation) + 1 for explanation in together if int(explanation) + 1 not in measurements.failed]
     commit = tests[-1] if tests else int(together[-1]) + 1
-    parent = _parent(ground, commit, set(candidates))
-    sides = ground.effect[:, list(found)]
-    belief = ground.believe([one for one in found if one != place])
+    parent = _parent(measurements, commit, set(candidates))
+    sides = measurements.effect[:, list(culprits)]
+    belief = measurements.believe([culprit for culprit in culprits if culprit != place])
     return Culprit(
-        commit=ground.names[commit],
-        parent=ground.names[parent],
-        before=_level(ground, sides, parent),
-        after=_level(ground, sides, commit),
+        commit=measurements.names[commit],
+        parent=measurements.names[parent],
+        before=_level(measurements, sides, parent),
+        after=_level(measurements, sides, commit),
         candidates=tuple(candidates),
         probability=min(1.0, float(belief.each[together].sum())),
     )
 
 
-def _parent(ground: _Measurements, commit: int, candidates: Collection[str]) -> int:
-    """Return the nearest commit before the candidates that can be measured; ``good`` where there is none."""
-    graph = ground.graph
+def _parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
+    """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
+    graph = measurements.graph
     name = graph.names[commit]
-    while name in graph and (name in candidates or graph.place[name] in ground.failed):
+    while name in graph and (name in candidates or graph.place[name] in measurements.failed):
         name = graph.parents[name][0] if graph.parents[name] else graph.good
     return graph.place.get(name, 0)
 
 
-def _level(ground: _Measurements, sides: Bools, test: int) -> Number:
-    """Return the level of all that was measured on the same sides of all culprits as a test."""
+def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
+    """Return the level of all tests that lie on the same side of every culprit as one test."""
     same = (sides == sides[test]).all(axis=1)
-    values = [value for place in np.flatnonzero(same) for value in ground.values.get(ground.names[place], [])]
+    values = [
+        value for place in np.flatnonzero(same) for value in measurements.values.get(measurements.names[place], [])
+    ]
     level = median(values)
     return 0 if level is None else level
 
 
-def _in_doubt(ground: _Measurements, good: int, bad: int, none: float) -> str:
-    ends = [ground.values[ground.names[end]] for end in (good, bad)]
+def _doubt_sentence(measurements: _Measurements, good: int, bad: int, none: float) -> str:
+    ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     levels = " and ".join(
         f"{name} {fmean(values):.6g} ± {stdev(values) / sqrt(len(values)):.2g} (n = {len(values)})"
         for name, values in zip(("good", "bad"), ends, strict=True)
     )
-    return f"The ends do not differ for certain: {levels}; that there is no difference has a probability of {none:.2g}."
+    return f"It is not certain that the ends differ: {levels}; there is no difference with a probability of {none:.2g}."

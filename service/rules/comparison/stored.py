@@ -52,8 +52,8 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 _NOTHING = SideReadings()
 
 
-class StoredDrift(NamedTuple):
-    """A drift of a series, with its location in the history."""
+class DriftSummary(NamedTuple):
+    """A drift of a series in the words of a comparison, with its location in the history."""
 
     position: int
     environment_before: str
@@ -97,18 +97,18 @@ class ComparedMetric(NamedTuple):
         return in_turns.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
 
 
-def stored_drift(position: int, drift: Mapping[str, Any]) -> StoredDrift:
-    """Return a drift as a comparison describes it; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
+def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
+    """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
     culprit = knobs if drift["cause"] == "config" else drift["revision"][:10]
     description = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {culprit}"
-    return StoredDrift(position, drift["environment_before"], drift["environment_after"], description)
+    return DriftSummary(position, drift["environment_before"], drift["environment_after"], description)
 
 
 def compare(
     pairs: Iterable[Pair],
     readings: ByRun,
-    drifts: Mapping[int, Sequence[StoredDrift]],
+    drifts: Mapping[int, Sequence[DriftSummary]],
     measured_in_turns: Mapping[str, MetricVerdict],
 ) -> list[ComparedMetric]:
     """Judge every metric for which either side of a pair has a value.
@@ -179,7 +179,7 @@ def _pooled_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
     return {name: _pooled([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))}
 
 
-def _lies_between(drift: StoredDrift, pair: Pair) -> bool:
+def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
     base, head = pair.base[0], pair.head[0]
     environments = {base.environment, head.environment}
     if drift.environment_before != drift.environment_after:
@@ -203,8 +203,8 @@ def _by_bounds(base: SideReadings, head: SideReadings, error: float) -> MetricDe
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
     few = min(base.n, head.n)
     if not enough(few, error / 2):
-        samples = f"{few} samples are" if few > 1 else "one sample is"
-        sentence = f"The metric is noisy, and {samples} too few for a side."
+        samples = f"{few} samples on one side are" if few > 1 else "one sample on a side is"
+        sentence = f"The metric is noisy, and {samples} too few to judge it."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
     left, right = bounds(base.samples, error / 2), bounds(head.samples, error / 2)
     assert left is not None

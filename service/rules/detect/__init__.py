@@ -1,7 +1,6 @@
-"""Where a series of numbers changes its level: pure functions, no database, no clock, no web."""
+"""Detects where a series of numbers changes its level. Pure."""
 
-from service.rules.detect.detector import LevelChangeDetector
-from service.rules.detect.find import find_level_changes
+from service.rules.detect.detector import LevelChangeDetector, find_level_changes
 from service.rules.detect.level_change import Kind, LevelChange, Number
 from service.rules.detect.pooled_shift import PooledShift, find_pooled_shift
 

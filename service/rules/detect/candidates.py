@@ -1,4 +1,4 @@
-"""Where a change may lie: a few candidate positions instead of all, from windows on both sides of each position."""
+"""Finds the positions at which a change may lie, from windows on both sides of each position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from service.rules.detect.median_of_nine import Floats
 
 WINDOWS = (5, 20)  # points on each side
 THRESHOLD = 3.0  # standard deviations of the difference of two window means
-GRID = 64  # positions that are always candidates, so that shifts too small for a window are found as well
+GRID = 64  # distance of positions that are always candidates, so that shifts too small for a window are found as well
 REACH = WINDOWS[-1] + 1
 
 
@@ -26,7 +26,7 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
         Smallest difference of means, in its standard deviations.
     """
     grid = range(start + -start % GRID or GRID, stop, GRID)
-    found = set(grid)
+    positions = set(grid)
     for width in WINDOWS:
         low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
         if high - low < 1:
@@ -37,5 +37,5 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
         inner -= 2 * sums[low:high]
         np.abs(inner, out=inner)
         peaks = (inner >= threshold * (2 * width) ** 0.5) & (inner >= contrast[:-2]) & (inner > contrast[2:])
-        found.update((peaks.nonzero()[0] + low).tolist())
-    return sorted(position for position in found if start <= position < stop and position)
+        positions.update((peaks.nonzero()[0] + low).tolist())
+    return sorted(position for position in positions if start <= position < stop and position)

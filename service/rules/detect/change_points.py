@@ -1,4 +1,4 @@
-"""The changes of the best partition, kept up to date: only what new points can still move is looked at again."""
+"""Follows the changes of the best partition as a series grows; only what new points can still move is computed anew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAG = BLUR + candidates.REACH + 1  # whether a position is a candidate is final 
 
 
 class ChangePoints:
-    """Positions of the changes, in order, and how many of them the last update left as they were."""
+    """The positions of the changes of a growing series, in order."""
 
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
@@ -26,16 +26,16 @@ class ChangePoints:
         self._screened = 1
 
     def update(self, tamed: TamedSeries, n: int) -> int:
-        """Look at the first ``n`` points; return how many changes at the beginning are the same as before."""
+        """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
         sums, squares = tamed.sums[: n + 1], tamed.squares
         final = max(1, n - LAG)
-        found = candidates.find_candidates(sums, self._screened, n, self._threshold)
+        positions = candidates.find_candidates(sums, self._screened, n, self._threshold)
         self._screened = final
-        settled = bisect_left(found, final)
-        self._add(found[:settled], sums, squares)
+        settled = bisect_left(positions, final)
+        self._add(positions[:settled], sums, squares)
         self._rank += [-1] * settled
         mark = self._partition.mark()
-        self._add(found[settled:], sums, squares)
+        self._add(positions[settled:], sums, squares)
         same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
@@ -47,7 +47,7 @@ class ChangePoints:
             self._partition.add(position, total, square)
 
     def _walk(self, node: int) -> int:
-        """Follow the best partition back to where it joins the one known."""
+        """Follow the best partition back to where it joins the previous one."""
         new = []
         finals = len(self._rank)
         while node and not (node < finals and self._rank[node] >= 0):

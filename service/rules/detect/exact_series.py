@@ -1,4 +1,4 @@
-"""Series whose samples repeat to the fault: every change of the value is a change of level."""
+"""Detects level changes of series whose samples repeat to the fault: there, every change of the value is one."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from collections.abc import Sequence
 
 from service.rules.detect.level_change import LevelChange, Number, format_level
 
-REPEATING = 0.9  # part of the repeatedly sampled points of whose samples more than half must agree
+REPEATING = 0.9  # share of the repeatedly sampled points of which more than half of the samples must agree
 
 
 class ExactSeries:
-    """The changes of a series of points with samples, kept up to date.
+    """The level changes of a series of points with samples, updated as points are appended.
 
-    A point of whose samples no more than half agree says nothing where the level before it is among them; else its
-    value counts, and a rerun is asked for. Numbers are compared as Python numbers, so exactly, beyond 2**53 too.
+    If no more than half of a point's samples agree and the previous level is among them, the point is ignored;
+    otherwise its value counts, and a rerun is requested. Numbers are compared as Python numbers, so exactly, also
+    beyond 2**53.
     """
 
     def __init__(self) -> None:
-        self.drifts: list[LevelChange] = []
+        self.changes: list[LevelChange] = []
         self._level: Number | None = None
         self.points = self._sampled = self._agreeing = 0
 
     @property
     def holds(self) -> bool:
-        """Whether the points repeat well enough, and change seldom enough, for every change to be one of level."""
+        """Whether the points repeat well enough, and change seldom enough, for every change to be a level change."""
         if self._sampled == 0 or self._agreeing < REPEATING * self._sampled:
             return False
-        return self.points < 16 or len(self.drifts) <= self.points // 2
+        return self.points < 16 or len(self.changes) <= self.points // 2
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
         """Append points with their samples."""
@@ -34,7 +35,7 @@ class ExactSeries:
             self._add(value, point)
 
     def _add(self, value: Number, point: Sequence[Number]) -> None:
-        # A stray sample is no doubt about the level: on a busy machine one execution in some hundred is disturbed.
+        # A stray sample casts no doubt on the level: on a busy machine, one execution in some hundred is disturbed.
         agree = not point or 2 * sum(sample == value for sample in point) > len(point)
         if len(point) > 1:
             self._sampled += 1
@@ -43,16 +44,16 @@ class ExactSeries:
         if level is None:
             self._level = value
         elif value != level and (agree or level not in point):
-            self.drifts.append(_drift(self.points, level, value, agree and len(point) > 1))
+            self.changes.append(_change(self.points, level, value, agree and len(point) > 1))
             self._level = value
         self.points += 1
 
 
-def _drift(index: int, before: Number, after: Number, sure: bool) -> LevelChange:
+def _change(index: int, before: Number, after: Number, sure: bool) -> LevelChange:
     why = (
         "every sample repeats to the fault on both sides, so any change is a drift"
         if sure
-        else ("the samples before repeat to the fault; this point was not measured twice with the same result")
+        else "the samples before repeat to the fault, but no two measurements of this point agree yet"
     )
     evidence = f"{format_level(before)} → {format_level(after)}: {why}"
     return LevelChange(index, before, after, index, index, "exact", evidence, wants_rerun=not sure)

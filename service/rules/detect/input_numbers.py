@@ -1,4 +1,4 @@
-"""Numbers of any size, checked and made ready: as Python numbers, and as floats from the first one on."""
+"""Checks input numbers of any size, and converts them to floats relative to an origin."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 
-_SAFE = 2.0**53  # whole numbers below this are floats without loss
-_FEW = 16  # up to so many are not worth an array
-_FAR = 1e100  # what stands for a difference too large for a float
+_SAFE = 2.0**53  # integers below this are floats without loss
+_FEW = 16  # fewer values are not worth an array
+_FAR = 1e100  # replaces a difference that is too large for a float
 
 
 def checked(values: Sequence[Number], first: int, name: str) -> list[Number]:
-    """Return the numbers as Python numbers.
+    """Return the values as Python numbers.
 
     Raises
     ------
     ValueError
-        If one is no number, NaN or infinite; its place, counted from ``first``, is named.
+        If a value is not a number, NaN or infinite; the message gives its index, counted from ``first``.
     """
     types = set(map(type, values))
     if types <= {int} or (types == {float} and all(map(math.isfinite, values))):
@@ -38,7 +38,7 @@ def checked_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seq
 
 
 def centred(values: Sequence[Number], origin: Number) -> Floats:
-    """Return how far each number is from ``origin``, rounded once."""
+    """Return the difference of each number from ``origin``, rounded once."""
     if len(values) < _FEW:
         return np.array([difference(value, origin) for value in values], dtype=np.float64)
     try:
@@ -64,7 +64,7 @@ def _number(value: Number, name: str) -> Number:
 
 
 def difference(value: Number, origin: Number) -> float:
-    """Return how far one number is from ``origin``, rounded once."""
+    """Return the difference of one number from ``origin``, rounded once."""
     try:
         off = float(value - origin)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What a detector says: one change of level, with its evidence."""
+"""Defines the result of a detector: one change of level, with its evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 Number = int | float
 Kind = Literal["count", "rate", "time", "ratio"]
-_LONG = 10**40  # whole numbers from here on are shortened
+_LONG = 10**40  # integers from this size on are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class LevelChange:
     Attributes
     ----------
     index : int
-        First index of the new level; ``values[index - 1]`` is the last of the old one.
+        First index of the new level; ``values[index - 1]`` is the last value of the old one.
     before, after : int or float
         The two levels, in the unit of the series (whole counts stay Python integers).
     low, high : int
@@ -26,9 +26,9 @@ class LevelChange:
     rule : str
         Short name of the rule that fired; docs/detection.md lists them.
     evidence : str
-        One sentence that says why, for people.
+        The reason in one sentence, for people.
     wants_rerun : bool
-        True while one more run at ``index`` or later is needed before this may be told as a fact.
+        True while one more run at ``index`` or later is needed before the change counts as a fact.
     """
 
     index: int
@@ -42,7 +42,7 @@ class LevelChange:
 
 
 def format_level(value: Number) -> str:
-    """Write a number for people: thousands apart, whole numbers in full, others to nine digits."""
+    """Write a level for people: with thousands separators, integers in full, other numbers to nine digits."""
     if isinstance(value, int):
         return f"{value:,}" if -_LONG < value < _LONG else f"{Decimal(value):.6e}"
     return f"{value:,.1f}" if 1e9 <= abs(value) < 1e15 else f"{value:,.9g}"

@@ -1,4 +1,4 @@
-"""What lies on the two sides of each change: levels, exact position, interval of the position, trend after it."""
+"""Measures each change of the partition: its levels, position, interval of the position, and the trend after it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _AROUND = np.arange(-SEARCH, SEARCH + 1)
 
 
 class MeasuredChange(NamedTuple):
-    """One change found by the partition, measured. Levels in the unit of the (centred) series.
+    """A change of the partition with its measures; levels in the unit of the (centred) series.
 
-    ``length`` is that of the segment after it, ``shorter`` that of the shorter of both (at most ``NEAR``), ``spread``
-    the smaller interquartile range of the two sides.
+    ``length`` is the length of the segment after it, ``shorter`` the length of the shorter segment (at most ``NEAR``),
+    ``spread`` the smaller interquartile range of the two sides.
     """
 
     at: int
@@ -38,7 +38,7 @@ class MeasuredChange(NamedTuple):
 
 
 def _medians(x: Floats, start: Ints, stop: Ints) -> tuple[Floats, Floats]:
-    """Return median and interquartile range of ``x[start:stop]`` of each row, of one to ``NEAR`` points."""
+    """Return the median and interquartile range of each ``x[start:stop]``, of one to ``NEAR`` points."""
     at = start[:, None] + _WINDOW
     values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
     values.sort(axis=1)
@@ -95,7 +95,7 @@ def measure_changes(
     position = at[:, None] + _AROUND
     around = sums[np.minimum(np.maximum(position, 0), len(sums) - 1)]
     tamed = around[:, 1:] - around[:, :-1]
-    # (y - old)² - (y - new)², summed: what the points before a position cost more under the new level
+    # (y - old)² - (y - new)², summed: by how much more the points before a position cost under the new level
     excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
     if noise.gap:
         excess = _excess_of_modes(

@@ -1,4 +1,4 @@
-"""Medians of nine successive values, many at once."""
+"""Computes medians of nine successive values, many at once."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _WINDOW = np.arange(9)
-# Sorting network of which the middle of nine comes out: Smith, "Implementing median filters in XC4000E FPGAs", 1996.
+# Sorting network that yields the middle of nine: Smith, "Implementing median filters in XC4000E FPGAs", 1996.
 _NETWORK = (
     *((1, 2), (4, 5), (7, 8), (0, 1), (3, 4), (6, 7), (1, 2), (4, 5), (7, 8), (0, 3)),
     *((5, 8), (4, 7), (3, 6), (1, 4), (2, 5), (4, 7), (4, 2), (6, 4), (4, 2)),
 )
 
 
-def _needed() -> list[tuple[int, int, bool, bool]]:
+def _exchanges() -> list[tuple[int, int, bool, bool]]:
     """Return the exchanges of the network, and which of their two results lead to the middle."""
-    wanted, steps = {4}, []
+    needed, exchanges = {4}, []
     for a, b in reversed(_NETWORK):
-        steps.append((a, b, a in wanted, b in wanted))
-        if a in wanted or b in wanted:
-            wanted |= {a, b}
-    return steps[::-1]
+        exchanges.append((a, b, a in needed, b in needed))
+        if a in needed or b in needed:
+            needed |= {a, b}
+    return exchanges[::-1]
 
 
-_STEPS = _needed()
+_EXCHANGES = _exchanges()
 
 
 def median_of_nine(x: Floats) -> Floats:
@@ -37,7 +37,7 @@ def median_of_nine(x: Floats) -> Floats:
         middle: Floats = windows[:, 4]
         return middle
     lane = [x[i : i + n] for i in range(9)]
-    for a, b, low, high in _STEPS:
+    for a, b, low, high in _EXCHANGES:
         first, second = lane[a], lane[b]
         if low:
             lane[a] = np.minimum(first, second)

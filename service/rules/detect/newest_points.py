@@ -1,4 +1,4 @@
-"""Whether the newest points, which no window has on both sides yet, left the level of a moment ago."""
+"""Decides whether the newest points, which have too few successors for the partition, left the previous level."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import NamedTuple
 
 from service.rules.detect.noise import Noise
 
-LONGEST = 36  # newest points that are judged here; older changes are the partition's
-REFERENCE = 32  # points before them that the level is taken from
-ALONE = 5.0  # sigma: one point this far off is told, and a rerun asked for
-TOGETHER = 5.0  # standard deviations of the mean of several points: told, and a rerun asked for
-SURE = 6.0  # told for sure, given
-WITNESSES = 3  # so many measurements, as two strays one after the other are no rarity,
-ALIKE = 2.0  # sigma: each of them that far off,
-MANY = 4  # or more than so many
-CAP = 5.0  # how much one point may add to that mean, sigma
-CAUTION = 8  # of so many points the noise would be known half as well as it must be
+LONGEST = 36  # newest points that are judged here; the partition finds older changes
+REFERENCE = 32  # points before them from which the level is taken
+ALONE = 5.0  # sigma: a single point this far off is a change that needs a rerun
+TOGETHER = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
+SURE = 6.0  # standard deviations of the mean: a confirmed change, given
+WITNESSES = 3  # this many measurements, as two successive strays are not rare,
+ALIKE = 2.0  # sigma: each of them this far off,
+MANY = 4  # or more measurements than this
+CAP = 5.0  # sigma: the most that one point contributes to that mean
+CAUTION = 8  # points from which the noise is known half as well as necessary
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
-HOPELESS = 0.5  # sigma: a lesser mean of three points and more is not followed further back
-SMALLEST = 2.2  # sigma: least mean of several points
+HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
+SMALLEST = 2.2  # sigma: smallest mean of several points
 
 
 class NewestChange(NamedTuple):
-    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to tell."""
+    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it."""
 
     length: int
     before: float
@@ -40,27 +40,28 @@ def median_of(values: Sequence[float]) -> float:
 
 
 def _offset(value: float, level: float, gap: float) -> float:
-    """Return how far a value is from the nearer of the two modes."""
+    """Return the difference of a value from the nearer of the two modes."""
     off = value - level
     return off - gap if off > gap / 2 > 0 else off + gap if off < -gap / 2 < 0 else off
 
 
 def judge_newest(
-    recent: Sequence[float], noise: Noise, stray: Callable[[], float], again: Sequence[float] = ()
+    recent: Sequence[float], noise: Noise, stray: Callable[[], float], reruns: Sequence[float] = ()
 ) -> NewestChange | None:
     """Judge the newest points against the level before them.
 
-    A sum of bounded deviations over the newest k points, for each k: the generalised likelihood ratio of Willsky and
-    Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps", IEEE TAC 21 (1976).
+    The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
+    ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
+    IEEE TAC 21 (1976).
 
     Parameters
     ----------
     recent : sequence of floats
-        The points since the last change, at most ``LONGEST + REFERENCE`` of them are read.
+        The points since the last change, of which at most ``LONGEST + REFERENCE`` are read.
     stray : function
-        Gives the distance from the level that strays of this series reach.
-    again : sequence of floats
-        Further measurements of the newest point.
+        Returns the distance from the level that strays of this series reach.
+    reruns : sequence of floats
+        All measurements of the newest point, where it was measured reruns.
     """
     n = len(recent)
     longest = min(LONGEST, max(n // 2, n - REFERENCE))
@@ -68,13 +69,13 @@ def judge_newest(
         return None
     before = recent[max(0, n - longest - REFERENCE) : n - longest]
     level, unit = median_of(before), noise.sigma * (1 + CAUTION / noise.points)
-    newest = [_offset(value, level, noise.gap) / unit for value in (again or recent[-1:])]
+    newest = [_offset(value, level, noise.gap) / unit for value in (reruns or recent[-1:])]
     direction = 1.0 if median_of(newest) > 0 else -1.0
     offsets = sorted((off * direction for off in newest), reverse=True)
     earlier = recent[-2 : -longest - 1 : -1]
     length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
-        after = median_of([*(again or recent[-1:]), *recent[n - length : n - 1]])
+        after = median_of([*(reruns or recent[-1:]), *recent[n - length : n - 1]])
         before_newest = (_offset(value, level, noise.gap) * direction / unit for value in earlier[: length - 1])
         return NewestChange(length, level, after, not _sure([*offsets, *before_newest], noise.inflation, len(before)))
     alone = newest[0] * direction
@@ -84,9 +85,9 @@ def judge_newest(
 
 
 def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
-    """Tell whether these measurements, in sigma, can hardly be strays and ordinary runs mixed.
+    """Return whether these measurements, in sigma, are very unlikely to be a mixture of strays and ordinary runs.
 
-    None counts for more than half as much again as the middle one.
+    Each counts for at most one and a half times the median.
     """
     count = len(offsets)
     if count < WITNESSES or (count <= MANY and min(offsets) < ALIKE):
@@ -99,7 +100,7 @@ def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
 def _left(
     newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
 ) -> int:
-    """Return how many of the newest points left the level, 0 if none did.
+    """Return how many of the newest points left the level; 0 if none did.
 
     ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
     """

@@ -1,4 +1,4 @@
-"""A noisy series that is read once: a further point costs the same however long the series is."""
+"""Detects level changes of noisy series; a further point costs the same however long the series is."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from service.rules.detect.noise import Noise, epoch, estimate, find_gap, sorted_
 from service.rules.detect.strays_and_modes import fold_modes
 from service.rules.detect.tamed_series import BLUR, TamedSeries
 
-BLOCK = 32  # points after which the partition looks again
+BLOCK = 32  # points after which the partition is updated
 EARLY = 8  # the same while a series is shorter than 64
-FIRST = 16  # points before which it does not
-SETTLED = BLUR + NEAR + SEARCH + 16  # a change with this many points after it is measured for good
+FIRST = 16  # points that the first partition needs
+SETTLED = BLUR + NEAR + SEARCH + 16  # the measures of a change are final once this many points follow
 
 
 class _GroupingState(NamedTuple):
-    """Where the judging stands after a row: how many findings are closed, and the group that is open."""
+    """The state of grouping after a measured change: how many changes are judged, and the group that is open."""
 
     closed: int
     group: steps_and_ramps.ChangeGroup
 
 
 class NoisySeries:
-    """The changes of a noisy series, kept up to date.
+    """The level changes of a noisy series, updated as points are appended.
 
-    What it finds depends on the values only, not on how they were cut into calls of :meth:`extend`.
+    The result depends only on the values, not on how they were divided into calls of :meth:`extend`.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class NoisySeries:
         self._states: list[_GroupingState] = []
         self._closed: list[steps_and_ramps.JudgedChange] = []
         self._open: list[steps_and_ramps.JudgedChange] = []
-        self._told = 0  # how many findings, from the first on, are as news() returned them
+        self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
         """Append finite values."""
@@ -68,7 +68,7 @@ class NoisySeries:
             self._look(until)
 
     def _learn(self, head: Floats) -> None:
-        """Estimate the noise anew and judge everything by it."""
+        """Estimate the noise anew, and judge everything by it."""
         differences = head[1:] - head[:-1]
         sizes = sorted_sizes(differences)
         gap = find_gap(differences, sizes)
@@ -94,10 +94,10 @@ class NoisySeries:
         self._judge(same)
 
     def _judge(self, same: int) -> None:
-        """Group the rows from number ``same`` on."""
+        """Group and judge the measured changes from index ``same`` on."""
         del self._states[same:]
         del self._closed[self._states[-1].closed if same else 0 :]
-        self._told = min(self._told, len(self._closed))
+        self._unchanged = min(self._unchanged, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
             if group is None or not steps_and_ramps.joins_group(group, row, self.noise.sigma):
@@ -108,19 +108,19 @@ class NoisySeries:
             self._states.append(_GroupingState(len(self._closed), group))
         self._open = steps_and_ramps.judge_group(group, self.noise.sigma)
 
-    def news(self) -> tuple[int, list[steps_and_ramps.JudgedChange]]:
-        """Return how many findings are as they were when this was last asked, and all that follow those."""
-        kept, self._told = self._told, len(self._closed) + len(self._open)
-        return kept, self._closed[kept:] + self._open[max(0, kept - len(self._closed)) :]
+    def updates(self) -> tuple[int, list[steps_and_ramps.JudgedChange]]:
+        """Return how many of the first changes are the same as at the previous call, and all changes after those."""
+        unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
+        return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
-    def tail(self, again: Sequence[float] = ()) -> NewestChange | None:
-        """Judge the points after the change found last; ``again`` are further measurements of the newest one."""
+    def newest_change(self, reruns: Sequence[float] = ()) -> NewestChange | None:
+        """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
         changes = self._path.positions
         begin = max(changes[-1] if changes else 0, self.n - LONGEST - REFERENCE)
-        return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, again)
+        return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
 
     def _stray_distance(self) -> float:
-        """Return how far strays of this series lie off, worked out when first asked for."""
+        """Return the distance that strays of this series reach, computed at the first call."""
         if self._stray is None:
             head = self._values[: self.noise.points]
             self._stray = stray_distance(fold_modes(head, self.noise.gap, 0, len(head)))

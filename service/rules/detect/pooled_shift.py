@@ -1,4 +1,4 @@
-"""A shift of many benchmarks at once, too small to be seen in any one of them, found from a single run of the suite."""
+"""Detects a shift of many benchmarks at once that is too small to show in any of them, from one run of the suite."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import estimate
 
 FEWEST = 8  # benchmarks that a pooled verdict needs
-HISTORY = 8  # points that a benchmark must have to take part
+HISTORY = 8  # points that a benchmark needs to take part
 RECENT = 64  # newest points of its history that are read
-CUT = 0.1  # part of the benchmarks cut off at each end
-ALARM = 5e-4  # chance of telling a shift where there is none
+CUT = 0.1  # share of the benchmarks that is trimmed at each end
+ALARM = 5e-4  # probability of reporting a shift where there is none
 
 
 @dataclass(frozen=True, slots=True)
 class PooledShift:
-    """A shift that a whole suite made at once: one event.
+    """A shift of a whole suite at once: one event.
 
     Attributes
     ----------
     shift : float
-        How far the benchmarks moved in the trimmed mean, unit of the series.
+        Trimmed mean of the benchmarks' shifts, unit of the series.
     low, high : float
         95 % confidence interval of the shift.
     p_value : float
-        Chance of a shift at least as large where nothing changed.
+        Probability of a shift at least as large where nothing changed.
     benchmarks : int
-        How many benchmarks were judged.
+        Number of benchmarks that were judged.
     moved : int
-        How many of them moved in the direction of the shift.
+        Number of benchmarks that moved in the direction of the shift.
     evidence : str
-        One sentence that says why, for people.
+        The reason in one sentence, for people.
     """
 
     shift: float
@@ -52,9 +52,9 @@ class PooledShift:
 def find_pooled_shift(
     histories: Sequence[Sequence[Number]], newest: Sequence[Number], *, alarm: float = ALARM
 ) -> PooledShift | None:
-    """Tell whether a suite's newest run shifted as a whole.
+    """Decide whether a suite's newest run shifted as a whole.
 
-    Each benchmark's newest value is compared with its level before, in units of its own noise; the trimmed mean of
+    Each benchmark's newest value is compared with its previous level, in units of its own noise; the trimmed mean of
     all is tested by Yuen's one-sample test ("The two-sample trimmed t for unequal population variances", Biometrika
     61, 1974; the one-sample form is Tukey and McLaughlin, 1963). The noise must be nearly independent between
     benchmarks.
@@ -62,16 +62,16 @@ def find_pooled_shift(
     Parameters
     ----------
     histories : sequence of sequences
-        For each benchmark its values since its last known change, oldest first; shorter ones than 8 are left out.
+        For each benchmark its values since its last known change, oldest first; those with fewer than 8 are left out.
     newest : sequence
         For each benchmark its value in the run that is judged.
     alarm : float
-        Chance of a false alarm that is accepted.
+        Accepted probability of a false alarm.
 
     Returns
     -------
     PooledShift or None
-        None where nothing is to be told, or fewer than 8 benchmarks can be judged.
+        None where there is no shift, or fewer than 8 benchmarks can be judged.
 
     Raises
     ------
@@ -92,15 +92,15 @@ def find_pooled_shift(
     noisy = widths > 0
     shift, error, freedom = _trimmed(offsets)
     if error == 0.0:
-        return _told(shift, 0.0, 0.0, offsets) if shift else None
+        return _described(shift, 0.0, 0.0, offsets) if shift else None
     scale = np.where(noisy, widths, widths[noisy].min() if noisy.any() else 1.0)
     t, _, _ = _standardised(offsets / scale)
     p = _two_sided(t, freedom)
-    return _told(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
+    return _described(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
 
 
 def _offset(history: list[Number], value: Number) -> tuple[float, float]:
-    """Return how far a value is from the level of its history, and the standard deviation to expect of that."""
+    """Return the difference of a value from the level of its history, and the standard deviation of that difference."""
     values = centred([*history, value], history[0])
     past = values[:-1]
     sigma = estimate(past).sigma
@@ -108,7 +108,7 @@ def _offset(history: list[Number], value: Number) -> tuple[float, float]:
 
 
 def _trimmed(values: Floats) -> tuple[float, float, int]:
-    """Return trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
+    """Return the trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
     n = len(values)
     cut = int(CUT * n)
     ordered = np.sort(values)
@@ -140,7 +140,7 @@ def _two_sided(t: float, freedom: int) -> float:
 
 
 def _quantile(freedom: int) -> float:
-    """Return the t that 5 % exceed on one side or the other, by bisection."""
+    """Return the t that 5 % exceed in absolute value, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -148,7 +148,7 @@ def _quantile(freedom: int) -> float:
     return high
 
 
-def _told(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+def _described(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {p:.1g})"

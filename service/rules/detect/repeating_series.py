@@ -1,4 +1,4 @@
-"""Series that mostly repeat but come without samples: a new value counts once it has come back."""
+"""Detects level changes of series that mostly repeat but have no samples: a new value counts once it recurs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from service.rules.detect.level_change import LevelChange, Number, format_level
 
-SURE = -4.0  # log10 of the chance that single blips in succession pass for a change
-YOUNG = 4  # points that a new level must have before two off it are a change
+SURE = -4.0  # log10 of the probability that successive blips pass for a change
+YOUNG = 4  # points that a new level needs before two points off it are a change
 
 
 class RepeatingSeries:
-    """The changes of a series without spread, kept up to date.
+    """The level changes of a series without spread, updated as points are appended.
 
-    A level is the interval of the values seen at it, mostly one value. Two successive points outside it on one side are
-    a change; more are asked for where single blips have been frequent or the level is too young to be known. The newest
-    point alone is told, and a rerun asked for.
+    A level is the interval of its values, mostly a single value. Two successive points outside it on one side are a
+    change; more are needed where single blips have been frequent or the level is too young. If only the newest point is
+    outside, it is returned as a change that needs a rerun.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class RepeatingSeries:
         self._high: Number = 0
         self._run: list[Number] = []
         self.points = self._blips = 0
-        self._age = self._off = 0  # points at this level, and those that went astray from it
+        self._age = self._off = 0  # points at this level, and points that strayed from it
 
     def extend(self, values: Sequence[Number]) -> None:
         """Append points."""
@@ -49,7 +49,7 @@ class RepeatingSeries:
             self._end_run()
         self._run.append(value)
         if len(self._run) >= self._needed():
-            self._confirmed.append(self._drift(wants_rerun=False, ahead=1))
+            self._confirmed.append(self._change(wants_rerun=False, ahead=1))
             self._low, self._high = min(self._run), max(self._run)
             self._age, self._off, self._run = len(self._run), 0, []
 
@@ -57,7 +57,7 @@ class RepeatingSeries:
         self._low, self._high = min(self._low, *values), max(self._high, *values)
 
     def _end_run(self) -> None:
-        """Take the run for blips, or for the level's own spread while it is young or they are many."""
+        """Count the run as blips, or as the level's own spread if the level is young or blips are many."""
         if not self._run:
             return
         self._off += len(self._run)
@@ -69,20 +69,20 @@ class RepeatingSeries:
         self._run = []
 
     def _needed(self) -> int:
-        """Return how many points in succession make a change, given how often single ones went astray."""
+        """Return how many successive points make a change, given how often single ones strayed."""
         known = 2 if self._age >= YOUNG or not self._confirmed else YOUNG
         if self._blips == 0:
             return known
         rate = min(0.5, self._blips / self.points)
         return max(known, math.ceil(SURE / math.log10(rate)))
 
-    def _drift(self, wants_rerun: bool, ahead: int) -> LevelChange:
+    def _change(self, wants_rerun: bool, ahead: int) -> LevelChange:
         index = self.points + ahead - len(self._run)
         before, after = self._typical(), sorted(self._run)[len(self._run) // 2]
         why = (
             f"{len(self._run)} successive runs off a level that repeats"
             if not wants_rerun
-            else ("the level before repeats; one run more will tell")
+            else "the previous level repeats; one more run will decide"
         )
         return LevelChange(
             index,
@@ -100,12 +100,12 @@ class RepeatingSeries:
             return self._low
         return self._low + (self._high - self._low) / 2
 
-    def drifts(self, again: Sequence[Number] = ()) -> list[LevelChange]:
-        """Return the changes; ``again`` are further measurements of the newest point."""
+    def changes(self, reruns: Sequence[Number] = ()) -> list[LevelChange]:
+        """Return the changes; ``reruns`` are all measurements of the newest point."""
         if not self._run:
             return list(self._confirmed)
-        outside = sum(not self._low <= each <= self._high for each in again)
-        sure = len(again) > 1 and outside == len(again)
-        if len(again) > 1 and 2 * outside <= len(again):
+        outside = sum(not self._low <= value <= self._high for value in reruns)
+        sure = len(reruns) > 1 and outside == len(reruns)
+        if len(reruns) > 1 and 2 * outside <= len(reruns):
             return list(self._confirmed)
-        return [*self._confirmed, self._drift(wants_rerun=not sure, ahead=0)]
+        return [*self._confirmed, self._change(wants_rerun=not sure, ahead=0)]

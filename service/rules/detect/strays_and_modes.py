@@ -1,4 +1,4 @@
-"""Taming of strays, from a few neighbours of each point: running medians, and two modes laid on each other."""
+"""Tames a series: clips strays around a running median, and folds two modes onto each other."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats, median_of_nine
 
-HALF = 4  # half the width of the running median: excursions of up to four points vanish, five stay
-MODE_WINDOW = 10  # points in which the modes are told apart
-CLIP = 3.0  # how far from the running median a point may count, in sigma
+HALF = 4  # half the width of the running median: excursions of up to four points vanish, five remain
+MODE_WINDOW = 10  # points by which the modes are distinguished
+CLIP = 3.0  # largest counted distance of a point from the running median, in sigma
 _WINDOW = np.arange(MODE_WINDOW)
-JUMP = 20.0  # how much of a jump of the running median counts, in sigma
+JUMP = 20.0  # largest counted jump of the running median, in sigma
 
 
 def running_median(x: Floats, start: int, stop: int) -> Floats:
-    """Return the running medians of nine at ``start … stop - 1``; at the ends the nearest whole window counts."""
+    """Return the running medians of nine at ``start … stop - 1``; at the ends, those of the nearest whole window."""
     last = len(x) - 2 * HALF - 1
     first = min(max(start - HALF, 0), last)
     until = min(max(stop - 1 - HALF, 0), last)
@@ -27,10 +27,10 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
 
 
 def fold_modes(x: Floats, gap: float, start: int, stop: int) -> Floats:
-    """Lay the upper of two modes, ``gap`` apart, on the lower one, at ``start … stop - 1``.
+    """Fold the upper of two modes, ``gap`` apart, onto the lower one, at ``start … stop - 1``.
 
-    Which mode is which tells the window of ten that ends at the point or the one that begins there: the one whose
-    spread looks more like two modes, or one, and less like a change of level in its middle.
+    The mode of a point is decided by the window of ten that ends at the point or the one that begins there: the window
+    whose spread looks more like two modes, or one, and less like a change of level in its middle.
     """
     part = x[start:stop]
     if gap == 0.0 or len(x) < MODE_WINDOW:
@@ -69,5 +69,5 @@ def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
 
 
 def _clipped(values: Floats, bound: float) -> Floats:
-    """Return ``values.clip(-bound, bound)``, sooner for few values."""
+    """Return ``values.clip(-bound, bound)``, which is slower for few values."""
     return np.minimum(np.maximum(values, -bound), bound)

@@ -1,4 +1,4 @@
-"""The tamed series and its running sums, from which any segment's cost comes in O(1)."""
+"""Computes the tamed series and its running sums, which give the cost of any segment in O(1)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BLUR = HALF + MODE_WINDOW - 1  # the tamed value of a point depends on this many
 
 
 class TamedSeries:
-    """Running sums of a series with its modes folded and its strays clipped, in sigma; grows at the end.
+    """Running sums of a growing series with its modes folded and its strays clipped, in sigma.
 
     Attributes
     ----------
     folded : array
-        The series with its two modes laid on each other, in its own unit.
+        The series with its two modes folded onto each other, in its own unit.
     sums, squares : arrays
         Running sums of the tamed values and of their squares; ``sums[k]`` covers the first k points.
     """
@@ -30,7 +30,7 @@ class TamedSeries:
         self._final = 0
 
     def update(self, x: Floats, noise: Noise) -> None:
-        """Bring the sums up to the end of ``x``; the last ``BLUR`` points are provisional until more follow."""
+        """Extend the sums to the end of ``x``; the last ``BLUR`` points are provisional until more follow."""
         start, n = self._final, len(x)
         self._reserve(n)
         self.folded[start:n] = fold_modes(x, noise.gap, start, n)
@@ -46,7 +46,7 @@ class TamedSeries:
 
     def _reserve(self, n: int) -> None:
         if n > len(self.folded):
-            size = n + n // 2  # room from the beginning: what nobody writes to takes no memory
+            size = n + n // 2  # generous, as pages that nobody writes to take no memory
             self.folded = _longer(self.folded, size)
             self.sums = _longer(self.sums, size + 1)
             self.squares = _longer(self.squares, size + 1)
@@ -60,7 +60,7 @@ def _longer(array: Floats, size: int) -> Floats:
 
 
 def _continue(sums: Floats, start: int, values: Floats) -> None:
-    """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in one go."""
+    """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
     part = sums[start : start + len(values) + 1]
     part[1:] = values
     np.add.accumulate(part, out=part)

@@ -1,8 +1,8 @@
-"""Names the pathology that a profile shows, with its evidence and what can be done. Pure.
+"""Diagnoses a profile: names the pathology, with its evidence and its remedies. Pure.
 
-Each rule looks at the facts of one profile, or of two where there is a state before, and returns a finding or nothing.
-More than one can hold; the one that explains the largest share of the time comes first. Where none holds, the facts
-that were looked at are the answer.
+Each rule looks at the facts of one profile, or of two where there is an earlier one, and returns a finding or None.
+Several rules can apply; the finding that explains the largest share of the time comes first. If none applies, the facts
+themselves are the answer.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["diagnose"]
 
 
 def diagnose(request: DiagnosisRequest) -> Diagnosis:
-    """Return what a profile shows, the weightiest finding first."""
+    """Return the diagnosis of a profile, the weightiest finding first."""
     facts = Facts.of(request.profile)
-    findings = [found for rule in RULES if (found := rule(facts)) is not None]
+    findings = [finding for rule in RULES if (finding := rule(facts)) is not None]
     if request.before is not None:
         before = Facts.of(request.before)
-        findings += [found for compare in COMPARING if (found := compare(before, facts)) is not None]
+        findings += [finding for compare in COMPARING if (finding := compare(before, facts)) is not None]
     findings.sort(key=lambda finding: -finding.weight)
     return Diagnosis(findings=tuple(findings), evidence=facts.lines())

@@ -1,4 +1,4 @@
-"""What only shows beside a state before. Pure."""
+"""Recognises what only a comparison with an earlier profile shows. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from service.rules.diagnose.profile_facts import Facts
 _HUGE = "cgroup:thp_fault_alloc"
 _KNOBS = ("process.huge_pages", "thp.enabled")
 _MANY = 4
-"""Times as many faults from which on a change of huge pages matters; a huge page stands for 512."""
+"""The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
 
 
 def huge_pages(before: Facts, after: Facts) -> Finding | None:
-    """Tell huge pages that were lost or gained: the same memory comes in many more faults, or in fewer."""
+    """Recognise huge pages that were lost or gained: the same memory takes many more faults, or far fewer."""
     if not before.faults or not after.faults:
         return None
     ratio = after.faults / before.faults
@@ -34,7 +34,7 @@ def huge_pages(before: Facts, after: Facts) -> Finding | None:
         title="Huge pages were lost" if lost else "Huge pages were gained",
         evidence=(
             f"{before.faults:,} → {after.faults:,} faults",
-            *([f"huge pages by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if counted else []),
+            *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if counted else []),
             *moved,
         ),
         remedies=(
@@ -42,32 +42,32 @@ def huge_pages(before: Facts, after: Facts) -> Finding | None:
                 text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
                 settings={"thp": "always"},
             ),
-            Remedy(text="see whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
+            Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
         )
         if lost
-        else (Remedy(text="nothing to mend; for counts that repeat, set huge_pages in the workload file"),),
-        report="the same program with 5,862 faults, and 1,774 with huge pages",
+        else (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
+        report="one program: 5,862 faults without huge pages, 1,774 with them",
         weight=min(1.0, abs(after.fault_cost - before.fault_cost) + 0.3),
     )
 
 
 def loader(before: Facts, after: Facts) -> Finding | None:
-    """Tell a change outside of the main loop: the region counts the same, the whole process does not."""
+    """Recognise a change outside the main loop: the region has the same count, the whole process has not."""
     region = [facts.profile.value("region:page-faults") for facts in (before, after)]
     whole = [facts.profile.value("page-faults") for facts in (before, after)]
     if None in {*region, *whole} or region[0] != region[1] or whole[0] == whole[1]:
         return None
     return Finding(
         rule="loader",
-        title="The start of the program changed, not its work",
+        title="The program's start-up changed, not its work",
         evidence=(
             f"{region[0]:,.0f} faults in the region before and after",
-            f"{whole[0]:,.0f} → {whole[1]:,.0f} faults of the whole process",
+            f"{whole[0]:,.0f} → {whole[1]:,.0f} faults in the whole process",
         ),
         remedies=(
-            Remedy(text="look at what is linked: libraries, relocations (prelink, -z now), the size of static data"),
-            Remedy(text="judge this workload by its region, if the start does not matter"),
+            Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
+            Remedy(text="judge this workload by its region, if start-up does not matter"),
         ),
-        report="-O3 against -Os: 303 faults against 265 in a program that does nothing but start",
+        report="a program that only starts: 303 faults with -O3, 265 with -Os",
         weight=0.2,
     )

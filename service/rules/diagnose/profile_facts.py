@@ -1,4 +1,4 @@
-"""What the rules look at: the numbers of one profile, each taken from where it is told best. Pure."""
+"""Extracts from a profile the facts that the rules look at, each from its most reliable source. Pure."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ PAGE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The numbers of one profile.
+    """The facts of one profile.
 
     Attributes
     ----------
     faults
-        Of the first process, in the scope of the profile.
+        Faults of the first process, in the scope of the profile.
     fault_cost, call_cost
-        Share of the CPU time that goes into faults, and into the system calls that take memory and give it back.
+        Shares of the CPU time spent in faults, and in the system calls that take memory and give it back.
     lock_wait
-        Seconds that threads waited for the lock of their address space.
+        Seconds for which threads waited for the lock of their address space.
     cpu_seconds
-        Of the first process.
+        CPU time of the first process.
     operations
-        Of the first process; None where the program tells none.
+        Operations of the first process; None where the program does not report them.
     """
 
     profile: Profile
@@ -51,7 +51,7 @@ class Facts:
 
     @classmethod
     def of(cls, profile: Profile) -> Facts:
-        """Take the numbers from a profile."""
+        """Extract the facts of a profile."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
         fault_cost, call_cost = _costs(profile)
         cpu = _first(profile, "region:task-clock", "task-clock") / profile.processes
@@ -68,21 +68,21 @@ class Facts:
 
     @property
     def cost(self) -> float:
-        """Share of the CPU time that taking memory, touching it and giving it back costs."""
+        """Share of the CPU time spent on taking memory, touching it and giving it back."""
         return self.fault_cost + self.call_cost
 
     def share(self, *kinds: Touch | Memory) -> float:
-        """Return which share of the faults is of some kinds."""
-        found = 0
+        """Return the share of some kinds among the faults."""
+        faults = 0
         for kind in kinds:
-            found += (
+            faults += (
                 self.anatomy.by_touch.get(kind, 0) if isinstance(kind, Touch) else self.anatomy.by_memory.get(kind, 0)
             )
-        return found / self.faults if self.faults else 0.0
+        return faults / self.faults if self.faults else 0.0
 
     @property
     def of_program(self) -> float:
-        """Share of the faults in memory that the program itself asked for."""
+        """Share of the faults in memory that the program itself requested."""
         return self.share(Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED)
 
     def calls(self, *names: str) -> int:
@@ -92,39 +92,39 @@ class Facts:
 
     @property
     def takes_per_operation(self) -> float | None:
-        """How often an operation asks the kernel for memory."""
+        """How often an operation requests memory from the kernel; None where operations are unknown."""
         return self.calls(*_TAKING) / self.operations if self.operations else None
 
     @property
     def largest(self) -> Area | None:
-        """The stretch of memory with the most faults."""
+        """The memory area with the most faults."""
         return self.anatomy.areas[0] if self.anatomy.areas else None
 
     @property
     def where(self) -> str:
-        """The place with the most faults, as a sentence; empty where there is none."""
+        """The function with the most faults, as a sentence; empty where no sites are known."""
         sums: Counter[str] = Counter()
         for site in self.anatomy.sites:
             sums[site.frame.function] += site.faults
         if not sums:
             return ""
         ((function, faults),) = sums.most_common(1)
-        return f"{faults:,} of the faults are in {short(function)}{self._way()}"
+        return f"{faults:,} of the faults are in {short(function)}{self._call_path()}"
 
     def lines(self) -> tuple[str, ...]:
-        """Return what was looked at, in words."""
+        """Return the facts as lines of text."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield f"{self.faults:,} faults on {self.anatomy.pages:,} pages{self._ratio()}, {self.anatomy.major:,} major"
-        for title, table in (("of", self.anatomy.by_memory), ("touched", self.anatomy.by_touch)):
+        for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
         yield f"{self.fault_cost:.0%} of the CPU time goes into faults, {self.call_cost:.0%} into mapping and unmapping"
-        yield f"threads waited {self.lock_wait:.3g} s for the address space's lock, {self.cpu_seconds:.3g} s on CPUs"
+        yield f"threads waited {self.lock_wait:.3g} s for the mmap lock, in {self.cpu_seconds:.3g} s of CPU time"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
-            yield "system calls: " + (", ".join(counts) or "none that takes or gives back memory")
+            yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
         if self.where:
             yield self.where
 
@@ -132,8 +132,8 @@ class Facts:
         ratio = self.anatomy.refault_ratio
         return f" ({ratio:.3g} each)" if ratio else ""
 
-    def _way(self) -> str:
-        """Return by which way the heaviest stack came there, from the program's own last line on."""
+    def _call_path(self) -> str:
+        """Describe the heaviest stack: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
         if not stacks:
             return ""
@@ -144,11 +144,11 @@ class Facts:
 
 
 def _costs(profile: Profile) -> tuple[float, float]:
-    """Return the shares of faults and of mapping; without recorded CPU time, the system share is the best guess."""
+    """Return the shares of faults and of mapping; without recorded CPU time, the system share is the best estimate."""
     on_cpu = profile.on_cpu
     if on_cpu is None or not on_cpu.total:
         return _first(profile, "sys-percent") / 100, 0.0
-    faults, calls = _places(profile, _FAULTING), _places(profile, _MAPPING)
+    faults, calls = _frames_of(profile, _FAULTING), _frames_of(profile, _MAPPING)
     faulting = mapping = 0
     for stack in on_cpu.stacks:
         if not faults.isdisjoint(stack.frames):
@@ -159,8 +159,8 @@ def _costs(profile: Profile) -> tuple[float, float]:
 
 
 def _lock_wait(profile: Profile, off_cpu: StackProfile | None) -> int:
-    """Return the nanoseconds that threads waited for the lock of their address space."""
-    locking, calling = _places(profile, _LOCKING), _places(profile, _MEMORY_CALLS)
+    """Return the nanoseconds for which threads waited for the lock of their address space."""
+    locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
     return sum(
         stack.weight
         for stack in (off_cpu.stacks if off_cpu else ())
@@ -168,8 +168,8 @@ def _lock_wait(profile: Profile, off_cpu: StackProfile | None) -> int:
     )
 
 
-def _places(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
-    """Return the frames with some functions: there are far fewer of them than of stacks."""
+def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
+    """Return the indices of the frames of some functions: far fewer frames than stacks have to be matched."""
     return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
@@ -178,5 +178,5 @@ def _first(profile: Profile, *names: str) -> float:
 
 
 def short(function: str) -> str:
-    """Return a function's name, cut where it is as long as templates make it."""
+    """Return a function's name, shortened where templates make it very long."""
     return function if len(function) <= 60 else function[:59] + "…"

@@ -1,4 +1,4 @@
-"""Pages that come from storage: at the start, or because memory is short. Pure."""
+"""Recognises pages that are read from storage, at start-up or because memory is short. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from runner.contract.profile import Memory
 from service.rules.diagnose.profile_facts import Facts
 
 _SHORT = 10
-"""Major faults from which on memory is short, where the files were in memory before."""
+"""The number of major faults from which memory counts as short, if the files were in memory before."""
 _REFAULTS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
 
 
 def cold_start(facts: Facts) -> Finding | None:
-    """Tell a start from storage: major faults that are not there when the files are in memory."""
+    """Recognise a start from storage: major faults that disappear when the files are in memory."""
     warm = facts.profile.references.get("warm")
     cold = facts.profile.value("major-faults") or 0
     if warm is None or "major-faults" not in warm:
@@ -30,20 +30,20 @@ def cold_start(facts: Facts) -> Finding | None:
         title="The program starts from storage",
         evidence=(
             f"{cold:,.0f} major faults when its files are not in memory, {left:,.0f} when they are{slower}",
-            *([f"they are of: {kinds}"] if kinds else []),
+            *([f"kinds of memory: {kinds}"] if kinds else []),
         ),
         remedies=(
-            Remedy(text="a smaller binary (-Os, fewer libraries), or one that is laid out in the order of its start"),
-            Remedy(text="read its files ahead before it is needed (posix_fadvise WILLNEED, vmtouch)"),
-            Remedy(text="keep them in memory (mlock), where the start must never wait"),
+            Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
+            Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
+            Remedy(text="keep them in memory (mlock), if the start must never wait"),
         ),
-        report="a program's start: 69 major faults from storage, none when it was started again",
+        report="a program start: 69 major faults from storage, none when it was started again",
         weight=max(0.5, 1 - before / after) if before and after else 0.5,
     )
 
 
 def memory_limit(facts: Facts) -> Finding | None:
-    """Tell memory that is short: pages come from storage although nobody put them out."""
+    """Recognise a shortage of memory: pages come from storage although nobody evicted them on purpose."""
     if "warm" in facts.profile.references:
         return None
     major = max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
@@ -56,15 +56,15 @@ def memory_limit(facts: Facts) -> Finding | None:
         rule="memory-short",
         title="Memory is short: a limit or swap",
         evidence=(
-            f"{major:,.0f} major faults, of: " + _kinds(facts),
-            f"{refaults:,.0f} pages were needed again soon after they were dropped; memory limit: {limit}",
-            f"tasks stalled {stalled:.3g} s for memory",
+            f"{major:,.0f} major faults; kinds of memory: " + _kinds(facts),
+            f"{refaults:,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
+            f"tasks stalled for {stalled:.3g} s waiting for memory",
         ),
         remedies=(
             Remedy(text="raise the limit of the control group, or use less memory at a time"),
-            Remedy(text="keep what must not wait in memory (mlock); look at vm.swappiness and at other tenants"),
+            Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
         ),
-        report="services under a memory limit: major faults and stalls while the program itself did not change",
+        report="services under a memory limit: major faults and stalls although the program itself did not change",
         weight=min(1.0, 0.3 + stalled / facts.cpu_seconds) if facts.cpu_seconds else 0.3,
     )
 

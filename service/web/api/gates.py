@@ -1,4 +1,4 @@
-"""Gates of pull requests: a job hands over what it measured, the service decides, and GitHub is told."""
+"""Gates of pull requests: a job reports what it measured, the service decides and publishes the verdict on GitHub."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return what is stored of a base, measured on the same host in the same environment."""
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return BaseAnswer(report=runs.alike(session, json_data))
+        return BaseAnswer(report=runs.newest_report(session, json_data))
 
 
 @bp.post("/gates")

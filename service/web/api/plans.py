@@ -1,4 +1,4 @@
-"""Plans: what is left to measure."""
+"""Plans: the runs that are left to measure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ bp = APIBlueprint("plans", __name__)
 @bp.input(PlanRequest)
 @bp.output(Plan)
 def post(json_data: PlanRequest) -> Plan:
-    """Return what of a request is left to measure, in the order to measure it.
+    """Return which runs of a request are left to measure, in the order to measure them.
 
     The commits have to be known: send them first.
     """
@@ -29,7 +29,7 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
-        made = make_plan(json_data, positions, stored, plan_orders.wanted(session, json_data))
+        made = make_plan(json_data, positions, stored, plan_orders.find(session, json_data))
         return expected_counts.fill(session, json_data, made, positions)
 
 

@@ -16,7 +16,7 @@ from runner.contract.job import BisectQuestion, Job, JobOrder, ProfileQuestion, 
 from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, Prove
 from service.pipeline import bisect_progress
-from service.pipeline.bisect_progress import Course
+from service.pipeline.bisect_progress import BisectProgress
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
@@ -113,7 +113,7 @@ def show(job_id: int) -> Page:
             "can_profile": profiles is not None and evidence.may_order(profiles),
             "picture": _picture(progress, rows, culprits) if progress else None,
             "stage": _NEXT[progress.search.answer.kind] if progress else "",
-            "command": commands.bisect(question, progress.asked if progress else None),
+            "command": commands.bisect(question, progress.request if progress else None),
         },
         document=lambda: {"job": job, "search": progress and progress.search, "measurements": rows},
         table=lambda: _row_table(rows, unit),
@@ -146,11 +146,11 @@ def _profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQuestion 
     return ProfileQuestion(revision=culprits[0].commit, against=culprits[0].parent, **values)
 
 
-def _evidence(progress: Course | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
+def _evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
     """Return the profiles of the first culprit and its parent, or the command that makes them."""
     if progress is None or not culprits:
         return {"evidence": None, "evidence_scripts": []}
-    culprit, request_ = culprits[0], progress.asked
+    culprit, request_ = culprits[0], progress.request
     sides = [
         ProfileFilter(subject=request_.subject, case=request_.case.name, revision=commit, host=request_.host.name)
         for commit in (culprit.parent, culprit.commit)
@@ -198,16 +198,16 @@ def order() -> ResponseReturnValue:
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-def _culprits(progress: Course | None) -> Sequence[Culprit]:
+def _culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
     answer = progress.search.answer if progress else None
     return answer.culprits if isinstance(answer, Found | Prove) else ()
 
 
-def _measurements(job: Job, progress: Course) -> Iterator[Measurement]:
+def _measurements(job: Job, progress: BisectProgress) -> Iterator[Measurement]:
     """Yield the measurements: those that were stored before first, then the others in the order of the search."""
     number = {run_id: place for place, run_id in enumerate(job.runs, 1)}
     good, bad = (_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
-    least = progress.asked.least if progress.question.exact else None
+    least = progress.request.least if progress.question.exact else None
     in_order = sorted(progress.observations, key=lambda seen: number.get(seen.run, 0) if seen.run else 0)
     for seen in in_order:
         yield Measurement(
@@ -238,8 +238,8 @@ def _side(value: Number | None, good: Number | None, bad: Number | None, least: 
     return MeasuredSide.BEFORE if to_good <= to_bad else MeasuredSide.AFTER
 
 
-def _picture(progress: Course, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
-    unit = metric(progress.asked.metric).unit
+def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
+    unit = metric(progress.request.metric).unit
     marks = [
         MeasurementMark(
             commit=row.commit,

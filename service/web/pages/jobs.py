@@ -38,17 +38,17 @@ _COLUMNS = (
 
 @page(bp, "/jobs")
 def listed() -> Page:
-    """List jobs: those of which something can still come, all, or those in one state."""
-    asked = request.args.get("state", "open")
-    state = State(asked) if asked in set(State) else None
+    """List the open jobs, those in one state, or all."""
+    shown = request.args.get("state", "open")
+    state = State(shown) if shown in set(State) else None
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        found = jobs.page(session, JobFilter(state=state, open=True if asked == "open" else None), _LISTED, offset)
+        job_list = jobs.page(session, JobFilter(state=state, open=True if shown == "open" else None), _LISTED, offset)
     return Page(
         "jobs.html",
-        {"jobs": found, "asked": asked, "states": ["open", *(one.value for one in State), "all"]},
-        document=lambda: found,
-        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in found.items)),
+        {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
+        document=lambda: job_list,
+        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in job_list.items)),
     )
 
 
@@ -62,7 +62,8 @@ def show(job_id: int) -> Page:
         context,
         document=lambda: job,
         table=lambda: Table(
-            ("at", "state", "by", "sentence"), ((one.at, one.state.value, one.by, one.sentence) for one in job.course)
+            ("at", "state", "by", "sentence"),
+            ((step.at, step.state.value, step.by, step.sentence) for step in job.course),
         ),
     )
 
@@ -117,10 +118,10 @@ def _context(job_id: int) -> dict[str, Any]:
 
 
 def _profiles(job: Job) -> list[UUID]:
-    """Return the profiles that came of a job; its runner says what the result is, and need not be believed."""
-    told = (job.result or {}).get("profiles")
+    """Return the profiles that a job made. The result is what its runner says: it may be anything."""
+    ids = (job.result or {}).get("profiles")
     try:
-        return _IDS.validate_python(told or [])
+        return _IDS.validate_python(ids or [])
     except ValidationError:
         return []
 

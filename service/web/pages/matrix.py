@@ -40,7 +40,7 @@ def show() -> Page:
         night = _night(session)
         missed = [] if night is None else missed_in(night)
         failed = failed if not workload else _of_cases(failed, points)
-        grid = nightly_grid.build_grid(points, failed, scaling, _told(night, missed))
+        grid = nightly_grid.build_grid(points, failed, scaling, _last_night(night, missed))
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
@@ -64,20 +64,20 @@ def show() -> Page:
 
 
 def _night(session: Session) -> NightDigest | None:
-    """Return the night that is asked for, else the last one."""
-    asked = request.args.get("night", "").strip()
-    name = asked or nights.newest(session)
-    found = None if name is None else nights.find(session, name)
-    if asked and found is None:
+    """Return the requested night, or the last one."""
+    requested = request.args.get("night", "").strip()
+    name = requested or nights.newest(session)
+    night = None if name is None else nights.find(session, name)
+    if requested and night is None:
         abort(404, "There is no night of this name.")
-    return found
+    return night
 
 
-def _told(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
+def _last_night(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
     if night is None:
         return None
     hosts = frozenset(cell.host for cell in night.cells)
-    return LastNight(night.started_at, hosts, {(one.host, one.case): one.why for one in missed if one.case})
+    return LastNight(night.started_at, hosts, {(cell.host, cell.case): cell.why for cell in missed if cell.case})
 
 
 def _of_cases(
@@ -88,7 +88,7 @@ def _of_cases(
 
 
 def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Say of each environment what tells it from the others of its host: its own values of a knob that differs."""
+    """Return a label for each environment: its values of the knobs that differ between the environments of its host."""
     labels = {}
     for column in grid.columns:
         others = [other.environment for other in grid.columns if other.host == column.host]
@@ -98,13 +98,13 @@ def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, st
             for name in {name for other in others for name in knobs.get(other, {})}
             if len({knobs.get(other, {}).get(name) for other in others}) > 1
         )
-        told = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
-        labels[column.environment] = ", ".join(told)
+        values = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
+        labels[column.environment] = ", ".join(values)
     return labels
 
 
 def _shade(cell: GridCell) -> int:
-    """Return how strong a cell's colour is: one step for each power of ten of percent, from a hundredth on."""
+    """Return the depth of a cell's colour: one step for each power of ten of percent, from 0.01 % on."""
     if not cell.change:
         return 0
     if cell.percent is None:

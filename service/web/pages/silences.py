@@ -1,4 +1,4 @@
-"""Silences: which series are not told about until when, why, and who wants it so."""
+"""Silences: which series send no notifications, until when, why, and by whom."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
-from service.schemas import events
+from service.schemas import triage
 from service.store import silences
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -24,22 +24,30 @@ _LONGEST = 365
 
 @page(bp, "/silences")
 def listed() -> Page:
-    """List silences, those that hold and those that are over."""
+    """List silences, active and over."""
     with database().reading() as session:
-        found = silences.page(session, None, _LISTED, 0)
+        silence_list = silences.page(session, None, _LISTED, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
-        {"silences": found, "author": forms.author()},
-        document=lambda: found,
+        {"silences": silence_list, "author": forms.author()},
+        document=lambda: silence_list,
         table=lambda: Table(
             columns,
             (
                 (
-                    *(one.id, one.subject, one.host, one.case, one.metric, one.author, one.reason),
-                    *(one.created_at, one.until, one.active),
+                    *(
+                        silence.id,
+                        silence.subject,
+                        silence.host,
+                        silence.case,
+                        silence.metric,
+                        silence.author,
+                        silence.reason,
+                    ),
+                    *(silence.created_at, silence.until, silence.active),
                 )
-                for one in found.items
+                for silence in silence_list.items
             ),
         ),
     )
@@ -52,15 +60,15 @@ def add(series_id: int) -> ResponseReturnValue:
     days = request.form.get("days", 0, int)
     if not 0 < days <= _LONGEST:
         abort(422, f"A silence lasts from 1 to {_LONGEST} days.")
-    asked = {"series_id": series_id, "until": now + timedelta(days=days)}
+    pattern = {"series_id": series_id, "until": now + timedelta(days=days)}
     try:
-        wanted = events.SilenceRequest.model_validate(
-            asked | {name: form.get(name, "") for name in ("author", "reason")}
+        silence = triage.SilenceRequest.model_validate(
+            pattern | {name: form.get(name, "") for name in ("author", "reason")}
         )
     except ValidationError as error:
         abort(422, forms.wrong(error))
     with database().writing() as session:
-        if silences.add(session, wanted, wanted.author or "", now) is None:
+        if silences.add(session, silence, silence.author or "", now) is None:
             abort(404, "There is no such series.")
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
 

@@ -1,4 +1,4 @@
-"""Tokens: who may reach the service until when. Made and revoked by admins; a secret is shown once, and never kept."""
+"""Tokens: who may reach the service until when. Admins make and revoke them; a secret is shown once, never stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS = ("id", "name", "scopes", "repository", "state", "created_at", "expire
 
 
 class TokenEntry(View):
-    """A token, as far as it is told."""
+    """A token, without its secret."""
 
     id: str
     name: str
@@ -44,12 +44,12 @@ class TokenEntry(View):
 @page(bp, "/tokens")
 def listed() -> Page:
     """List tokens, the newest first."""
-    found = _found()
+    entries = _entries()
     return Page(
         "tokens.html",
-        _context(found),
-        document=lambda: found,
-        table=lambda: Table(_COLUMNS, ([_cell(one, name) for name in _COLUMNS] for one in found)),
+        _context(entries),
+        document=lambda: entries,
+        table=lambda: Table(_COLUMNS, ([_cell(entry, name) for name in _COLUMNS] for entry in entries)),
     )
 
 
@@ -60,22 +60,22 @@ def make() -> ResponseReturnValue:
     days = request.form.get("days", _DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
-        return _again(form, "scope: take at least one.")
+        return _again(form, "scope: choose at least one.")
     if not 0 < days <= _MOST_DAYS:
-        return _again(form, f"days: a token holds from 1 to {_MOST_DAYS:,} days.")
+        return _again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
     try:
         with database().writing() as session:
             shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC))
     except ValueError as error:
         return _again(form, f"name: {error}.")
-    response = make_response(render_template("tokens.html", **_context(_found(), shown)))
+    response = make_response(render_template("tokens.html", **_context(_entries(), shown)))
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 @bp.post("/tokens/<token_id>/revoke")
 def revoke(token_id: str) -> ResponseReturnValue:
-    """Let a token hold no longer, from now on."""
+    """Revoke a token."""
     with database().writing() as session:
         if tokens.revoke(session, token_id, datetime.now(UTC)) is None:
             abort(404, "There is no such token.")
@@ -83,19 +83,19 @@ def revoke(token_id: str) -> ResponseReturnValue:
 
 
 def _again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
-    context = _context(_found()) | {"form": form, "problem": problem}
+    context = _context(_entries()) | {"form": form, "problem": problem}
     return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _found() -> list[TokenEntry]:
+def _entries() -> list[TokenEntry]:
     now = datetime.now(UTC)
     with database().reading() as session:
         return [_entry(row, now) for row in tokens.listed(session)]
 
 
-def _context(found: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
+def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
     return {
-        "tokens": found,
+        "tokens": entries,
         "shown": shown,
         "asked_for": guard.by_token(),
         "own": guard.caller().token_id,

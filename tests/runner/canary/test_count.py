@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from runner.module.count import KINDS, CanaryFaults, count_canary, judge_canary
 
 from runner.canary import count as module
+from runner.canary.count import KINDS, CanaryFaults, count_canary, judge_canary
 from runner.execution.compilation import compile_program
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
@@ -102,7 +102,7 @@ def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     outcome = count_canary(tmp_path)
     assert outcome.canary is None
     assert outcome.problem == (
-        "it is not known whether this host counts right: there is no C compiler (cc) to build canary.c with"
+        "whether this host counts correctly is unknown: there is no C compiler (cc) for canary.c"
     )
 
 

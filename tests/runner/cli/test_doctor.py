@@ -36,7 +36,7 @@ def test_table_says_it_in_words() -> None:
     assert ["problem", "permission", "forbidden"] in rows
     assert "on: [times] vary" in text
     assert "→ echo 1 | sudo tee x" in text
-    assert "This host cannot measure rightly yet: 1 problem, 1 warning." in text
+    assert "This host cannot measure correctly yet: 1 problem, 1 warning." in text
     assert "This host can measure: no problems, no warnings." in shown([FINE])
 
 

@@ -23,7 +23,7 @@ def test_the_commits_that_are_profiled(revision: str, before: str | None, sides:
 
 
 def test_a_range_says_what_was_before() -> None:
-    with pytest.raises(FaultwatchError, match="the same twice"):
+    with pytest.raises(FaultwatchError, match="name the base twice"):
         _sides("v1..v2", "v0")
 
 

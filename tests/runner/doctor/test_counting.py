@@ -56,7 +56,7 @@ def test_paranoid_kernel(level: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_root", [True, False])
 def test_container(is_root: bool, tmp_path: Path) -> None:
     found = tried(tmp_path, recorded("refused"), 255, paranoid="3" if is_root else "2", is_root=is_root)
-    assert "refuses" in found.what
+    assert "does not allow" in found.what
     assert "--cap-add PERFMON" in found.remedy
 
 

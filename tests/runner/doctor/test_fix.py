@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from runner.cli import doctor
-from runner.doctor.fix import OURS, FixReport, fix, undo, undo_file
+from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
 from runner.doctor.probe import HostProbe, ProgramOutput, run
 from runner.errors import FaultwatchError
 from runner.execution.own_command import own_module
@@ -82,7 +82,7 @@ def test_everything_is_mended_and_told(machine: Machine) -> None:
     }
     assert (mending.failed, mending.needs_root) == ([], [])
     assert machine.read()[RATE] == "100000", "profiles need it"
-    assert all(OURS[name][0](machine.host()).status.value == "ok" for name in OURS)
+    assert all(OWN_FIXES[name][0](machine.host()).status.value == "ok" for name in OWN_FIXES)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -93,7 +93,7 @@ def test_undo_puts_back_exactly_what_was_there_however_often_it_was_mended(times
     assert machine.read() == HELD | {"sys/kernel/mm/transparent_hugepage/enabled": "always"}
     assert mending.changed[GOVERNOR] == ("performance", "powersave")
     assert machine.commands == ["tune"] * times, "files are put back without pyperf's idea of usual values"
-    with pytest.raises(FaultwatchError, match="nothing is to be undone"):
+    with pytest.raises(FaultwatchError, match="nothing to undo"):
         undo(machine.host())
 
 
@@ -123,7 +123,7 @@ def test_a_machine_in_order_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
     mending = fix(machine.host(is_root=False))
-    assert set(mending.needs_root) == {*OURS, "governor"}
+    assert set(mending.needs_root) == {*OWN_FIXES, "governor"}
     assert machine.read() == HELD
     assert not machine.commands
     assert not machine.home.exists()
@@ -134,7 +134,7 @@ def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
 
 def test_what_cannot_be_written_down_is_not_changed(machine: Machine) -> None:
     machine.home.write_text("a file stands in the way")
-    with pytest.raises(FaultwatchError, match="nothing is changed"):
+    with pytest.raises(FaultwatchError, match="nothing was changed"):
         fix(machine.host())
     assert machine.read() == HELD
 
@@ -159,7 +159,7 @@ def test_a_setting_that_the_kernel_refuses_is_told(machine: Machine, monkeypatch
         (FixReport(changed={"a/b": ("1", "0")}), 0, "/a/b: 1 → 0"),
         (FixReport(), 0, "nothing"),
         (FixReport(failed=["/a/b stays 1"]), 1, "failed: /a/b stays 1"),
-        (FixReport(needs_root=["huge pages"]), 1, "root can mend: huge pages"),
+        (FixReport(needs_root=["huge pages"]), 1, "root can fix: huge pages"),
     ],
 )
 def test_the_command_says_what_was_done(

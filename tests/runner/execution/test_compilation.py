@@ -37,12 +37,12 @@ def test_options_that_the_compiler_does_not_take_are_left_out(source: Path, tmp_
 
 def test_a_compiler_that_fails_is_quoted_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
     source.write_text("int main(void) { return }\n")
-    with pytest.raises(CompilationError, match=r"answer\.c does not build: cc ended with exit code 1: .*answer\.c"):
+    with pytest.raises(CompilationError, match=r"answer\.c does not compile: cc ended with exit code 1: .*answer\.c"):
         compile_program(source, tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_told(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CompilationError, match="cannot be kept: Not a directory"):
+    with pytest.raises(CompilationError, match="cannot be stored: Not a directory"):
         compile_program(source, tmp_path / "file" / "cache")

@@ -35,7 +35,7 @@ def test_without_a_file_nothing_is_declared(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_file_that_was_named_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "missing.json"))
-    assert "missing.json, which FAULTWATCH_DECLARED_KNOBS names, is not there" in declaration().problem
+    assert "missing.json, which does not exist" in declaration().problem
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"knobs": []}', '{"knobs": {"vm.swappiness": 1}}', "\udcff"])

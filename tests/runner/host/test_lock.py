@@ -21,5 +21,5 @@ def test_a_second_measurement_waits_and_says_so(tmp_path: Path) -> None:
             [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
         assert other.stdout
-        assert "another measurement is under way" in other.stdout.readline()
+        assert "another measurement is running" in other.stdout.readline()
     assert other.communicate(timeout=60)[0] == "mine\n"

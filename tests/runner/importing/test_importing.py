@@ -47,7 +47,7 @@ def test_revisions_without_a_repository_stand_in_the_order_of_measuring(tmp_path
     assert first.revision == third.revision, "measured again later, it stays where it was first"
     assert first.revision.committed_at < second.revision.committed_at
     assert len(first.revision.commit) == 64, "no hash that a repository of today has"
-    assert first.revision.title == "aaa (imported; placed by when it was first measured)"
+    assert first.revision.title == "aaa (imported; placed by its first measurement)"
 
 
 def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
         (("9009", "nan"), "line 3: 'nan' is not a number"),
         (("9009", "1e999"), "line 3"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
-        ((",5.15", ""), "line 3 has another number of fields"),
-        (("faults,clock", "pages,clock"), "there is no column faults"),
-        (("bbb", ""), "line 3: nothing says the revision"),
+        ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
+        (("faults,clock", "pages,clock"), "no column faults"),
+        (("bbb", ""), "line 3: the revision is unknown"),
         (("7,,5.4", ",,5.4"), "line 4: no metric has a value"),
     ],
 )
@@ -135,7 +135,7 @@ def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> 
     path.write_text(PERF_CSV.format(";"))
     (record,) = read(path, ImportDefaults(subject="s", host="h", revision="v1"))
     assert record.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
-    with pytest.raises(FaultwatchError, match="nothing says the case"):
+    with pytest.raises(FaultwatchError, match="the case is unknown"):
         make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
 
 

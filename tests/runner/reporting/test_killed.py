@@ -21,7 +21,7 @@ KILLS = 12
 SENDER = """
 import sys
 from pathlib import Path
-from tests.runner.made import report
+from tests.runner.sample_reports import report
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool

@@ -57,7 +57,7 @@ def test_huge_pages(said: str, policy: str) -> None:
 
 def test_what_is_no_policy_is_refused() -> None:
     made = workload(huge_pages="{limit}")
-    with pytest.raises(FaultwatchError, match="huge_pages: '64M' is none of host, never, madvise, always"):
+    with pytest.raises(FaultwatchError, match="huge_pages: '64M' is not one of host, never, madvise, always"):
         bound(made)
 
 

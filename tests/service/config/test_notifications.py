@@ -60,7 +60,7 @@ def test_without_a_file_there_are_no_channels_but_one_that_is_named_has_to_be_th
     [
         ("[[channel", "not TOML"),
         ('colour = "red"', "colour"),
-        (WEBHOOK, "url_variable is needed"),
+        (WEBHOOK, "set either url or url_variable"),
         (WEBHOOK + 'url = "http://chat.example.org/x"', "insecure = true"),
         (WEBHOOK + 'url = "ftp://chat.example.org/x"', "https://"),
         (WEBHOOK + 'url = "https://"', "https://"),
@@ -70,7 +70,7 @@ def test_without_a_file_there_are_no_channels_but_one_that_is_named_has_to_be_th
         (WEBHOOK + 'url_variable = "X"\ndigest = "25:00"', "digest"),
         (2 * (WEBHOOK + 'url_variable = "X"\n'), "same name"),
         (EMAIL + 'user = "me"', "belong together"),
-        (EMAIL + 'user = "me"\npassword_variable = "P"\nsecurity = "none"', "for all to read"),
+        (EMAIL + 'user = "me"\npassword_variable = "P"\nsecurity = "none"', "unencrypted"),
         (EMAIL.replace("b@example.org", "b@example.org\\nBcc: c@example.org"), "to"),
     ],
 )

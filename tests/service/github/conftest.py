@@ -27,8 +27,7 @@ from service.github.signature import signed
 from service.github.worker import GithubWorker
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
-from tests.service.github import made_gates as made
-from tests.service.github import stand_in
+from tests.service.github import made_gates, stand_in
 from tests.service.github.stand_in import SECRET, repository
 
 
@@ -44,7 +43,9 @@ def key() -> str:
 @pytest.fixture
 def hub() -> Iterator[stand_in.GitHub]:
     """GitHub."""
-    with stand_in.running(stand_in.GitHub(made.REPOSITORY, 7, made.HEAD, permissions={"ada": "write"})) as hub:
+    with stand_in.running(
+        stand_in.GitHub(made_gates.REPOSITORY, 7, made_gates.HEAD, permissions={"ada": "write"})
+    ) as hub:
         yield hub
 
 

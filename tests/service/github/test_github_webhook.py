@@ -21,17 +21,16 @@ from service.store.engine.database import Database
 from service.store.models import GithubDelivery
 from tests.service import reports
 from tests.service.apiclient import Api
-from tests.service.github import made_gates as made
-from tests.service.github import stand_in
+from tests.service.github import made_gates, stand_in
 from tests.service.github.stand_in import SECRET, repository
 
-OVER = made.gate(made.case([100] * 5, [101] * 5))
+OVER = made_gates.gate(made_gates.case([100] * 5, [101] * 5))
 
 
 def pull(action: str, **told: Any) -> dict[str, Any]:
     return {
         "action": action,
-        "pull_request": {"number": 7, "head": {"sha": made.HEAD}},
+        "pull_request": {"number": 7, "head": {"sha": made_gates.HEAD}},
         "repository": repository(),
         "sender": {"login": "ada"},
     } | told
@@ -71,7 +70,12 @@ def test_what_does_not_matter_or_is_no_webhook(service: Any, client: FlaskClient
 @pytest.mark.parametrize(
     ("text", "reaction", "dispatched", "reply"),
     [
-        ("/faultwatch rerun", "+1", [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})], "Measuring"),
+        (
+            "/faultwatch rerun",
+            "+1",
+            [("faultwatch.yml", {"base": made_gates.BASE, "head": made_gates.HEAD})],
+            "Measuring",
+        ),
         ("/faultwatch bisect copy_service[mib=4]", "confused", [], "is not measured yet"),
         ("/faultwatch bisect", "confused", [], "Name the case"),
         ("/faultwatch accept a @larger <cache>", "+1", [], "&#64;larger &#60;cache&#62;"),
@@ -171,7 +175,7 @@ def merged(action: str = "closed", **told: Any) -> dict[str, Any]:
         (OVER, merged(), "expected"),
         (OVER, merged(merged=False), "new"),
         (OVER, merged(merge_commit_sha=reports.commit(3)), "new"),
-        (made.gate(made.case([100] * 5, [101] * 5, mib=8)), merged(), "new"),
+        (made_gates.gate(made_gates.case([100] * 5, [101] * 5, mib=8)), merged(), "new"),
     ],
     ids=["accepted", "not-merged", "another-commit", "another-case"],
 )
@@ -216,7 +220,7 @@ def test_a_job_need_not_know_its_pull_request(service: Any, hub: stand_in.GitHub
 
 
 def run_of(head_repository: int, action: str = "in_progress") -> dict[str, Any]:
-    run = {"event": "pull_request", "head_sha": made.HEAD, "head_repository": {"id": head_repository}}
+    run = {"event": "pull_request", "head_sha": made_gates.HEAD, "head_repository": {"id": head_repository}}
     return {"action": action, "workflow_run": run, "repository": repository()}
 
 
@@ -229,13 +233,13 @@ def test_a_fork_is_measured_once_its_workflow_was_approved(service: Any, hub: st
     hub.requests.clear()
     service.deliver("workflow_run", run_of(2))
     service.work()
-    assert hub.dispatches == [("faultwatch.yml", {"base": made.BASE, "head": made.HEAD})]
+    assert hub.dispatches == [("faultwatch.yml", {"base": made_gates.BASE, "head": made_gates.HEAD})]
     assert not [one for one in hub.requests if "/commits/" in one]  # whose pull request it is was told before
 
 
 @pytest.mark.parametrize("pulls", [[], [{"number": 7}]])
 def test_a_check_run_can_be_asked_for_again(pulls: list[Any], service: Any, hub: stand_in.GitHub) -> None:
-    check = {"head_sha": made.HEAD, "pull_requests": pulls}
+    check = {"head_sha": made_gates.HEAD, "pull_requests": pulls}
     service.deliver("check_run", {"action": "rerequested", "check_run": check, "repository": repository()})
     service.work()
     assert len(hub.dispatches) == 1

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from service.store import github as store
-from tests.service.github import made_gates as made
-from tests.service.github import stand_in
+from tests.service.github import made_gates, stand_in
 
-OVER = made.case([100] * 5, [101] * 5, file="workload.toml")
-SAME = made.case([100] * 5, [100] * 5)
-WORSE, FINE = made.gate(OVER), made.gate(SAME)
+OVER = made_gates.case([100] * 5, [101] * 5, file="workload.toml")
+SAME = made_gates.case([100] * 5, [100] * 5)
+WORSE, FINE = made_gates.gate(OVER), made_gates.gate(SAME)
 
 
 def bot(hub: stand_in.GitHub) -> list[str]:
@@ -33,7 +32,7 @@ def test_a_regression_becomes_a_comment_and_a_check_run(service: Any, hub: stand
     assert body.startswith("**Worse: +1")
     assert "https://faults.example.org/compare?base=" in body
     (check,) = hub.checks.values()
-    assert (check["conclusion"], check["head_sha"], check["status"]) == ("failure", made.HEAD, "completed")
+    assert (check["conclusion"], check["head_sha"], check["status"]) == ("failure", made_gates.HEAD, "completed")
     assert [one["path"] for one in check["annotations"]] == ["workload.toml"]
     assert hub.granted == [{"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}]
 
@@ -103,8 +102,8 @@ def test_a_failure_of_github_is_made_good(
 
 def test_annotations_go_on_where_they_were_interrupted(service: Any, hub: stand_in.GitHub) -> None:
     hub.fail("PATCH", "/check-runs/", 502, done=True)
-    cases = [made.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
-    service.report(made.gate(*cases))
+    cases = [made_gates.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
+    service.report(made_gates.gate(*cases))
     service.work()
     assert conclusions(hub) == ["in_progress"]
     service.wait(seconds=6)
@@ -146,21 +145,21 @@ def test_of_a_head_that_was_replaced_only_its_check_run_tells(service: Any, hub:
         "base": SAME.base,
         "head": SAME.head.model_copy(update={"revision": SAME.head.revision.model_copy(update={"commit": newer})}),
     }
-    service.report(made.gate(SAME.model_copy(update=sides), head=newer))
+    service.report(made_gates.gate(SAME.model_copy(update=sides), head=newer))
     service.work()
     service.report(WORSE)  # that of the head before comes last
     service.work()
     assert [body[:11] for body in bot(hub)] == ["**No change"]
     assert {check["head_sha"]: check["conclusion"] for check in hub.checks.values()} == {
         newer: "success",
-        made.HEAD: "failure",
+        made_gates.HEAD: "failure",
     }
 
 
 def test_an_older_report_does_not_replace_a_newer_one(service: Any, hub: stand_in.GitHub) -> None:
     old = {"started_at": datetime(2024, 1, 1, tzinfo=UTC), "finished_at": datetime(2024, 1, 1, 1, tzinfo=UTC)}
     older = OVER.model_copy(update={"head": OVER.head.model_copy(update=old)})
-    for report in (FINE, made.gate(older)):
+    for report in (FINE, made_gates.gate(older)):
         service.report(report)
         service.work()
     assert [body[:11] for body in bot(hub)] == ["**No change"]
@@ -178,7 +177,7 @@ def test_a_closed_pull_request_is_told_and_a_locked_one_by_its_check_run(service
 
 
 def test_a_commit_that_a_force_push_threw_away_needs_no_check_run(service: Any, hub: stand_in.GitHub) -> None:
-    hub.fail("POST", "/check-runs", 422, f"No commit found for SHA: {made.HEAD}")
+    hub.fail("POST", "/check-runs", 422, f"No commit found for SHA: {made_gates.HEAD}")
     service.report(WORSE)
     assert service.work() is None
     assert (len(bot(hub)), hub.checks) == (1, {})
@@ -214,7 +213,7 @@ def test_whatever_fails_nothing_is_lost_and_nothing_told_twice(seed: int, servic
 
 
 def test_what_is_gone_is_given_up(service: Any, hub: stand_in.GitHub) -> None:
-    service.report(made.gate(OVER, number=8))
+    service.report(made_gates.gate(OVER, number=8))
     assert service.work() is None
 
 

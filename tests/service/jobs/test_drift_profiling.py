@@ -16,8 +16,9 @@ from service.jobs.extension import scheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
 from service.web import current
+from tests.service import made_series
 from tests.service.profiles import anatomy, profile, stacks
-from tests.service.web import history, made
+from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import read
 
@@ -77,8 +78,8 @@ def test_a_failed_job_is_not_ordered_again(app: APIFlask) -> None:
 
 
 def drift(**changes: object) -> Drift:
-    points = [made.point(number, 100 * number) for number in (1, 2)]
-    return made.drift(1, points[0], points[1]).model_copy(update=changes)
+    points = [made_series.point(number, 100 * number) for number in (1, 2)]
+    return made_series.drift(1, points[0], points[1]).model_copy(update=changes)
 
 
 def test_what_is_no_fact_or_no_commit_is_not_profiled() -> None:

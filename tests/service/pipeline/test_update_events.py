@@ -75,15 +75,15 @@ def suite(number: int, chance: random.Random, shift: int = 0) -> list[Report]:
 def test_a_shift_of_a_whole_suite_is_one_event_found_from_one_run(api: Api, database: Database) -> None:
     chance = random.Random(7)
     take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
-    detect_suite_shifts.look(database)
+    detect_suite_shifts.detect_shifts(database)
     quiet = [event for event in events(api) if event["confirmed"]]
     sent = suite(13, chance, shift=2)
     take_in(api, sent[:39])
-    detect_suite_shifts.look(database)
+    detect_suite_shifts.detect_shifts(database)
     assert [event for event in events(api) if event["confirmed"]] == quiet
     take_in(api, sent[39:])
-    detect_suite_shifts.look(database)
-    detect_suite_shifts.look(database)
+    detect_suite_shifts.detect_shifts(database)
+    detect_suite_shifts.detect_shifts(database)
     (event,) = [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
     assert (event["cause"], event["direction"]) == ("commit", "regression")
     whole = [drift for drift in api.get(f"/events/{event['id']}")["drifts"] if drift["series_id"] is None]

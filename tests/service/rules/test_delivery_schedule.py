@@ -13,8 +13,8 @@ from service.rules.delivery_schedule import LONGEST_WAIT, digest_due, is_quiet, 
 NIGHT = {"from": "22:00", "to": "07:00"}
 
 
-def channel(**told: Any) -> ChannelSettings:
-    return ChannelSettings.model_validate({"name": "c", "zone": "Europe/Berlin"} | told)
+def channel(**settings: Any) -> ChannelSettings:
+    return ChannelSettings.model_validate({"name": "c", "zone": "Europe/Berlin"} | settings)
 
 
 @pytest.mark.parametrize(

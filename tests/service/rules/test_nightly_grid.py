@@ -12,7 +12,7 @@ AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
 def point(value: float | None, hours: float = 0, **changes: Any) -> RecentPoint:
     """A point that was measured so many hours before the last night."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "series_id": 1,
         "subject": "demo",
         "host": "box",
@@ -28,11 +28,11 @@ def point(value: float | None, hours: float = 0, **changes: Any) -> RecentPoint:
         "status": Status.COUNTED if value is not None else Status.NOT_SUPPORTED,
         "value": value,
     }
-    return RecentPoint(**(told | changes))
+    return RecentPoint(**(fields | changes))
 
 
 def failed(hours: float = 0, **changes: Any) -> UnmeasuredRun:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "subject": "demo",
         "host": "box",
         "case": "copy[mib=4]",
@@ -42,7 +42,7 @@ def failed(hours: float = 0, **changes: Any) -> UnmeasuredRun:
         "started_at": AT - timedelta(hours=hours),
         "why": "build failed: no rule",
     }
-    return UnmeasuredRun(**(told | changes))
+    return UnmeasuredRun(**(fields | changes))
 
 
 def test_a_change_is_told_from_the_night_before() -> None:
@@ -82,8 +82,8 @@ def test_a_cell_that_did_not_run_says_why() -> None:
         [failed(case="c", case_key="k3"), failed(48)],
     )
     assert [column.host for column in grid.columns] == ["box", "other"]
-    told = {row.case: [cell.why or cell.value for cell in row.cells] for row in grid.rows}
-    assert told == {
+    fields = {row.case: [cell.why or cell.value for cell in row.cells] for row in grid.rows}
+    assert fields == {
         "a": ["in quarantine: counts wrong", "not measured here"],
         "b": ["not supported", "not measured here"],
         "c": ["build failed: no rule", "not measured here"],

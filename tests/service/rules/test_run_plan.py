@@ -16,20 +16,20 @@ def stored(*numbers: int, environment: Environment = GLIBC, outcome: Outcome = O
 
 def planned(request: object, runs: dict[int, list[StoredRun]]) -> list[tuple[int, str]]:
     made = make_plan(request, POSITIONS, runs)  # type: ignore[arg-type]
-    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
+    return [(int(run.revision, 16), run.reason.value) for run in made.runs]
 
 
 def test_with_nothing_stored_everything_is_missing() -> None:
     made = make_plan(plan_request(1, 2, 3), POSITIONS, {})
-    assert [one.revision for one in made.runs] == [commit(1), commit(2), commit(3)]
-    assert {one.reason for one in made.runs} == {Reason.MISSING}
+    assert [run.revision for run in made.runs] == [commit(1), commit(2), commit(3)]
+    assert {run.reason for run in made.runs} == {Reason.MISSING}
     assert (made.stored, made.note) == (0, "")
 
 
 def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:
     runs = stored(1, 3) + stored(2, outcome=Outcome.FAILED)
     made = make_plan(plan_request(1, 2, 3, 4), POSITIONS, {0: runs})
-    assert [one.revision for one in made.runs] == [commit(4)]
+    assert [run.revision for run in made.runs] == [commit(4)]
     assert made.stored == 3
 
 
@@ -68,7 +68,7 @@ def test_nothing_to_measure_needs_no_anchor() -> None:
 
 def test_all_cases_of_a_revision_follow_each_other() -> None:
     made = make_plan(plan_request(2, 1, 1, cases=(CASE, OTHER_CASE, CASE)), POSITIONS, {0: stored(1)})
-    assert [(one.revision, one.case) for one in made.runs] == [
+    assert [(run.revision, run.case) for run in made.runs] == [
         (commit(1), OTHER_CASE),
         (commit(2), CASE),
         (commit(2), OTHER_CASE),
@@ -80,14 +80,14 @@ numbers = st.lists(st.integers(1, 30), unique=True)
 
 
 @given(
-    asked=numbers,
+    requested=numbers,
     here=numbers,
     failed=numbers,
     elsewhere=numbers,
     failed_elsewhere=numbers,
 )
 def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
-    asked: list[int], here: list[int], failed: list[int], elsewhere: list[int], failed_elsewhere: list[int]
+    requested: list[int], here: list[int], failed: list[int], elsewhere: list[int], failed_elsewhere: list[int]
 ) -> None:
     runs = (
         stored(*here)
@@ -95,13 +95,13 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
         + stored(*elsewhere, environment=JEMALLOC)
         + stored(*failed_elsewhere, environment=JEMALLOC, outcome=Outcome.FAILED)
     )
-    request = plan_request(*asked)
+    request = plan_request(*requested)
     made = make_plan(request, POSITIONS, {0: runs})
-    order = [POSITIONS[one.revision] for one in made.runs]
+    order = [POSITIONS[run.revision] for run in made.runs]
     assert order == sorted(set(order))
-    missing = {POSITIONS[one.revision] for one in made.runs if one.reason is Reason.MISSING}
-    assert missing == set(asked) - set(here) - set(failed)
-    anchors = [POSITIONS[one.revision] for one in made.runs if one.reason is Reason.ANCHOR]
+    missing = {POSITIONS[run.revision] for run in made.runs if run.reason is Reason.MISSING}
+    assert missing == set(requested) - set(here) - set(failed)
+    anchors = [POSITIONS[run.revision] for run in made.runs if run.reason is Reason.ANCHOR]
     assert len(anchors) <= bool(missing)
     assert all(anchor in set(elsewhere) - set(here) - set(failed) for anchor in anchors)
     assert make_plan(request, POSITIONS, {0: runs + stored(*order)}).runs == ()
@@ -109,15 +109,15 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(
 
 def ordered(orders: Orders, runs: list[StoredRun], *numbers: int) -> list[tuple[int, str]]:
     made = make_plan(plan_request(*numbers), POSITIONS, {0: runs}, {0: orders})
-    return [(int(one.revision, 16), one.reason.value) for one in made.runs]
+    return [(int(run.revision, 16), run.reason.value) for run in made.runs]
 
 
 def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:
-    wanted = Orders(crosswise=frozenset({commit(2)}))
-    assert ordered(wanted, stored(3)) == [(2, "crosswise")]
-    assert ordered(wanted, stored(2, 3)) == []
-    assert ordered(wanted, stored(3) + stored(2, outcome=Outcome.FAILED)) == []
-    assert ordered(wanted, stored(3), 2) == [(2, "missing")]
+    orders = Orders(crosswise=frozenset({commit(2)}))
+    assert ordered(orders, stored(3)) == [(2, "crosswise")]
+    assert ordered(orders, stored(2, 3)) == []
+    assert ordered(orders, stored(3) + stored(2, outcome=Outcome.FAILED)) == []
+    assert ordered(orders, stored(3), 2) == [(2, "missing")]
 
 
 def test_a_doubtful_newest_run_is_measured_again_three_times_at_most() -> None:
@@ -143,14 +143,14 @@ def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_firs
     assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]
 
 
-@given(asked=numbers, here=numbers, crosswise=numbers, elsewhere=numbers, unsure=st.booleans())
+@given(requested=numbers, here=numbers, crosswise=numbers, elsewhere=numbers, unsure=st.booleans())
 def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
-    asked: list[int], here: list[int], crosswise: list[int], elsewhere: list[int], unsure: bool
+    requested: list[int], here: list[int], crosswise: list[int], elsewhere: list[int], unsure: bool
 ) -> None:
     orders = Orders(frozenset(map(commit, crosswise)), unsure, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
     for _ in range(5):
-        planned = ordered(orders, runs, *asked)
+        planned = ordered(orders, runs, *requested)
         assert len({number for number, _ in planned}) == len(planned)
         runs += stored(*(number for number, _ in planned))
-    assert ordered(orders, runs, *asked) == []
+    assert ordered(orders, runs, *requested) == []

@@ -20,7 +20,7 @@ def ask(nodes, **more) -> Question:
 def test_a_thousand_commits_take_twelve_measurements(culprit):
     nodes = line(1000)
     answer, seen = lead(search, ask(nodes), levels(nodes, {f"c{culprit}": 1}))
-    assert [one.commit for one in answer.culprits] == [f"c{culprit}"]
+    assert [culprit.commit for culprit in answer.culprits] == [f"c{culprit}"]
     assert answer.culprits[0].parent == f"c{culprit - 1}"
     assert len(seen) <= 12
 
@@ -33,8 +33,8 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     truth = levels(nodes, {culprit: 2**place for place, culprit in enumerate(culprits)})
     answer, seen = lead(search, ask(nodes), truth, slots=slots)
     assert isinstance(answer, Found)
-    assert {one.commit for one in answer.culprits} == set(culprits)
-    assert len(seen) == len({one.commit for one in seen})
+    assert {culprit.commit for culprit in answer.culprits} == set(culprits)
+    assert len(seen) == len({observation.commit for observation in seen})
 
 
 @settings(max_examples=40)
@@ -45,10 +45,10 @@ def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, 
     failing = data.draw(st.sets(st.sampled_from(commits))) - {commits[-1]}
     answer, seen = lead(search, ask(nodes), levels(nodes, {culprit: 7}), failing)
     assert isinstance(answer, Found)
-    named = {commit for one in answer.culprits for commit in one.candidates}
+    named = {commit for culprit in answer.culprits for commit in culprit.candidates}
     assert culprit in named
     assert len(named) == 1 or failing
-    assert len(seen) == len({one.commit for one in seen})
+    assert len(seen) == len({observation.commit for observation in seen})
 
 
 @given(known=st.sets(st.integers(0, 200)), culprit=st.integers(1, 200))
@@ -59,7 +59,7 @@ def test_known_results_are_reused(known, culprit):
     stored = [Observation(commit=f"c{place}", value=truth[f"c{place}"]) for place in known]
     seen = list(stored)
     while isinstance(answer := search(ask(nodes), seen), Measure):
-        assert not {one.commit for one in seen} & set(answer.commits)
+        assert not {observation.commit for observation in seen} & set(answer.commits)
         seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
     assert answer.culprits[0].commit == f"c{culprit}"
     lows = max([place for place in known if place < culprit], default=0)
@@ -106,7 +106,7 @@ def test_the_search_follows_a_merge_into_its_branch():
     )
     truth = {**levels(nodes, {"b2": 5}), "c0": 100}
     answer, _ = lead(search, ask(nodes), truth)
-    assert [(one.commit, one.parent) for one in answer.culprits] == [("b2", "b1")]
+    assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b2", "b1")]
 
 
 def test_a_merge_that_no_branch_explains_is_the_culprit_itself():
@@ -116,7 +116,7 @@ def test_a_merge_that_no_branch_explains_is_the_culprit_itself():
         Node(commit="m", parents=("c1", "b1")),
     )
     answer, _ = lead(search, ask(nodes), {"c0": 1, "c1": 1, "b1": 1, "m": 9})
-    assert [one.commit for one in answer.culprits] == ["m"]
+    assert [culprit.commit for culprit in answer.culprits] == ["m"]
 
 
 def test_ends_that_do_not_differ_are_refused_with_the_numbers():
@@ -160,4 +160,4 @@ def test_culprits_lie_in_the_range_only():
     truth = levels(nodes, {"c1": 3, "b3": 5})
     assert "c1" in ancestors(nodes)["b2"]
     answer, _ = lead(search, ask(nodes), truth)
-    assert [one.commit for one in answer.culprits] == ["c1", "b3"]
+    assert [culprit.commit for culprit in answer.culprits] == ["c1", "b3"]

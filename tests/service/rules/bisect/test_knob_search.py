@@ -58,7 +58,7 @@ def test_whatever_the_interactions_no_knob_can_be_left_out(data, many):
     kept = frozenset(answer.knobs)
     assert truth[kept] == 2
     assert all(truth[kept - {knob}] != 2 for knob in kept)
-    assert len(seen) == len({one.changed for one in seen})
+    assert len(seen) == len({mixture.changed for mixture in seen})
 
 
 @pytest.mark.parametrize("guilty", [{"knob3"}, {"knob0", "knob9"}])

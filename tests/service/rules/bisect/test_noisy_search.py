@@ -31,7 +31,7 @@ def lead(question, truth, noise=1.0, seed=0, failing=frozenset(), slots=1):
 def test_a_step_as_large_as_the_noise_is_found(seed):
     nodes = line(60)
     answer, _ = lead(ask(nodes), levels(nodes, {"c23": 1}), seed=seed)
-    assert [one.commit for one in answer.culprits] == ["c23"]
+    assert [culprit.commit for culprit in answer.culprits] == ["c23"]
     assert answer.culprits[0].parent == "c22"
     assert answer.culprits[0].probability >= 0.99
     assert answer.culprits[0].after - answer.culprits[0].before == pytest.approx(1, abs=0.8)
@@ -40,7 +40,7 @@ def test_a_step_as_large_as_the_noise_is_found(seed):
 def test_a_large_step_takes_little_more_than_plain_bisection():
     nodes = line(1000)
     answer, seen = lead(ask(nodes), levels(nodes, {"c700": 100}))
-    assert [one.commit for one in answer.culprits] == ["c700"]
+    assert [culprit.commit for culprit in answer.culprits] == ["c700"]
     assert len(seen) <= 20
 
 
@@ -50,14 +50,14 @@ def test_several_hosts_take_fewer_turns():
     while isinstance(answer := search(ask(nodes), seen, slots=4), Measure):
         seen += [Observation(commit=commit, value=truth[commit] + random_.gauss(0, 1)) for commit in answer.commits]
         turns += 1
-    assert [one.commit for one in answer.culprits] == ["c99"]
+    assert [culprit.commit for culprit in answer.culprits] == ["c99"]
     assert turns <= 8
 
 
 def test_two_culprits_are_separated():
     nodes = line(60)
     answer, _ = lead(ask(nodes), levels(nodes, {"c15": 5, "c44": 5}))
-    assert [one.commit for one in answer.culprits] == ["c15", "c44"]
+    assert [culprit.commit for culprit in answer.culprits] == ["c15", "c44"]
     assert answer.culprits[0].after == pytest.approx(answer.culprits[1].before)
 
 
@@ -70,16 +70,16 @@ def test_a_culprit_in_a_merged_branch_is_found():
         Node(commit="n", parents=("m",)),
     )
     answer, _ = lead(ask(nodes), levels(nodes, {"b4": 4}))
-    assert [(one.commit, one.parent) for one in answer.culprits] == [("b4", "b3")]
+    assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b4", "b3")]
 
 
 def test_commits_that_do_not_build_are_named_with_the_culprit():
     nodes = line(40)
     failing = {"c18", "c19", "c20", "c5"}
     answer, seen = lead(ask(nodes), levels(nodes, {"c19": 6}), failing=failing)
-    assert [(one.commit, one.parent) for one in answer.culprits] == [("c21", "c17")]
+    assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("c21", "c17")]
     assert answer.culprits[0].candidates == ("c18", "c19", "c20", "c21")
-    assert all(sum(one.commit == commit for one in seen) <= 1 for commit in failing)
+    assert all(sum(observation.commit == commit for observation in seen) <= 1 for commit in failing)
 
 
 def test_a_difference_that_is_only_noise_is_refused_with_the_numbers():

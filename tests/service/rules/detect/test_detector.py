@@ -32,7 +32,7 @@ def test_appending_gives_the_answer_of_reading_anew(values, stride):
     for n, value in enumerate(values, 1):
         drifts = series.append(value)
         if n % stride == 0 or n == len(values):
-            assert drifts == series.drifts() == find_level_changes(values[:n])
+            assert drifts == series.changes() == find_level_changes(values[:n])
 
 
 @settings(max_examples=12)
@@ -56,9 +56,9 @@ def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     begin = 0
     for cut in [*np.cumsum(cuts).tolist(), len(values)]:
         series.extend(values[begin:cut], samples and samples[begin:cut])
-        series.drifts()
+        series.changes()
         begin = max(begin, cut)
-    assert series.drifts() == find_level_changes(values, samples=samples)
+    assert series.changes() == find_level_changes(values, samples=samples)
 
 
 @settings(max_examples=60)

@@ -1,4 +1,4 @@
-"""Noisy series: steps found where they are, strays and wander left alone, a gradual drift told as one ramp."""
+"""Noisy series: steps found where they are, strays and wander left alone, a gradual drift reported as one ramp."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ def noise(seed, n, sigma=2.1):
     return np.random.default_rng(seed).normal(0, sigma, n).round()
 
 
-def found(values, kind="count"):
+def indices(values, kind="count"):
     return [d.index for d in find_level_changes(values, kind=kind)]
 
 
@@ -29,34 +29,34 @@ def test_a_step_of_eight_faults_is_found_whatever_the_level(level):
 def test_single_strays_are_no_drift():
     values = 5000 + noise(2, 300)
     values[[40, 120, 121, 200]] += [512, -128, 512, 128]
-    assert found(values.tolist()) == []
+    assert indices(values.tolist()) == []
 
 
 def test_a_step_reverted_after_five_points_is_two_drifts():
     values = 5000 + noise(3, 120, 1.0)
     values[60:65] += 12
-    assert found(values.tolist()) == [60, 65]
+    assert indices(values.tolist()) == [60, 65]
 
 
 def test_two_loader_layouts_are_no_drift_but_a_step_of_both_is():
     rng = np.random.default_rng(4)
     values = 900 + noise(4, 200, 1.0) + 64 * (rng.random(200) < 0.35)
-    assert found(values.tolist()) == []
+    assert indices(values.tolist()) == []
     values[120:] += 24
-    assert [abs(at - 120) <= 2 for at in found(values.tolist())] == [True]
+    assert [abs(at - 120) <= 2 for at in indices(values.tolist())] == [True]
 
 
 def test_a_slow_climb_is_told_although_its_levels_are_hardly_known():
     climb = 100_000 * (1 + 0.02 * np.arange(10_000) / 10_000)
-    told = [
+    rules = [
         [
             drift.rule
             for drift in find_level_changes(climb + np.random.default_rng(seed).normal(0, 300, 10_000), kind="time")
         ]
         for seed in range(20)
     ]
-    assert told.count(["ramp"]) >= 19
-    assert ["step"] not in told
+    assert rules.count(["ramp"]) >= 19
+    assert ["step"] not in rules
 
 
 def test_a_gradual_drift_is_one_ramp():
@@ -107,7 +107,7 @@ def test_coarse_jitter_does_not_pass_for_two_modes(seed):
 def test_small_steps_count_if_enough_runs_follow():
     values = 5000 + noise(8, 200)
     values[100:] += 6
-    assert [abs(at - 100) <= 4 for at in found(values.tolist())] == [True]
+    assert [abs(at - 100) <= 4 for at in indices(values.tolist())] == [True]
 
 
 def test_numbers_in_the_evidence_have_their_thousands_apart():
@@ -129,7 +129,7 @@ def test_zeros_then_one_is_told_and_confirmed_by_a_rerun():
 
 
 def test_numpy_numbers_are_taken_as_numbers():
-    assert found(list(np.array([5, 5, 5, 9, 9, 9]))) == found([5, 5, 5, 9, 9, 9]) == [3]
+    assert indices(list(np.array([5, 5, 5, 9, 9, 9]))) == indices([5, 5, 5, 9, 9, 9]) == [3]
 
 
 @pytest.mark.parametrize(("values", "match"), [(["a"], "number"), ([True], "number"), ([1, None], r"values\[1\]")])

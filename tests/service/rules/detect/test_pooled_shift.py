@@ -16,14 +16,14 @@ def suite(seed, shift, benchmarks=45):
 
 
 def test_two_faults_in_forty_benchmarks_are_one_event():
-    told = [find_pooled_shift(*suite(seed, 2)) for seed in range(20)]
-    shifts = [event for event in told if event]
+    results = [find_pooled_shift(*suite(seed, 2)) for seed in range(20)]
+    shifts = [event for event in results if event]
     assert len(shifts) >= 17
     assert all(event.low < event.shift < event.high and event.p_value <= 1e-3 for event in shifts)
     assert np.mean([event.shift for event in shifts]) == pytest.approx(2.2, abs=0.5)
 
 
-def test_a_suite_that_did_not_move_is_not_told():
+def test_a_suite_that_did_not_move_has_no_shift():
     assert [find_pooled_shift(*suite(seed, 0)) for seed in range(40)] == [None] * 40
 
 

@@ -8,10 +8,10 @@ from service.rules.events.grouping import LocatedDrift
 from service.schemas.history import Cause
 
 
-def trace(drift: str, series: int = 1, first: int = 5, last: int | None = None, **changes: Any) -> LocatedDrift:
+def located_drift(drift: str, series: int = 1, first: int = 5, last: int | None = None, **changes: Any) -> LocatedDrift:
     """Return a drift 100 → 150 in a series, which one of the commits from first to last did."""
     last = first if last is None else last
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "drift_id": drift,
         "series": series,
         "cause": Cause.COMMIT,
@@ -26,9 +26,11 @@ def trace(drift: str, series: int = 1, first: int = 5, last: int | None = None, 
         "worse": changes.get("after", 150) > changes.get("before", 100),
         "revision": f"c{last}",
     }
-    return LocatedDrift(**(told | changes))
+    return LocatedDrift(**(fields | changes))
 
 
 def config(drift: str, series: int = 1, since: float = 0, until: float = 1, **changes: Any) -> LocatedDrift:
     """Return a drift that a knob did."""
-    return trace(drift, series, **({"cause": Cause.CONFIG, "detail": "knob", "since": since, "until": until} | changes))
+    return located_drift(
+        drift, series, **({"cause": Cause.CONFIG, "detail": "knob", "since": since, "until": until} | changes)
+    )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, next_state, state_after
-from service.schemas.events import Action, State, needs_reason
+from service.schemas.triage import Action, State, needs_reason
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_from_every_state_there_is_a_way_on() -> None:
 
 
 @given(st.lists(st.sampled_from(Action)))
-def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action]) -> None:
+def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action]) -> None:
     made: list[Action] = []
     state = State.NEW
-    for action in asked:
+    for action in actions:
         after = next_state(state, action)
         assert (after is None) == (action not in allowed_actions(state))
         if after is not None:
@@ -57,11 +57,11 @@ def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action])
 
 @given(st.lists(st.sampled_from(Action)), st.lists(st.sampled_from(Action)))
 def test_where_two_logs_become_one_the_last_word_that_closes_or_reopens_counts(
-    one: list[Action], other: list[Action]
+    first: list[Action], second: list[Action]
 ) -> None:
-    state = state_after([*one, *other])
-    closing = [action for action in (*one, *other) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
-    if other and other[-1] in closing:
+    state = state_after([*first, *second])
+    closing = [action for action in (*first, *second) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
+    if second and second[-1] in closing:
         assert state in CLOSED
-    if other and other[-1] is Action.REOPEN:
+    if second and second[-1] is Action.REOPEN:
         assert state in OPEN

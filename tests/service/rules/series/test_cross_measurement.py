@@ -16,7 +16,7 @@ def test_the_new_revision_in_the_old_environment_settles_it_too() -> None:
     assert split(CrossLevels(100, None, 100, 180)) == ChangeParts(commit=0, config=80, interaction=None)
 
 
-def test_where_both_are_measured_their_interaction_is_told() -> None:
+def test_where_both_are_measured_their_interaction_is_returned() -> None:
     assert split(CrossLevels(100, 160, 110, 190)) == ChangeParts(commit=20, config=70, interaction=20)
 
 

@@ -25,7 +25,7 @@ def point(environment: str, position: int, at: int, value: int = 100) -> PathPoi
 
 
 def measured(*visits: str) -> list[PathPoint]:
-    """Measure in the order told: ``"A1-8"`` is environment A at the revisions 1 to 8."""
+    """Measure in the given order: ``"A1-8"`` is environment A at the revisions 1 to 8."""
     points: list[PathPoint] = []
     for visit in visits:
         first, _, last = visit[1:].partition("-")
@@ -34,12 +34,12 @@ def measured(*visits: str) -> list[PathPoint]:
     return points
 
 
-def told(sequence: Points) -> str:
+def as_text(sequence: Points) -> str:
     return " ".join(f"{entry.environment}{entry.position}" for entry in sequence)
 
 
 def path(*visits: str) -> str:
-    return told(arrange_trend(measured(*visits)).path)
+    return as_text(arrange_trend(measured(*visits)).path)
 
 
 def test_no_points() -> None:
@@ -56,8 +56,8 @@ def test_a_new_environment_is_joined_at_the_anchor() -> None:
 
 def test_the_newest_revision_that_both_measured_is_the_anchor() -> None:
     trend = arrange_trend(measured("A1-3", "B1-5"))
-    assert told(trend.path) == "A1 A2 A3 B3 B4 B5"
-    assert [told(sequence) for sequence in trend.beside] == ["B1 B2 B3 B4 B5"]
+    assert as_text(trend.path) == "A1 A2 A3 B3 B4 B5"
+    assert [as_text(sequence) for sequence in trend.beside] == ["B1 B2 B3 B4 B5"]
 
 
 def test_three_environments() -> None:
@@ -70,8 +70,8 @@ def test_an_environment_that_comes_back() -> None:
 
 def test_a_glance_back_from_a_new_environment_does_not_cut_the_trend_off() -> None:
     trend = arrange_trend(measured("A1-6", "B3"))
-    assert told(trend.path) == "A1 A2 A3 A4 A5 A6"
-    assert [told(sequence) for sequence in trend.beside] == ["A1 A2 A3 B3", "B3"]
+    assert as_text(trend.path) == "A1 A2 A3 A4 A5 A6"
+    assert [as_text(sequence) for sequence in trend.beside] == ["A1 A2 A3 B3", "B3"]
 
 
 def test_environments_that_share_no_revision_follow_each_other() -> None:
@@ -81,7 +81,7 @@ def test_environments_that_share_no_revision_follow_each_other() -> None:
 
 def test_a_revision_measured_again_is_another_point() -> None:
     points = [point("A", 1, 0), point("A", 2, 1), point("A", 1, 2)]
-    assert told(arrange_trend(points).path) == "A1 A1 A2"
+    assert as_text(arrange_trend(points).path) == "A1 A1 A2"
 
 
 any_points = st.lists(

@@ -16,12 +16,12 @@ COUNTED = [Reading(value=value) for value in (2**63, 2**63 + 2, 2**63 + 1)]
 
 @given(st.lists(st.integers(-(2**64), 2**64), min_size=1))
 def test_the_median_of_counts_is_exact_wherever_it_is_a_whole_number(values: list[int]) -> None:
-    found, exact = median(values), exact_median([Fraction(value) for value in values])
+    level, exact = median(values), exact_median([Fraction(value) for value in values])
     if exact.denominator == 1:
-        assert isinstance(found, int)
-        assert found == exact
+        assert isinstance(level, int)
+        assert level == exact
     else:
-        assert found == float(exact)
+        assert level == float(exact)
 
 
 def test_samples_that_agree_keep_their_count() -> None:

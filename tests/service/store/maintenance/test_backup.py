@@ -90,7 +90,7 @@ def test_a_backup_is_taken_while_somebody_writes_and_makes_nobody_wait(
 
 def test_a_backup_does_not_overwrite_a_file(database: Database, tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("something else")
-    with pytest.raises(ServiceError, match="already"):
+    with pytest.raises(ServiceError, match="exists"):
         backup(database, tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "something else"
 

@@ -133,7 +133,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
         answer = client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text
     text = read(client, address)
-    assert "Why it drifted All of both profiles" in text
+    assert "Why it drifted Both profiles in full" in text
     assert told not in text
 
 

@@ -26,7 +26,7 @@ def test_a_commits_drift(client: FlaskClient) -> None:
 def test_a_failed_build_in_between_is_a_candidate_too(client: FlaskClient) -> None:
     text = read(client, f"/drifts/{drift_id(client, history.IMPROVEMENT)}")
     assert "Forget a semicolon" in text
-    assert "any of these can be the one" in text
+    assert "any of these can be the cause" in text
 
 
 def test_a_configurations_drift(client: FlaskClient) -> None:
@@ -59,7 +59,7 @@ def test_a_companion_without_a_baseline_has_a_difference_and_no_percent(extremes
 
 def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
     drift = extreme_reports.drift_id(extremes, "doubtful")
-    assert "One more run is wanted before this is a fact." in read(extremes, f"/drifts/{drift}")
+    assert "Not confirmed yet: this needs one more run." in read(extremes, f"/drifts/{drift}")
 
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:

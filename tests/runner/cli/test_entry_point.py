@@ -84,14 +84,14 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no shipped workload of that name"),
-        (["measure", "copy_service"], "copy_service builds another repository than the one it lies in"),
-        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, and these are 8"),
+        (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
+        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, but 8 were chosen"),
         (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
         (
             ["bisect", "HEAD..HEAD", "--repo", "{subject}", "--workload", "copy_service", "--metric", "minor-fault"],
             "copy_service has no metric 'minor-fault'\n  → did you mean 'minor-faults'?",
         ),
-        (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "not of the form NAME=VALUE"),
+        (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "does not have the form NAME=VALUE"),
         (["measure", "{workload}", "--repo", "{subject}", "--set", "x=1"], "no parameter 'x'"),
     ],
 )
