@@ -43,6 +43,10 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-hostile
+test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git with hostile repositories (as root)
+	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 tests/hostile
+
 .PHONY: hosts
 hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/hosts.md
 

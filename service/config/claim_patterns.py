@@ -10,8 +10,8 @@ from typing import Any
 def matches_workflow(reference: str, pattern: str) -> bool:
     """Whether a workflow (``owner/name/.github/workflows/FILE@REF``) fits a pattern.
 
-    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. As the whole REF it stands for any, and so does
-    a pattern without one.
+    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. As the whole REF it stands for any REF, and
+    a pattern without REF fits any too.
     """
     path, _, ref = pattern.partition("@")
     wanted_ref = "[^@]*" if ref in {"", "*"} else _expression(ref)
