@@ -12,4 +12,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "does not lie in the build" in outcome.report, outcome.said
+    assert "lies outside the build" in outcome.report, outcome.said

@@ -11,4 +11,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "is no ordinary file" in outcome.report, outcome.said
+    assert "is not a regular file" in outcome.report, outcome.said
