@@ -1,5 +1,6 @@
 """One case of one built revision on the bench: executed as often as asked, then reported."""
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,11 @@ from runner.contract.report import (
 from runner.derive import result_file, sample_of
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
+from runner.fault_kinds import with_fault_kinds
+from runner.mapped_files.preparation import Keeper, Preparation, page_cache_knob
+from runner.mapped_files.tree_watch import TreeWatch
 from runner.page_cache import make_cold
+from runner.perf.fault_places import FaultPlacesRecorder
 from runner.perf.launch import resolve
 from runner.perf.record import Recording
 from runner.perf.session import count_together
@@ -37,6 +42,9 @@ from runner.workload import Workload
 from runner.workload.allocators import allocator_variables, missing_library
 from runner.workload.definition import PAGE_CACHE_STATES, fill
 from runner.workload.pressure import huge_pages, memory_limit, process_count
+
+_LONG = 5.0
+"""Seconds that an execution may take to be worth another one that is no sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Bench:
         The only processors to measure on; all where none is named.
     sandbox
         What confines the measured programs, if anything.
+    keeper
+        What is known of the files that programs map, from one session to the next.
     """
 
     host: Host
@@ -63,6 +73,7 @@ class Bench:
     standing: Standing = field(default_factory=Standing)
     cpus: frozenset[int] = frozenset()
     sandbox: Sandbox | None = None
+    keeper: Keeper = field(default_factory=Keeper)
 
     def state(self, workload: Workload, case: Case) -> ProcessState:
         """Return the state in which a case's process starts."""
@@ -74,7 +85,11 @@ class Bench:
         if limit is None and self.sandbox:
             limit = self.sandbox.memory
         return ProcessState(
-            variables=variables, huge_pages=huge_pages(workload, case), cpus=self.cpus, memory_limit=limit
+            variables=variables,
+            huge_pages=huge_pages(workload, case),
+            cpus=self.cpus,
+            memory_limit=limit,
+            page_cache=page_cache_knob(self.sandbox),
         )
 
 
@@ -106,6 +121,7 @@ class Trial:
         self._command = tuple(self._fill(part) for part in workload.run.command)
         self._processes = process_count(workload, subject.case)
         self._cold = _cold_files(workload, subject.case, tree)
+        self._files = Preparation(tree, subject.case.name, bench.keeper, bench.sandbox, self._cold)
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture(self._state)
 
@@ -158,6 +174,27 @@ class Trial:
         path, _ = resolve(self._command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
+    def warm_up(self) -> None:
+        """Execute the case, find out which files it maps, and put those into one state in the page cache.
+
+        Nothing of this is a sample. It takes a second execution where files lay otherwise during the first one.
+
+        Raises
+        ------
+        ExecutionFailure, StaysWarm, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._files.expect(self.program)
+        for _ in range(2):
+            began, started = time.time_ns(), time.monotonic()
+            recorder = FaultPlacesRecorder()
+            with TreeWatch(self._tree) as watch:
+                self.execute(recording=Recording((), recorder))
+                touched = watch.touched()
+            changed = self._files.take(recorder.found(), touched, began)
+            if not changed or time.monotonic() - started > _LONG:
+                break
+
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
     ) -> Sample:
@@ -196,12 +233,15 @@ class Trial:
             sandbox=self._bench.sandbox,
             processes=processes or self._processes,
             recording=recording,
+            copies=self._files.copies,
         )
         each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
         return together(each, burst.group)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""
+        self._files.verify()
+        samples = with_fault_kinds(samples, self._files.places, self._processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def skipped(self, reason: str) -> Report:
@@ -224,6 +264,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
+        files_remarks = self._files.remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=uuid.uuid4(),
@@ -243,7 +284,8 @@ class Trial:
             session=session,
             canary=self._bench.standing.canary,
             mismatches=self._bench.standing.declared.mismatches(self._environment),
-            remarks=(*self._bench.standing.remarks, *self._state.remarks()),
+            remarks=(*self._bench.standing.remarks, *self._state.remarks(), *files_remarks),
+            files=self._files.files() if samples else None,
         )
 
 

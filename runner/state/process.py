@@ -27,12 +27,15 @@ class ProcessState:
         The only processors to run on; all where none is named.
     memory_limit
         Bytes that the process and all it starts may use together.
+    page_cache
+        How the files that it maps are laid out in memory beforehand.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     huge_pages: HugePageChoice = "host"
     cpus: frozenset[int] = frozenset()
     memory_limit: int | None = None
+    page_cache: str = "host"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -43,7 +46,12 @@ class ProcessState:
         """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
         with self._held() as attributes:
             held = {attribute.knob: attribute.show() for attribute in attributes}
-        return {HugePages.knob: "host", "process.start_size": str(START_SIZE), **held}
+        told = {
+            "process.start_size": str(START_SIZE),
+            "process.page_cache": self.page_cache,
+            "process.variables": " ".join(f"{name}={value}" for name, value in sorted(BASE_VARIABLES.items())),
+        }
+        return {HugePages.knob: "host", **told, **held}
 
     def remarks(self) -> tuple[str, ...]:
         """Return what of this state this host does not allow, and what would let it."""

@@ -5,6 +5,7 @@ import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
+from runner.mapped_files.preparation import page_cache_knob
 from runner.measure import failed_build, measure
 from runner.state.process import ProcessState
 from runner.trial import Bench
@@ -86,7 +87,7 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.knobs == ProcessState().knobs()
+    assert report.environment.knobs == ProcessState(page_cache=page_cache_knob(None)).knobs()
 
 
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:

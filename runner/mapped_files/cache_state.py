@@ -1,0 +1,102 @@
+"""One file's state in the page cache: made in one defined way, and verified.
+
+The state: each page of the file is in memory, as a folio by itself, and none is marked for reading ahead. It is made by
+putting the file out of memory and reading it back without reading ahead. Where it holds already, nothing is read.
+"""
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.contract.files import CacheState
+from runner.mapped_files.folios import lie_plainly
+from runner.page_cache import put_out, read_in, residency
+
+LARGEST = 1 << 30
+"""Bytes of a file that is put out of memory and read back. Larger ones are left as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of a file's state.
+
+    Attributes
+    ----------
+    reason
+        Why it was left as it was; empty where it was not.
+    changed
+        Whether the file lay otherwise before.
+    """
+
+    cache: CacheState
+    reason: str = ""
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class CacheStates:
+    """Makes the states of files, and remembers which it has made: only root can see how a file's pages lie."""
+
+    _known: set[tuple[int, ...]] = field(default_factory=set)
+
+    def make(self, path: Path) -> Made:
+        """Make the state of a file."""
+        try:
+            # Not blocking: a pipe would wait for its other end for ever.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            return Made(CacheState.LEFT, f"it cannot be read: {error.strerror}")
+        try:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                return Made(CacheState.LEFT, "it is no ordinary file")
+            if state.st_size > LARGEST:
+                return Made(CacheState.LEFT, f"it is larger than {LARGEST >> 20} MiB")
+            return self._make(descriptor, identity_of(state))
+        except OSError as error:
+            return Made(CacheState.LEFT, f"it cannot be read: {error.strerror}")
+        finally:
+            os.close(descriptor)
+
+    def holds(self, path: Path) -> bool:
+        """Tell whether the state of a file that was made before still holds."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return self._holds(descriptor, identity_of(os.fstat(descriptor)))
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+
+    def _make(self, descriptor: int, identity: tuple[int, ...]) -> Made:
+        if self._holds(descriptor, identity):
+            return Made(CacheState.MADE)
+        staying, pages = put_out(descriptor)
+        there, _ = read_in(descriptor)
+        plain = lie_plainly(descriptor)
+        if there < pages:
+            return Made(CacheState.LEFT, f"{pages - there} of its {pages} pages do not stay in memory", changed=True)
+        # What others map cannot be put out. Nor is it known how that lies where the kernel does not tell.
+        if plain or (plain is None and not staying):
+            self._known.add(identity)
+            return Made(CacheState.MADE, changed=True)
+        what = f"{staying} of its {pages} pages cannot be put out of memory" if staying else "its pages lie otherwise"
+        return Made(CacheState.LEFT, f"{what}: other programs map it, or this file system does not let go of it")
+
+    def _holds(self, descriptor: int, identity: tuple[int, ...]) -> bool:
+        plain = lie_plainly(descriptor)
+        if plain is not None:
+            return plain
+        if identity not in self._known:
+            return False
+        there, pages = residency(descriptor)
+        return there == pages
+
+
+def identity_of(state: os.stat_result) -> tuple[int, ...]:
+    """Return what tells a file, and what is in it, from all others."""
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
