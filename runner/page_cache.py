@@ -136,6 +136,16 @@ class Mapped:
         _libc().madvise(self._address, self._length, _MADV_RANDOM)
         return bool(_libc().madvise(self._address, self._length, _MADV_POPULATE_READ) == 0)
 
+    def lock(self) -> bool:
+        """Keep all pages in memory for as long as this is mapped, and read nothing ahead; tell whether that is allowed.
+
+        The kernel gives up pages that nobody has touched for a while, on some hosts long before memory is short.
+        """
+        if not self._length:
+            return True
+        _libc().madvise(self._address, self._length, _MADV_RANDOM)
+        return bool(_libc().mlock(self._address, self._length) == 0)
+
 
 @lru_cache
 def _libc() -> ctypes.CDLL:
@@ -144,6 +154,7 @@ def _libc() -> ctypes.CDLL:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    libc.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return libc
 

@@ -6,12 +6,14 @@ putting the file out of memory and reading it back without reading ahead. Where 
 
 import os
 import stat
+import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import lie_plainly
-from runner.page_cache import put_out, read_in, residency
+from runner.page_cache import Mapped, put_out, read_in, residency
 
 LARGEST = 1 << 30
 """Bytes of a file that is put out of memory and read back. Larger ones are left as they are."""
@@ -27,11 +29,23 @@ class Made:
         Why it was left as it was; empty where it was not.
     changed
         Whether the file lay otherwise before.
+    held
+        What keeps its pages in memory while there is a reference to it.
     """
 
     cache: CacheState
     reason: str = ""
     changed: bool = False
+    held: "Held | None" = field(default=None, compare=False)
+
+
+class Held:
+    """Keeps the pages of a file in memory, where this user may, until nobody refers to it any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._stack = ExitStack()
+        self._stack.enter_context(Mapped(descriptor)).lock()
+        weakref.finalize(self, self._stack.close)
 
 
 @dataclass(slots=True)
@@ -74,25 +88,28 @@ class CacheStates:
 
     def _make(self, descriptor: int, identity: tuple[int, ...]) -> Made:
         if self._holds(descriptor, identity):
-            return Made(CacheState.MADE)
+            return Made(CacheState.MADE, held=Held(descriptor))
         staying, pages = put_out(descriptor)
         there, _ = read_in(descriptor)
+        held = Held(descriptor)
         plain = lie_plainly(descriptor)
         if there < pages:
-            return Made(CacheState.LEFT, f"{pages - there} of its {pages} pages do not stay in memory", changed=True)
+            return Made(CacheState.LEFT, f"{pages - there} of its {pages} pages do not stay in memory", True)
         # What others map cannot be put out. Nor is it known how that lies where the kernel does not tell.
         if plain or (plain is None and not staying):
             self._known.add(identity)
-            return Made(CacheState.MADE, changed=True)
+            return Made(CacheState.MADE, changed=True, held=held)
         what = f"{staying} of its {pages} pages cannot be put out of memory" if staying else "its pages lie otherwise"
-        return Made(CacheState.LEFT, f"{what}: other programs map it, or this file system does not let go of it")
+        return Made(
+            CacheState.LEFT, f"{what}: other programs map it, or this file system does not let it go", held=held
+        )
 
     def _holds(self, descriptor: int, identity: tuple[int, ...]) -> bool:
         plain = lie_plainly(descriptor)
-        if plain is not None:
-            return plain
-        if identity not in self._known:
-            return False
+        if plain:
+            self._known.add(identity)
+        if plain is not None or identity not in self._known:
+            return bool(plain)
         there, pages = residency(descriptor)
         return there == pages
 

@@ -14,6 +14,8 @@ _WRONG = 1 << 15 | 1 << 16 | 1 << 9
 """KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL, part of a folio of several pages; and KPF_RECLAIM, which for a page that is
 not being written is the mark for reading ahead."""
 
+_LOOKS = 3
+
 
 def lie_plainly(descriptor: int) -> bool | None:
     """Tell whether each page of a file is in memory, a folio by itself, and not marked for reading ahead.
@@ -22,7 +24,21 @@ def lie_plainly(descriptor: int) -> bool | None:
     -------
     bool or None
         None where the kernel does not tell: it does so to root only.
+
+    Notes
+    -----
+    The kernel moves pages now and then, and a frame that was looked up may be another file's when it is looked at. So
+    what is wrong is looked at again.
     """
+    found = _look(descriptor)
+    for _ in range(_LOOKS - 1):
+        if found:
+            break
+        found = _look(descriptor)
+    return found
+
+
+def _look(descriptor: int) -> bool | None:
     try:
         with Mapped(descriptor) as mapped:
             if not all(state & 1 for state in mapped.resident()):

@@ -1,7 +1,7 @@
 """Puts the files that a program maps into one state before it is measured, and says what they were."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.contract.files import CacheState, Doubt, Files, MappedFile
@@ -152,7 +152,8 @@ class Preparation:
         shared = self._keeper.shared.get(path)
         if shared and shared[0] == _identity(path):
             made = self._keeper.states.make(shared[1])
-            made = Made(CacheState.COPY if made.cache is CacheState.MADE else made.cache, made.reason, made.changed)
+            if made.cache is CacheState.MADE:
+                made = replace(made, cache=CacheState.COPY)
             laid_before = self.copies.get(path) == shared[1]
             self.copies[path] = shared[1]
             self._made[path] = made
@@ -165,14 +166,14 @@ class Preparation:
 
     def _copied(self, path: str, left: Made) -> Made:
         if not can_lay_over(self._sandbox):
-            return Made(CacheState.LEFT, f"{left.reason}, {_NO_COPY}", left.changed)
+            return replace(left, reason=f"{left.reason}, {_NO_COPY}")
         copy = self._store.copy_of(Path(path))
         made = self._keeper.states.make(copy) if copy else left
         if copy is None or made.cache is CacheState.LEFT:
             return left
         self.copies[path] = copy
         self._keeper.shared[path] = _identity(path), copy
-        return Made(CacheState.COPY, changed=True)
+        return replace(made, cache=CacheState.COPY, changed=True)
 
     def _mapped(self, file: FileFaults) -> MappedFile:
         path, made = Path(file.path), self._made[file.path]
