@@ -5,8 +5,9 @@
 - ``copies``: six programs, each built again and again and copied in every way in which files get onto a disk and into
   memory. All with the same bytes must count the same, in a sandbox and out of it.
 - ``commits``: doc-only commits of real projects, laid onto one state of their sources. A history of them has no drift,
-  nor after the builds were written, read and dropped from memory anew, and a bisect finds nothing. ``FAULTWATCH_PROJECTS``
-  names the clones, separated by colons; a clone is known by the name of its folder, or of the folder around it.
+  nor after the builds were written, read and dropped from memory anew, and a bisect finds nothing.
+  ``FAULTWATCH_PROJECTS`` names the clones, separated by colons; a clone is known by the name of its folder, or of the
+  folder around it.
 """
 
 import json
@@ -14,13 +15,16 @@ import mmap
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,7 +55,7 @@ class Program:
     command: tuple[str, ...]
     needs: str
     environment: tuple[tuple[str, str], ...] = ()
-    sampling: Sampling = Sampling()
+    sampling: Sampling = field(default_factory=Sampling)
     cpus: frozenset[int] = frozenset()
 
 
@@ -95,7 +99,7 @@ PROJECTS = {
     ),
     "hexyl": Project("cargo build --release", "./target/release/hexyl Cargo.lock", ("*.md", "doc/*", "*.png")),
     "snappy": Project(
-        "sh -c 'c++ -O2 -DNDEBUG -I. -o demo snappy.cc snappy-sinksource.cc snappy-stubs-internal.cc snappy-c.cc demo.cc'",
+        "sh -c 'c++ -O2 -DNDEBUG -I. -o demo snappy.cc snappy-sinksource.cc snappy-stubs-internal.cc demo.cc'",
         "./demo",
         ("*.md", "*.txt", "NEWS", "AUTHORS", "COPYING"),
     ),
@@ -356,10 +360,9 @@ def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
             found = _history(PROJECTS[name], clone, Path(folder), name, 5 if quick else COMMITS)
         seconds = round(time.monotonic() - started)
         figures[name] = {**found, "seconds": seconds}
+        shown = [found[key] for key in ("commits", "different_bytes", "drifts", "drifts_again", "proven")]
         print(
-            f"{name:10} {found['commits']:>7} {found['different_bytes']:>5} {found['drifts']:>6} {found['drifts_again']:>5} "
-            f"{found['proven']:>6} {seconds:>7}  {found['counted']}",
-            flush=True,
+            f"{name:10} {'{:>7} {:>5} {:>6} {:>5} {:>6}'.format(*shown)} {seconds:>7}  {found['counted']}", flush=True
         )
         misses += [f"{name}: {found[key]} {key}" for key in ("drifts", "drifts_again", "proven") if found[key]]
         if len(found["counted"]) > 1:
@@ -371,8 +374,8 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
     base = lay_docs(clone, repository, project, number)
     workload = folder / "workload.toml"
     workload.write_text(
-        f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\ntimeout = 1800\n{project.environment}'
-        f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
+        f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\ntimeout = 1800\n'
+        f'{project.environment}[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
     about = ("--repo", str(repository), "--workload", str(workload))
     first = _faultwatch(home, "history", *about, "--range", f"{base}..HEAD", "--json")
@@ -413,9 +416,7 @@ def lay_docs(clone: Path, repository: Path, project: Project, number: int) -> st
     _git(repository, *git, "commit", "-q", "--allow-empty", "-m", "The sources as they are")
     base = _git(repository, "rev-parse", "HEAD")
     for commit in only:
-        there = _git(
-            repository, "ls-tree", "-r", "--name-only", commit, "--", *[file for file in dict(changed)[commit]]
-        )
+        there = _git(repository, "ls-tree", "-r", "--name-only", commit, "--", *dict(changed)[commit])
         if there:
             _git(repository, "checkout", "-q", commit, "--", *there.split("\n"))
         title = _git(repository, "log", "-1", "--format=%s", commit)
@@ -433,8 +434,8 @@ def _demo(repository: Path) -> None:
             '  std::printf("%zu %d\\n", out.size(), in == back);\n}\n'
         )
         (repository / "snappy-stubs-public.h").write_text(
-            "#ifndef STUBS\n#define STUBS\n#include <cstddef>\n#include <cstdint>\n#include <string>\n#include <sys/uio.h>\n"
-            "namespace snappy {}\n#endif\n"
+            "#ifndef STUBS\n#define STUBS\n#include <cstddef>\n#include <cstdint>\n#include <string>\n"
+            "#include <sys/uio.h>\nnamespace snappy {}\n#endif\n"
         )
 
 
@@ -451,10 +452,6 @@ def _disturb(builds: Path, generator: random.Random) -> None:
 
 
 def _reports(home: Path) -> list[Report]:
-    import sqlite3
-    import zlib
-    from contextlib import closing
-
     with closing(sqlite3.connect(home / "faultwatch.db")) as database:
         rows = database.execute("SELECT document FROM report").fetchall()
     return [Report.model_validate_json(zlib.decompress(row[0])) for row in rows]

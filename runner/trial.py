@@ -23,7 +23,7 @@ from runner.contract.report import (
 from runner.derive import result_file, sample_of
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
-from runner.fault_kinds import with_fault_kinds
+from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.preparation import Keeper, Preparation, page_cache_knob
 from runner.mapped_files.tree_watch import TreeWatch
 from runner.page_cache import make_cold

@@ -1,12 +1,15 @@
 """Page faults by what they hit: a program that grew by code is told from one that uses its memory otherwise.
 
-None of them is judged by itself: each fault of theirs is one of the minor or major faults, which are, and a change would
-be told twice. They stand beside a drift and say what it is made of.
+None of them is judged by itself: each fault of theirs is one of the minor or major faults, which are, and a change
+would be told twice. They stand beside a drift and say what it is made of.
 """
 
 from runner.contract.metric import Kind, Metric
 
-_FOLLOWED = "Counted in one execution of the session that was followed fault by fault, where that took as many faults as a sample."
+_FOLLOWED = (
+    "Counted in one execution of the session that was followed fault by fault, where that took as many faults as a "
+    "sample."
+)
 
 
 def _kind(name: str, title: str, definition: str) -> Metric:

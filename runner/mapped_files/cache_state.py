@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import lie_plainly
-from runner.page_cache import Mapped, put_out, read_in, residency
+from runner.mapped_files.residency import Mapped, put_out, read_in, residency
 
 LARGEST = 1 << 30
 """Bytes of a file that is put out of memory and read back. Larger ones are left as they are."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
-from runner.page_cache import Mapped
+from runner.mapped_files.residency import Mapped
 
 _PAGEMAP, _FLAGS = "/proc/self/pagemap", "/proc/kpageflags"
 _FRAME = (1 << 55) - 1

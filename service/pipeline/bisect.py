@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
+from service.rules import same_bytes
 from service.rules.bisect import exact, knobs, noisy, proof
 from service.rules.bisect.knobs import KnobQuestion
 from service.rules.bisect.question import Answer, Observation, Question, Refused
@@ -56,6 +57,7 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
+    seen, question = _same_bytes(question, seen)
     search = exact.search if question.exact else noisy.search
     answer = search(question, seen, asked.slots, asked.pending)
     if not isinstance(answer, Found):
@@ -68,6 +70,19 @@ def _answer(session: Session, asked: SearchRequest, question: Question, seen: Se
         return _answer(session, asked, cleared, seen)
     found = Found(culprits=culprits)
     return proof.proven(question, found, seen) if asked.prove else found
+
+
+def _same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:
+    """Let the same bytes count the same: they have one exact level together, and in noise such commits are cleared."""
+    if not question.exact:
+        parents = ((node.commit, node.parents) for node in question.commits)
+        cleared = question.cleared | same_bytes.changed_nothing(seen, parents)
+        return seen, question.model_copy(update={"cleared": cleared})
+    levels = same_bytes.levels_of_bytes(seen)
+    return [
+        one if one.value is None else one.model_copy(update={"value": levels.get(one.material, one.value)})
+        for one in seen
+    ], question
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

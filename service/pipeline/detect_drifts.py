@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Mapping
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
+from service.rules.same_bytes import system_files
 from service.rules.series import drifts
 from service.rules.series import shifts as judge
 from service.rules.series.outline import Outline
+from service.rules.series.path import Point
 from service.rules.series.shifts import Shift
 from service.schemas import history
-from service.store import events, outlines, points, series
+from service.schemas.history import Cause
+from service.store import events, outlines, points, runs, series
 from service.store.engine.database import Database
 from service.store.models import Drift, Revision, Series, Subject
 
@@ -105,6 +109,15 @@ def _drift(told: history.Drift, position: int) -> Drift:
     )
 
 
+def _knobs(session: Session, shift: Shift, point: Point) -> Mapping[str, str]:
+    """Return the knobs of one side; the files from elsewhere that it mapped are some, where they are what differs."""
+    known = points.knobs(session, point.environment)
+    if shift.cause is not Cause.CONFIG or shift.before.environment != shift.after.environment:
+        return known
+    report = runs.report(session, point.run_id)
+    return {**known, **(system_files(report) if report else {})}
+
+
 def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
@@ -117,8 +130,8 @@ def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
             history.Candidate(commit=revision.commit, title=revision.title, author=revision.author)
             for revision in session.scalars(of_subject.where(*between).order_by(Revision.position))
         ],
-        knobs_before=points.knobs(session, shift.before.environment),
-        knobs_after=points.knobs(session, shift.after.environment),
+        knobs_before=_knobs(session, shift, shift.before),
+        knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old[-_NEAREST:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new[:_NEAREST]]),
     )

@@ -18,6 +18,7 @@ from service.rules.bisect.question import Observation, Question
 from service.store import shared_rows
 from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.points import MATERIAL, material_of
 from service.store.runs import joined
 
 
@@ -49,7 +50,7 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     to be measured again.
     """
     runs = session.execute(
-        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome)
+        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, *MATERIAL)
         .where(
             Subject.name == asked.subject,
             Host.name == asked.host.name,
@@ -75,9 +76,13 @@ def observations(session: Session, asked: SearchRequest) -> list[Observation]:
     values: dict[int, Number | None] = dict(session.execute(points).all())
     return [
         Observation(
-            commit=commit, value=values.get(number) if outcome is Outcome.MEASURED else None, session=turns, run=run_id
+            commit=commit,
+            value=values.get(number) if outcome is Outcome.MEASURED else None,
+            session=turns,
+            run=run_id,
+            material=material_of(*made_of).whole,
         )
-        for number, run_id, turns, commit, outcome in runs
+        for number, run_id, turns, commit, outcome, *made_of in runs
     ]
 
 

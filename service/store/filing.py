@@ -14,6 +14,7 @@ from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
+from service.rules.same_bytes import material
 from service.store import revisions, shared_rows
 from service.store.engine import bulk
 from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
@@ -23,6 +24,7 @@ _MOST = 500
 _RUN = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
+    *("own_bytes", "system_bytes", "doubt_least", "doubt_most"),
 )
 _KIND = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT = ("series_id", "run_number", "status", "value", "n", "samples")
@@ -156,6 +158,7 @@ def _run(entry: _Entry) -> tuple[object, ...]:
     return (
         *(entry.number, report.run_id, subject_id, entry.revision_id, case_id, host_id, entry.environment_id),
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
+        *(one or None for one in material(report)),
     )
 
 

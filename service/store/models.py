@@ -184,6 +184,13 @@ class Run(Base):
     """Why it is kept but never judged, if it is not."""
     session: Mapped[UUID | None]
     """What was measured in turns with this run has the same one."""
+    own_bytes: Mapped[str | None] = mapped_column(String(16))
+    """Digest of what its program mapped and read of its revision; None where that is not known."""
+    system_bytes: Mapped[str | None] = mapped_column(String(16))
+    """Digest of what its program mapped from elsewhere; None where that is not known."""
+    doubt_least: Mapped[int | None] = mapped_column(BigInteger)
+    doubt_most: Mapped[int | None] = mapped_column(BigInteger)
+    """Between how many of its faults were in files in an undefined state; None where that is none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 

@@ -28,6 +28,8 @@ class Observation(Frozen):
     session: UUID | None = None
     """What was measured in turns with it has the same one."""
     run: UUID | None = None
+    material: str = ""
+    """The name of all bytes of its program; empty where that is not known."""
 
 
 class Question(Frozen):

@@ -12,6 +12,9 @@ Two rules, and each says so where it decides:
   :func:`runner.contract.level.bounds`, hold at every number of pairs at once, whatever the noise is like: without a
   change, any metric of a comparison is called changed with a chance of at most ``ERROR``, however often one looks.
 
+The bytes of both sides have the last word: where base and head are the same in all that they map and read, they are the
+same, whatever was counted; and what files in an undefined state of the page cache can have made is no change.
+
 Where base was not measured beside head but before, in the same environment, a count that head repeats and base had too
 is the same. Nothing else follows from that: whatever differs is to be measured in turns.
 """
@@ -26,6 +29,7 @@ from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Readin
 from runner.contract.budget import Budget, is_over
 from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
+from service.rules.same_bytes import all_the_same, is_no_fact, material
 
 ERROR = 0.001
 """Chance that a comparison without a change calls any noisy metric changed; shared out among them."""
@@ -58,7 +62,8 @@ def decide(request: ComparisonRequest) -> Comparison:
         judged = (_beside_stored(name, base, head, request.precision) for name in names)
     else:
         judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
-    verdicts = tuple(_budgeted(one, request.budgets.get(one.metric, 0)) for one in judged)
+    settled = (_by_bytes(one, base, head) for one in judged)
+    verdicts = tuple(_budgeted(one, request.budgets.get(one.metric, 0)) for one in settled)
     counting = [one for one in verdicts if one.counts]
     found = {one.verdict for one in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -68,6 +73,26 @@ def decide(request: ComparisonRequest) -> Comparison:
         metrics=verdicts,
         knobs=differing(base.environment, head.environment),
     )
+
+
+def _by_bytes(one: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+    """Let the bytes of base and head speak: the same ones are the same, and what is in doubt is no fact."""
+    left, right = material(base), material(head)
+    changed, level = one.verdict is Verdict.CHANGED, one.change or 0
+    if all_the_same(left, right) and (base.environment, base.command) == (head.environment, head.command):
+        sentence = "Base and head are the same bytes: the program, its libraries, and all that it read of its build."
+        if changed:
+            sentence = f"{sentence} That they were counted differently is the host's doing. {one.sentence}"
+        elif one.rule == "exact" and level == 0:
+            sentence = f"{sentence} {one.sentence}"
+    elif changed and one.rule == "exact" and is_no_fact(level, left, right):
+        sentence = (
+            f"The counts differ by {abs(level):,}, which is no fact: {left.most:,} faults of base and {right.most:,} "
+            "of head were in files whose state in the page cache could not be defined."
+        )
+    else:
+        return one
+    return one.model_copy(update={"verdict": Verdict.SAME, "direction": None, "sentence": sentence})
 
 
 def _budgeted(one: MetricVerdict, budget: Budget) -> MetricVerdict:

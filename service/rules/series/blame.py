@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from service.rules.same_bytes import of_one_revision
 from service.rules.series.path import Point
 from service.schemas.history import Cause, KnobChange
 
 
 def blame(before: Point, after: Point) -> Cause:
-    """Blame what differs between the two points around a change of level."""
-    other_revision = before.revision != after.revision
-    other_environment = before.environment != after.environment
+    """Blame what differs between the two points around a change of level.
+
+    A revision of the same bytes is no other one. Where files from elsewhere differ, such as a library that was
+    upgraded, that is a change of the configuration.
+    """
+    same = of_one_revision(before.material, after.material)
+    other_revision = before.revision != after.revision and not same
+    other_environment = before.environment != after.environment or (
+        same
+        and bool(before.material.system and after.material.system)
+        and not all_the_same(before.material, after.material)
+    )
     if other_revision and other_environment:
         return Cause.BOTH
     if other_environment:

@@ -12,6 +12,7 @@ from uuid import UUID
 from runner.contract import Kind
 from runner.contract.level import median
 from service.rules import detect
+from service.rules.same_bytes import is_no_fact
 from service.rules.series.blame import blame
 from service.rules.series.path import Point, Points, Trend
 from service.schemas.history import Cause, Direction, Number
@@ -108,6 +109,9 @@ def _shifts(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[Shif
     for drift, (start, _), (_, end) in zip(found, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the place of the change is not certain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(drift.low - 1, 0)], sequence[drift.high]
+        last, first = sequence[drift.index - 1], sequence[drift.index]
+        if kind is Kind.COUNT and is_no_fact(drift.after - drift.before, last.material, first.material):
+            continue
         yield Shift(
             old=sequence[start : drift.index],
             new=sequence[drift.index : end],
