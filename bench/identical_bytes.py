@@ -87,7 +87,6 @@ class Project:
     build: str
     command: str
     docs: tuple[str, ...]
-    environment: str = ""
 
 
 PROJECTS = {
@@ -373,9 +372,13 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
     repository, home = folder / name, folder / "home"
     base = lay_docs(clone, repository, project, number)
     workload = folder / "workload.toml"
+    homes = {"CARGO_HOME": "~/.cargo", "RUSTUP_HOME": "~/.rustup"}
+    tools = {"PATH": os.environ["PATH"], **{name: os.path.expanduser(place) for name, place in homes.items()}}
+    variables = "\n".join(f"{name} = {json.dumps(value)}" for name, value in tools.items())
     workload.write_text(
         f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\ntimeout = 1800\n'
-        f'{project.environment}[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
+        f"[build.environment]\n{variables}\n"
+        f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
     about = ("--repo", str(repository), "--workload", str(workload))
     first = _faultwatch(home, "history", *about, "--range", f"{base}..HEAD", "--json")

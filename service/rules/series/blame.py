@@ -17,11 +17,9 @@ def blame(before: Point, after: Point) -> Cause:
     """
     same = of_one_revision(before.material, after.material)
     other_revision = before.revision != after.revision and not same
-    other_environment = before.environment != after.environment or (
-        same
-        and bool(before.material.system and after.material.system)
-        and not all_the_same(before.material, after.material)
-    )
+    systems = {before.material.system, after.material.system}
+    upgraded = same and "" not in systems and len(systems) > 1
+    other_environment = before.environment != after.environment or upgraded
     if other_revision and other_environment:
         return Cause.BOTH
     if other_environment:
