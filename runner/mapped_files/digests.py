@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import stat
+import struct
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +13,16 @@ from pathlib import Path
 from runner.contract.report import hash_of
 from runner.mapped_files.cache_state import LARGEST, identity_of
 
-_BUILD_ID = re.compile(rb"\x04\0\0\0([\x08-\x40])\0\0\0\x03\0\0\0GNU\0", re.DOTALL)
-"""The head of the note that holds a program's build id: the size of its owner's name, its own size, its kind."""
+_BUILD_ID = re.compile(rb"\x04\0\0\0(\x14)\0\0\0\x03\0\0\0GNU\0.{20}", re.DOTALL)
+"""The note that holds a program's build id: the size of its owner's name, its own size, its kind, the owner, the id."""
+_ELF64_LITTLE_ENDIAN = b"\x7fELF\x02\x01"
+_HEADER = struct.Struct("<32xQ14xHH")
+"""Of the head of a program: where the segments are told of, in how many bytes each, and how many there are."""
+_SECTIONS = slice(40, 48)
+"""Of the same head: where the sections are told of, behind everything that is loaded."""
+_SEGMENT = struct.Struct("<I4xQ16xQ")
+"""Of a segment: its kind, where it begins in the file, and how long it is there."""
+_LOAD = 1
 
 
 def digest(path: Path) -> str:
@@ -25,8 +34,8 @@ def digest_of_built(path: Path, tree: Path) -> str:
     """Return the same of a file that was built, whatever the name of the folder in which that was.
 
     A compiler notes the folder, whose name changes with the revision and whose length does not. The linker makes the
-    build id of all bytes, of that name too; so it is left out. Nothing is said of what a link leads to from there: a
-    stranger may have made it.
+    build id of all bytes, of that name too. So both are left out, and so is what is not loaded. Nothing is said of what
+    a link leads to from there: a stranger may have made it.
     """
     return _digest_of(path, os.fsencode(tree)) if path.resolve() == path else ""
 
@@ -61,14 +70,25 @@ def _digest_of(path: Path, folder: bytes) -> str:
 def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
     content = path.read_bytes()
     if folder:
+        content = _loaded(content)
         # While it was built, the folder may have had the name of one that is not complete.
         for name in (folder.replace(b"/tree", b".partial/tree"), folder):
             content = content.replace(name, b"")
-        content = _without_build_id(content)
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _without_build_id(content: bytes) -> bytes:
-    if not content.startswith(b"\x7fELF") or not (note := _BUILD_ID.search(content)):
+def _loaded(content: bytes) -> bytes:
+    """Return what the kernel and the loader put into memory of a program; all of any other file.
+
+    The rest says how it was built: names for debuggers, and where the sections are.
+    """
+    if content[:6] != _ELF64_LITTLE_ENDIAN:
         return content
-    return content[: note.end()] + content[note.end() + note[1][0] :]
+    try:
+        start, size, number = _HEADER.unpack_from(content)
+        headers = [_SEGMENT.unpack_from(content, start + place * size) for place in range(number)]
+    except struct.error:
+        return content
+    kept = content[: _SECTIONS.start] + bytes(8) + content[_SECTIONS.stop :]
+    parts = [kept[offset : offset + length] for kind, offset, length in headers if kind == _LOAD]
+    return _BUILD_ID.sub(lambda note: note[0][:16] + bytes(note[1][0]), b"".join(parts)) if parts else content

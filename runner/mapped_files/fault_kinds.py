@@ -30,12 +30,11 @@ def with_fault_kinds(samples: Sequence[Sample], places: FaultPlaces | None, proc
 
 
 def _kinds(places: FaultPlaces) -> dict[str, Reading]:
-    kernel = Reading(value=places.in_kernel)
     if places.in_kernel is None:
-        kernel = Reading(
-            status=Status.NOT_SUPPORTED,
-            reason="the kernel's own faults are not counted: kernel.perf_event_paranoid forbids it to this user",
-        )
+        reason = "the kernel's own faults are not counted: kernel.perf_event_paranoid forbids it to this user"
+        kernel = Reading(status=Status.NOT_SUPPORTED, reason=reason)
+    else:
+        kernel = Reading(value=places.in_kernel)
     return {
         FILE: Reading(value=places.in_files),
         ANONYMOUS: Reading(value=places.total - places.in_files),
