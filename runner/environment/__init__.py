@@ -15,7 +15,7 @@ from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
 from runner.environment.tree import Knobs, Tree
-from runner.state.start import BASE_VARIABLES
+from runner.state.start import PROCESS_VARIABLES
 
 __all__ = ["capture", "difference"]
 
@@ -74,7 +74,7 @@ def _variables(variables: Mapping[str, str]) -> Knobs:
     return {
         f"variable.{name[:_LONGEST_NAME]}": without_secret(name, value)
         for name, value in variables.items()
-        if BASE_VARIABLES.get(name) != value
+        if PROCESS_VARIABLES.get(name) != value
     }
 
 

@@ -94,7 +94,7 @@ class CacheStates:
         held = Held(descriptor)
         plain = lie_plainly(descriptor)
         if there < pages:
-            return Made(CacheState.LEFT, f"{pages - there} of its {pages} pages do not stay in memory", True)
+            return Made(CacheState.LEFT, "not all of it stays there", True)
         # What others map cannot be put out. Nor is it known how that lies where the kernel does not tell.
         if plain or (plain is None and not staying):
             self._known.add(identity)

@@ -1,6 +1,6 @@
 """Puts the files that a program maps into one state before it is measured, and says what they were."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -119,17 +119,21 @@ class Preparation:
         """Look whether all files are still as they were made, after the program was measured."""
         for path, made in self._made.items():
             if made.cache is not CacheState.LEFT and not self._keeper.states.holds(self.copies.get(path, Path(path))):
-                self._made[path] = Made(CacheState.LEFT, "it did not stay in memory as it was put there")
+                self._made[path] = Made(CacheState.LEFT, "it did not stay so")
 
     def remarks(self) -> tuple[str, ...]:
         """Return what could not be made or found out, one line each, for people."""
         if self.places is None:
             return ("which files the program maps could not be followed, so how they lie in memory is not defined",)
         missing = f"{self.places.lost} records of mapped files and faults were lost" if self.places.lost else ""
-        left = [f"{path}: {made.reason}" for path, made in sorted(self._made.items()) if made.cache is CacheState.LEFT]
-        more = f", and {len(left) - 3} more" if len(left) > 3 else ""
-        told = f"how mapped files lie in memory could not be defined: {'; '.join(left[:3])}{more}" if left else ""
-        return tuple(text[:1000] for text in (missing, told) if text)
+        left: dict[str, list[str]] = {}
+        for path, made in sorted(self._made.items()):
+            if made.cache is CacheState.LEFT:
+                left.setdefault(made.reason, []).append(path)
+        told = [
+            f"{_listed(paths)} could not be put into a defined state in memory: {why}" for why, paths in left.items()
+        ]
+        return tuple(text[:1000] for text in (missing, *told) if text)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
         path = Path(file.path)
@@ -201,6 +205,11 @@ class Preparation:
 
     def _relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{', '.join(paths[:3])}{more}"
 
 
 def _identity(path: str) -> tuple[int, ...]:

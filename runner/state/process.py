@@ -12,7 +12,7 @@ from runner.state.memory_group import MemoryGroup
 from runner.state.priority import Niceness
 from runner.state.processors import Affinity
 from runner.state.stack import StackLimit
-from runner.state.start import BASE_VARIABLES, START_SIZE
+from runner.state.start import PROCESS_VARIABLES, START_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ProcessState:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables of the process."""
-        return {**BASE_VARIABLES, **self.variables}
+        return {**PROCESS_VARIABLES, **self.variables}
 
     def knobs(self) -> dict[str, str]:
         """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
@@ -49,7 +49,7 @@ class ProcessState:
         told = {
             "process.start_size": str(START_SIZE),
             "process.page_cache": self.page_cache,
-            "process.variables": " ".join(f"{name}={value}" for name, value in sorted(BASE_VARIABLES.items())),
+            "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
         return {HugePages.knob: "host", **told, **held}
 

@@ -12,7 +12,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 BASE_VARIABLES: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
-"""All that a measured program finds in its environment, unless the workload or the caller adds to it."""
+"""All that the runner's own tools find in their environment, and what a build begins with: their words can be read."""
+PROCESS_VARIABLES: Mapping[str, str] = {**BASE_VARIABLES, "LC_ALL": "C.UTF-8"}
+"""All that a measured program finds in its environment, unless the workload or the caller adds to it.
+
+The locale is the one that programs meet where they are used. Under ``C`` some take another way: Python reads its whole
+configuration a second time, to change to UTF-8, which is 30 pages more.
+"""
 START_SIZE = 4096
 """Bytes of all arguments and variables with the pointers to them; what needs more gets the next multiple."""
 PADDING = "FAULTWATCH_PADDING"

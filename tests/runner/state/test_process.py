@@ -12,7 +12,7 @@ from runner.state.attribute import can_apply
 from runner.state.layout import Layout
 from runner.state.process import ProcessState
 from runner.state.stack import STACK_LIMIT, StackLimit
-from runner.state.start import BASE_VARIABLES
+from runner.state.start import PROCESS_VARIABLES
 
 
 def first_line_of(file: str, state: ProcessState) -> str:
@@ -106,5 +106,5 @@ def test_stack_limit_is_fixed() -> None:
 
 
 def test_environment_is_the_base_and_what_is_added() -> None:
-    assert ProcessState().environment == BASE_VARIABLES
-    assert ProcessState(variables={"X": "1"}).environment == {**BASE_VARIABLES, "X": "1"}
+    assert ProcessState().environment == PROCESS_VARIABLES
+    assert ProcessState(variables={"X": "1"}).environment == {**PROCESS_VARIABLES, "X": "1"}
