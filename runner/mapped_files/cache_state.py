@@ -99,10 +99,7 @@ class CacheStates:
         if plain or (plain is None and not staying):
             self._known.add(identity)
             return Made(CacheState.MADE, changed=True, held=held)
-        what = f"{staying} of its {pages} pages cannot be put out of memory" if staying else "its pages lie otherwise"
-        return Made(
-            CacheState.LEFT, f"{what}: other programs map it, or this file system does not let it go", held=held
-        )
+        return Made(CacheState.LEFT, "other programs map it, or its file system does not let go of it", held=held)
 
     def _holds(self, descriptor: int, identity: tuple[int, ...]) -> bool:
         plain = lie_plainly(descriptor)
