@@ -1,9 +1,9 @@
-# `make run` and `make test` set up what they need; `make help` lists the rest.
+# `make run` and `make test` install what they need; `make help` lists the other targets.
 #
-# What has been set up is marked by stamp files inside of what it made, so that removing .venv or node_modules is
-# enough to have it made anew.
+# Stamp files inside the installed folders mark finished steps, so that removing .venv or node_modules is enough to
+# install it again.
 
-# Without bytecode, which images of containers like to switch off, each start of the service compiles all of it anew.
+# Container images often disable bytecode; each start of the service would then compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON = .venv/bin/python
@@ -17,63 +17,63 @@ help: ## List the targets
 	@sed -n 's/^\([a-z%-]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 .PHONY: run
-run: system .venv/.run node_modules/.installed ## Measure the demo history and show it; FAULTWATCH_PORT, FAULTWATCH_HOME
+run: system .venv/.run node_modules/.installed ## Measure the demo history and serve it; FAULTWATCH_PORT, FAULTWATCH_HOME
 	@exec .venv/bin/faultwatch demo --serve
 
 .PHONY: test
-test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: the linters, the types, the tests
+test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: style, types, imports, tests
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile
 
 .PHONY: test-workflows
-test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Read the workflows with the linters and run them here
+test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Lint the workflows and run them with act
 	@$(PYTHON) -m pytest -m "workflows or not workflows" tests/workflows
 
 .PHONY: lint
-lint: .venv/.dev ## Check the style, the types and who imports whom
+lint: .venv/.dev ## Check style, types and import rules
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
 .PHONY: test-github
-test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## From a pull request to its comment: all but GitHub is real
+test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
 
 .PHONY: test-kills
-test-kills: system-tests .venv/.dev ## A bisect whose runner and service are killed at every step
+test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
 .PHONY: hosts
-hosts: .venv-hosts/.installed ## Install what makes the hosts: see docs/hosts.md
+hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/hosts.md
 
 .PHONY: test-roles
-test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Make hosts of containers that boot systemd (as root; ten minutes)
+test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/ansible
 
 .PHONY: test-hosts
-test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Provision machines that boot, and measure there (as root; an hour)
+test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Set up emulated machines and measure there (as root; an hour)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
 
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
 
-bench-detection: .venv/.run node_modules/.installed ## Measure the detector beside others
+bench-detection: .venv/.run node_modules/.installed ## Compare the detector with others
 	@-$(MAKE) --no-print-directory peers
 	@$(PYTHON) -m bench.detection
 
-bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib, REPO=path
+bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-%: .venv/.run node_modules/.installed ## Run the benchmark of that name
+bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
 .PHONY: screenshots
-screenshots: .venv/.dev node_modules/.installed ## Take the pictures of the documentation, with the demo's data
+screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
 		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
 
 .PHONY: lock
-lock: ## Compile the lock files anew (needs uv and npm)
+lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
 	$(LOCK) --extra service --extra build --extra dev --constraints requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --extra build --constraints requirements.txt --output-file requirements-runner.txt
@@ -83,7 +83,7 @@ lock: ## Compile the lock files anew (needs uv and npm)
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
-clean: ## Remove what was installed and built here; measurements stay
+clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -95,7 +95,7 @@ system-tests:
 system-hosts:
 	@setup/system-packages hosts
 
-# Order-only: where make runs several jobs at a time, nothing is installed before its tools are.
+# Order-only: with several make jobs, nothing is installed before its tools.
 .venv/bin/pip: | system
 	@python=$$(setup/find-python) && echo "$$python -m venv .venv" && "$$python" -m venv .venv
 
@@ -105,21 +105,21 @@ system-hosts:
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch $@
 
-# requirements-dev.txt holds everything that requirements.txt holds, at the same versions.
+# requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements-dev.txt into .venv"
 	@$(PIP) install --require-hashes --requirement requirements-dev.txt
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@touch .venv/.run $@
 
-# The other detectors pin another numpy than the service has.
+# The other detectors require another numpy version than the service.
 .venv-bench/.installed: requirements-bench.txt | system
 	@"$$(setup/find-python)" -m venv .venv-bench
 	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
 		--requirement requirements-bench.txt
 	@touch $@
 
-# actionlint comes from its own sources, where there is a Go to compile them.
+# actionlint is compiled from source if Go is installed.
 .venv-workflows/.installed: requirements-workflows.txt | system
 	@"$$(setup/find-python)" -m venv .venv-workflows
 	@.venv-workflows/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \

@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish
 from runner.contract.knob_search import FoundKnobs, MeasureKnobs
-from service.rules.bisect import exact, knobs, noisy, proof
+from service.rules.bisect import exact_search, knob_search, noisy_search, proof
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
 
@@ -56,7 +56,7 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
     culprits = [1, 2, 500, 999, 1000, *(random_.randint(1, COMMITS) for _ in range(95))]
     question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS))
     clean = [_lead_exact(question, culprit, frozenset()) for culprit in culprits]
-    reused = sum(isinstance(exact.search(question, run.seen), Measure) for run in clean)
+    reused = sum(isinstance(exact_search.search(question, run.seen), Measure) for run in clean)
     peers = [git.bisect(culprit, lambda place, culprit=culprit: float(place >= culprit)) for culprit in culprits[:20]]
     broken = []
     peers_broken = []
@@ -122,7 +122,9 @@ class _Run:
 def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _Run:
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
-    while not isinstance(answer := proof.proven(question, exact.search(question, seen), seen), Found | Refused):
+    while not isinstance(
+        answer := proof.next_proof(question, exact_search.search(question, seen), seen), Found | Refused
+    ):
         in_turns = uuid.uuid4() if isinstance(answer, Prove) else None
         for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:
             value = None if int(commit) in failing else int(int(commit) >= culprit)
@@ -202,7 +204,7 @@ def _oracle(seed: int) -> tuple[int, Callable[[int], float]]:
 def _lead_noisy(question: Question, seed: int, stored: int) -> _Run:
     culprit, measure = _oracle(seed)
     seen = [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(stored)]
-    while isinstance(answer := noisy.search(question, seen), Measure) and len(seen) < 2000:
+    while isinstance(answer := noisy_search.search(question, seen), Measure) and len(seen) < 2000:
         seen += [Observation(commit=commit, value=measure(int(commit))) for commit in answer.commits]
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
     return _Run(seen, found, 2 * stored)
@@ -221,12 +223,14 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
         nonlocal answer
         value = measure(place)
         seen.append(Observation(commit=str(place), value=value))
-        answer = noisy.search(question, seen) if len(seen) > 20 else None
+        answer = noisy_search.search(question, seen) if len(seen) > 20 else None
         if isinstance(answer, Found):
             raise StopIteration
         return value
 
-    seen += [Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy.FIRST)]
+    seen += [
+        Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy_search.FIRST)
+    ]
     with suppress(StopIteration):
         jedynak(COMMITS, look, (0.0, 1.0), 1.0, 1 - 1e-12)
     found = isinstance(answer, Found) and [one.commit for one in answer.culprits] == [str(culprit)]
@@ -254,11 +258,11 @@ def guilty_knobs(misses: list[str], figures: dict[str, object]) -> None:
 
 
 def _lead_knobs(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
-    seen: list[knobs.Mixture] = []
-    question = knobs.KnobQuestion(knobs=names)
-    while isinstance(answer := knobs.search(question, seen), MeasureKnobs):
+    seen: list[knob_search.Mixture] = []
+    question = knob_search.KnobQuestion(knobs=names)
+    while isinstance(answer := knob_search.search(question, seen), MeasureKnobs):
         changed = frozenset(answer.changed)
-        seen.append(knobs.Mixture(changed=changed, value=100 + 7 * (guilty <= changed)))
+        seen.append(knob_search.Mixture(changed=changed, value=100 + 7 * (guilty <= changed)))
     return len(seen), isinstance(answer, FoundKnobs) and set(answer.knobs) == guilty
 
 

@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.report import finish
 from bench.store_service import Service, get
-from runner.client import Service as Client
+from runner.reporting.client import Service as Client
 from runner.subject.repository import open_repository
 from tests.e2e.browser import launched
 

@@ -18,7 +18,7 @@ from bench.detection_peers import Peer, peers
 from bench.detection_score import Score
 from bench.detection_series import KINDS, Setting, draw, draw_quiet, ramp
 from bench.report import finish
-from service.rules.detect import DriftSeries, find_drifts
+from service.rules.detect import LevelChangeDetector, find_level_changes
 
 SETTINGS = (
     Setting(),
@@ -48,7 +48,7 @@ class Report:
 def ours(values: list[float], kind: str = "") -> list[int]:
     """Detect as the service does."""
     whole = [int(v) for v in values] if all(float(v).is_integer() for v in values) else values
-    return [drift.index for drift in find_drifts(whole, kind="rate" if kind == "autocorrelated" else "count")]
+    return [drift.index for drift in find_level_changes(whole, kind="rate" if kind == "autocorrelated" else "count")]
 
 
 def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) -> None:
@@ -67,7 +67,7 @@ def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) ->
         macro = float(np.mean([score.f1 for score in kinds.values()]))
         report.figure(f"macro F1 {name}", macro, least=0.97 if name == "faultwatch" else None)
     for kind in QUIET:
-        found = [drift for _ in range(50) for drift in find_drifts(draw_quiet(kind, rng).values)]
+        found = [drift for _ in range(50) for drift in find_level_changes(draw_quiet(kind, rng).values)]
         report.figure(f"false alarms in 10,000 quiet points, {kind}", sum(not d.wants_rerun for d in found), most=2)
 
 
@@ -77,11 +77,13 @@ def ramps(report: Report, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 10_000
     climb = 100_000 * (1 + 0.02 * np.arange(n) / n)
-    told = [[d.rule for d in find_drifts((climb + rng.normal(0, 300, n)).tolist(), kind="time")] for _ in range(40)]
+    told = [
+        [d.rule for d in find_level_changes((climb + rng.normal(0, 300, n)).tolist(), kind="time")] for _ in range(40)
+    ]
     report.figure("findings on a ramp of 0 → 2 % over 10,000 points", len(told[0]), most=1, least=None)
     report.figure("of them named a ramp", told[0].count("ramp"), least=1)
     report.figure("part of 40 such ramps told as one ramp", told.count(["ramp"]) / len(told))
-    short = [find_drifts(ramp(rng, Setting(), 200)[0].tolist(), kind="time") for _ in range(100)]
+    short = [find_level_changes(ramp(rng, Setting(), 200)[0].tolist(), kind="time") for _ in range(100)]
     report.figure(
         "part of short ramps told as one ramp", float(np.mean([[d.rule for d in s] == ["ramp"] for s in short]))
     )
@@ -99,7 +101,7 @@ def history(report: Report, folder: Path | None, others: dict[str, Peer]) -> Non
     for name, value in figures.items():
         most = 2 if name == "hard_false_in_10000" else None
         report.figure(f"history {name}", value, least=wanted.get(name), most=most)
-    sure = {name: [d.index for d in find_drifts(h.values) if not d.wants_rerun] for name, h in histories.items()}
+    sure = {name: [d.index for d in find_level_changes(h.values) if not d.wants_rerun] for name, h in histories.items()}
     told = detection_history.judge(histories, sure)["hard_false_in_10000"]
     report.figure("history hard_false_in_10000, wishes for a rerun left out", told)
     for peer, detect in others.items():
@@ -133,19 +135,22 @@ def online(report: Report, seed: int, runs: int) -> None:
 def zero(report: Report) -> None:
     """Judge a history of zeros."""
     print("A history of zeros")
-    told = [find_drifts([0] * n + [1]) for n in (3, 10, 50, 500)]
+    told = [find_level_changes([0] * n + [1]) for n in (3, 10, 50, 500)]
     report.figure(
         "+1 told at run 1, a rerun asked for",
         sum([(d.index, d.wants_rerun) for d in t] == [(n, True)] for t, n in zip(told, (3, 10, 50, 500), strict=True)),
         least=4,
     )
-    confirmed = [find_drifts([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1]]), find_drifts([0] * 50 + [1, 1])]
+    confirmed = [
+        find_level_changes([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1]]),
+        find_level_changes([0] * 50 + [1, 1]),
+    ]
     report.figure(
         "confirmed by one rerun",
         sum([(d.index, d.wants_rerun) for d in c] == [(50, False)] for c in confirmed),
         least=2,
     )
-    series = DriftSeries()
+    series = LevelChangeDetector()
     values = [0] * 300
     values[150] = 1
     report.figure("a blip confirmed", sum(not d.wants_rerun for v in values for d in series.append(v)), most=0)

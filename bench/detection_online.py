@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.rules.detect import DriftSeries, find_drifts, find_pooled_shift
+from service.rules.detect import LevelChangeDetector, find_level_changes, find_pooled_shift
 
 Rng = np.random.Generator
 LEVEL = 66_052
@@ -34,7 +34,7 @@ def _confirm(values: list[int], at: int, rerun: Callable[[], int]) -> bool:
     samples[-1] = [values[-1]]
     for _ in range(3):
         samples[-1].append(rerun())
-        near = [drift for drift in find_drifts(values, samples=samples) if abs(drift.index - at) <= 1]
+        near = [drift for drift in find_level_changes(values, samples=samples) if abs(drift.index - at) <= 1]
         if not near:
             return False
         if not near[-1].wants_rerun:
@@ -47,9 +47,9 @@ def false_alarms(rng: Rng, noise: Callable[[Rng, int], np.ndarray], runs: int = 
     at_once = after = asked = 0
     for _ in range(runs // 200):
         values = (LEVEL + noise(rng, 250)).tolist()
-        series = DriftSeries()
+        series = LevelChangeDetector()
         series.extend(values[:50])
-        told = [drift.index for drift in series.drifts()]
+        told = [drift.index for drift in series.changes()]
         for i in range(50, 250):
             for drift in series.append(values[i]):
                 if any(abs(drift.index - known) <= 8 for known in told):
@@ -76,7 +76,7 @@ def delay(rng: Rng, noise: Callable[[Rng, int], np.ndarray], step: int, trials: 
         points: list[int] = values.tolist()
         first = sure = 99
         for k in range(1, 16):
-            near = [drift for drift in find_drifts(points[: at + k]) if abs(drift.index - at) <= 3]
+            near = [drift for drift in find_level_changes(points[: at + k]) if abs(drift.index - at) <= 3]
             if (
                 near
                 and first == 99

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.detection_peers import Peer
 from bench.detection_series import KINDS, Setting, draw
-from service.rules.detect import DriftSeries, find_drifts
+from service.rules.detect import LevelChangeDetector, find_level_changes
 
 Rng = np.random.Generator
 
@@ -35,7 +35,7 @@ def draw_all(rng: Rng, n: int) -> dict[str, list[float]]:
 
 def whole(drawn: dict[str, list[float]]) -> dict[str, float]:
     """Return the ms that each series takes, read as a whole."""
-    return {kind: round(_best(lambda values=values: find_drifts(values)), 3) for kind, values in drawn.items()}
+    return {kind: round(_best(lambda values=values: find_level_changes(values)), 3) for kind, values in drawn.items()}
 
 
 def whole_of_peer(drawn: dict[str, list[float]], peer: Peer) -> dict[str, float]:
@@ -55,9 +55,9 @@ def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
     result = {}
     for kind in ("jitter", "gaussian", "outliers", "bimodal", "zero"):
         values = _series(rng, kind, n + more)
-        series = DriftSeries()
+        series = LevelChangeDetector()
         series.extend(values[:n])
-        series.drifts()
+        series.changes()
         begin = time.process_time()
         for value in values[n:]:
             series.append(value)
@@ -71,5 +71,5 @@ def many(rng: Rng, count: int = 300) -> float:
     drawn = [_series(rng, kinds[i % len(kinds)], 500) for i in range(count)]
     begin = time.process_time()
     for values in drawn:
-        find_drifts(values)
+        find_level_changes(values)
     return (time.process_time() - begin) / count * 100_000

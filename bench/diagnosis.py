@@ -28,16 +28,16 @@ from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
 from bench.report import finish
-from runner.cli.common import workbench
+from runner.cli.workbench import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.page_cache import StaysWarm
+from runner.measuring.page_cache import StaysWarm
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import collect
 from runner.settings import load_settings
-from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload, load_workload
 from service.rules.diagnose import diagnose
 from tests.e2e.browser import chromium
@@ -264,7 +264,7 @@ def main(arguments: list[str]) -> None:
     chosen = [name for name in PARTS if name in arguments] or list(PARTS)
     done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
-    bench = workbench(load_settings(), examined=False).bench
+    bench = prepare_workbench(load_settings(), examined=False).bench
     for name in chosen:
         if name not in done:
             print(name, flush=True)

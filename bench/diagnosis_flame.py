@@ -9,8 +9,8 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from bench.store_service import Service
-from runner.client import Service as Client
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
+from runner.reporting.client import Service as Client
 from tests.e2e.browser import launched
 
 STACKS = 50_000

@@ -7,11 +7,11 @@ import uuid
 from pathlib import Path
 
 from bench.store_service import Service
-from runner.client import Service as Client
-from runner.profile.allowed import allowed
+from runner.measuring.trial import Trial
 from runner.profile.collect import Collector, collect, expectation
 from runner.profile.elf import call_graph_of
-from runner.trial import Trial
+from runner.profile.permissions import recording_permissions
+from runner.reporting.client import Service as Client
 
 
 def fault_profile(trial: Trial) -> tuple[float, float, int]:
@@ -22,7 +22,7 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
-            collector = Collector(trial, call_graph_of(trial.program), allowed(), Path(folder))
+            collector = Collector(trial, call_graph_of(trial.program), recording_permissions(), Path(folder))
             faults, anatomy, census, _ = collector.faults(expected)
             frames = tuple(collector.table.frames)
             told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}

@@ -27,10 +27,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bench.report import finish
 from bench.store_service import Service
-from runner.cli.common import Workbench, workbench
 from runner.cli.compare import compared
 from runner.cli.gate_report import gate_report
-from runner.embedded import connect
+from runner.cli.workbench import prepare_workbench
+from runner.measuring.preflight import Workbench
+from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
@@ -199,7 +200,7 @@ def prepared(folder: Path) -> Iterator[Run]:
         base = commit(subject, PROGRAM.format(pages=PAGES, revision=0))
         settings = load_settings()
         repository = open_repository(str(subject), settings.clones)
-        place = workbench(settings, confined=True)
+        place = prepare_workbench(settings, confined=True)
         workloads = tuple(_workload(folder / name, text) for name, text in (("exact", EXACT), ("noisy", NOISY)))
         yield Run(subject, hub, address, place, workloads, repository, base)
 

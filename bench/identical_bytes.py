@@ -30,15 +30,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish
-from runner.compare import undisturbed
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measure import measure
+from runner.execution.sandbox import Sandbox, sandbox
+from runner.measuring.comparison import undisturbed
+from runner.measuring.measurement import measure
+from runner.measuring.sampling import Sampling, levels
+from runner.measuring.trial import Bench
 from runner.perf.session import count
-from runner.sampling import Sampling, levels
-from runner.sandbox import Sandbox, sandbox
 from runner.state.process import ProcessState
-from runner.trial import Bench
 from runner.workload import Workload
 
 ROOT = Path(__file__).resolve().parents[1]

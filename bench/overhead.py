@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish
-from runner.compare import Compared, Pairs, compare, undisturbed
 from runner.contract.comparison import Verdict
 from runner.contract.level import majority
 from runner.contract.report import Case, Environment, Host, Revision
+from runner.execution.start_block import padded
+from runner.measuring.comparison import Compared, Pairs, compare, undisturbed
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import perf_stat
 from runner.perf.session import count
 from runner.state.process import ProcessState
-from runner.state.start import padded
-from runner.trial import Bench, Subject, Trial
 from runner.workload import Workload
 from service.rules.comparison import in_turns
 

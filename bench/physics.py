@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import FaultwatchError
-from runner.page_cache import StaysWarm, make_cold
+from runner.measuring.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count_together
 from runner.state.attribute import can_apply
 from runner.state.huge_pages import HugePageChoice, HugePagePolicy, HugePages

@@ -1,10 +1,10 @@
-"""What a person is told when something cannot be done."""
+"""Errors that commands print for people."""
 
 
 class FaultwatchError(Exception):
-    """Something that the caller can mend: says what is wrong, where, and what to do about it.
+    """An error that the user can fix: says what is wrong, where, and what to do.
 
-    Commands print it as one line and end with exit code 2.
+    Commands print it as one line and exit with code 2.
     """
 
     def __init__(self, what: str, remedy: str = "") -> None:
@@ -13,25 +13,25 @@ class FaultwatchError(Exception):
         super().__init__(f"{what} ({remedy})" if remedy else what)
 
 
-class Refused(FaultwatchError):
-    """The service read a document and will never take it as it is: sending it again is of no use.
+class RequestRefused(FaultwatchError):
+    """The service rejected a document for good: sending it again does not help.
 
     Attributes
     ----------
     retry_after
-        Seconds after which it may take it all the same, where it said so.
+        Seconds after which the service may accept it after all, if it said so.
     """
 
     retry_after: float | None = None
 
 
-class Over(FaultwatchError):
-    """What was asked for is done, or given up, already."""
+class AlreadyEnded(FaultwatchError):
+    """The requested work is already done or cancelled."""
 
 
-class Away(FaultwatchError):
-    """The service does not answer for now."""
+class ServiceUnavailable(FaultwatchError):
+    """The service does not answer at the moment."""
 
 
-class Stumbled(FaultwatchError):
-    """The service failed over one request; it may take another one, and this one later."""
+class ServerError(FaultwatchError):
+    """The service failed on one request; it may accept another one, and this one later."""

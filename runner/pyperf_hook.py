@@ -1,6 +1,6 @@
 """A pyperf hook: page faults and CPU times of the benchmarked code, as metadata of any pyperf benchmark.
 
-Used as ``python bench.py --hook faultwatch``. pyperf imports this in each worker, so it imports next to nothing itself.
+Use it with ``python bench.py --hook faultwatch``. pyperf imports it in each worker, so it imports almost nothing.
 """
 
 import resource
@@ -10,9 +10,9 @@ _FIELDS = ("ru_minflt", "ru_majflt", "ru_utime", "ru_stime")
 
 
 class FaultwatchHook:
-    """Counts from just before the benchmarked code to just after it, and adds up over a worker's values.
+    """Counts from just before the benchmarked code to just after it; sums over the values of a worker.
 
-    The counts are the kernel's for this process with all its threads, and for the child processes that it waited for.
+    The kernel's counts for this process with all its threads, and for the child processes that it waited for.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class FaultwatchHook:
 
     def __enter__(self) -> None:
         children = _usage(resource.RUSAGE_CHILDREN)
-        # The process itself last, and first on the way out: nothing of the hook's own comes in between.
+        # Read this process last here and first in __exit__, so that nothing of the hook is counted.
         own = _usage(resource.RUSAGE_SELF)
         self._before = own + children
 
@@ -39,7 +39,7 @@ class FaultwatchHook:
     def teardown(self, metadata: dict[str, object]) -> None:
         """Add what was counted to the metadata of the worker's run.
 
-        The counts are sums over the run's values; ``…_values`` says over how many, each of ``loops`` × ``inner_loops``
+        The counts are sums over the values of the run; ``…_values`` is how many, each of ``loops`` × ``inner_loops``
         iterations.
         """
         minor, major, user, system = self._totals

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.contract.report import safe_name
 from runner.errors import FaultwatchError
-from runner.state.cpus import parse_cpus
+from runner.system.cpu_list import parse_cpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,28 +19,28 @@ from service.version import VERSION
 @click.group()
 @click.version_option(VERSION, prog_name="faultwatch-service")
 def cli() -> None:
-    """Store what was measured, decide what is a drift, and tell."""
+    """Store measurements, find drifts, and notify people."""
 
 
 cli.add_command(notify)
 
 
 @cli.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]")
-@click.option("--port-file", type=click.Path(path_type=Path), help="Write the port there, once the service listens.")
+@click.option("--port-file", type=click.Path(path_type=Path), help="File that gets the port, once the service listens.")
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     config = Config.from_environment()
-    from service import serving  # noqa: PLC0415 - --help and a bad setting answer at once
+    from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
     serving.serve(config if port is None else replace(config, port=port), host, port_file, parent)
 
 
 @cli.command()
 def upgrade() -> None:
-    """Bring the database to this version's schema; serve does so too."""
+    """Upgrade the database to the schema of this version, as serve does."""
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade as run  # noqa: PLC0415
 
@@ -54,7 +54,7 @@ for command in (token, backup, restore, export, retain):
 
 
 def main() -> None:
-    """Run the command; what a person can act on is one line, not a traceback."""
+    """Run the command; print an error that a person can act on as one line, without a traceback."""
     try:
         cli.main(standalone_mode=True)
     except ServiceError as error:

@@ -14,11 +14,13 @@ from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
-from service.web import api, current, feeds, github_webhook, metrics, pages
+from service.web import current, feeds, github_webhook, metrics, row_ids
 from service.web.access import guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
+from service.web.api.register import register_api
+from service.web.pages.register import register_pages
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -30,11 +32,11 @@ _HEADERS = {
 
 
 def create_app(config: Config | None = None) -> APIFlask:
-    """Make the application on its database, which is brought to this version's schema first."""
+    """Create the application, and upgrade its database to the schema of this version."""
     config = config or Config.from_environment()
     database = Database(config.database_url)
     upgrade(database)
-    detect_drifts.refresh(database)  # what a service that was stopped in between left to do
+    detect_drifts.refresh(database)  # judge what a stopped service left unjudged
 
     app = APIFlask(
         "service",
@@ -50,10 +52,11 @@ def create_app(config: Config | None = None) -> APIFlask:
     )
     app.json = JsonProvider(app)
     current.use(app, database, config)
+    row_ids.register(app)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config.home)
-    api.register(app)
-    pages.register(app)
+    register_api(app)
+    register_pages(app)
     app.register_blueprint(github_webhook.bp)
     github.register(app, database, config, jobs.register(app, database, config))
     actions_sign_in.trust(app, config.jobs)
@@ -68,5 +71,5 @@ def _secure(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     if response.status_code == HTTPStatus.NOT_MODIFIED:
-        response.close()  # the file that is not sent, then, was opened all the same
+        response.close()  # the file that is not sent was opened nevertheless
     return response

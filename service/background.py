@@ -1,4 +1,4 @@
-"""What the service does beside answering: looks at whole suites, and tells what is new."""
+"""Background work of the service: looks for shifts of whole suites, and sends notifications."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from datetime import UTC, datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.config import channels
+from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.notify import rounds
+from service.notify import delivery
 from service.pipeline import accept_merged, detect_suite_shifts
 from service.store.engine.database import Database
 
 log = logging.getLogger(__name__)
 
-EVERY = 10.0
-"""Seconds between two rounds. A round that finds nothing to do is a few queries."""
+INTERVAL = 10.0
+"""Seconds between two rounds. A round with nothing to do takes a few queries."""
 
 
 def start(database: Database, config: Config) -> threading.Event:
-    """Begin the rounds, in a thread that ends with the process or when the event is set."""
+    """Start the rounds in a daemon thread; return an event that stops it."""
     stop = threading.Event()
 
     def work() -> None:
-        said = ""
-        while not stop.wait(EVERY):
-            said = _round(database, config, said)
+        last_error = ""
+        while not stop.wait(INTERVAL):
+            last_error = _round(database, config, last_error)
 
     threading.Thread(target=work, daemon=True, name="background").start()
     return stop
 
 
-def _round(database: Database, config: Config, said: str) -> str:
-    """Do one round; what is wrong is said once, not every time."""
+def _round(database: Database, config: Config, last_error: str) -> str:
+    """Do one round; return its error. An error is logged once, not in every round."""
     try:
-        detect_suite_shifts.look(database)
+        detect_suite_shifts.detect_shifts(database)
         accept_merged.settle(database, datetime.now(UTC))
-        rounds.run(database, channels.load(config.home, os.environ), os.environ, datetime.now(UTC))
+        delivery.run_round(database, notifications.load(config.home, os.environ), os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:
-        if str(error) != said:
-            log.error("nothing can be told: %s", error)
+        if str(error) != last_error:
+            log.error("notifications cannot be sent: %s", error)
         return str(error)
-    except Exception:  # whatever it is, the next round comes
+    except Exception:  # the next round tries again
         log.exception("a round of the background work crashed")
     return ""

@@ -1,4 +1,4 @@
-"""Serves the application with gunicorn: workers with threads."""
+"""Serves the application with gunicorn, in worker processes with threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from service import background
 from service.app import create_app
-from service.config import channels
+from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.github.extension import queue
@@ -30,27 +30,27 @@ from service.store.engine.upgrade import upgrade
 from service.web import current
 
 THREADS = 8
-_PASSED_ON = 3
-"""The first descriptor that systemd passes on (sd_listen_fds(3)); a unit of ours has one socket."""
+_SYSTEMD_SOCKET = 3
+"""The first descriptor that systemd passes (sd_listen_fds(3)); the service's unit has one socket."""
 STOP_SECONDS = 5
-"""How long requests that are being answered may hold a stop up."""
+"""How long requests under way may delay a stop."""
 
 
 def serve(config: Config, host: str, port_file: Path | None = None, parent: int | None = None) -> None:
-    """Serve until told to stop.
+    """Serve until a signal stops the process.
 
     Parameters
     ----------
     config
-        Where the data is and which port to serve at; port 0 takes any that is free.
+        Names the database and the port; port 0 takes any free one.
     host
-        Address to listen at.
+        Address to listen on.
     port_file
-        Where to write the port, once it listens.
+        File to write the port to, once the service listens.
     parent
-        Process to stop with: a service that somebody started for themselves does not outlive them.
+        Process to stop with: an embedded service does not outlive the command that started it.
     """
-    channels.load(config.home, os.environ)  # what is wrong there is said now
+    notifications.load(config.home, os.environ)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)
@@ -69,25 +69,25 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, host)))
         with app.app_context():
             background.start(current.database(), config)
-        if (kept := queue(app)) is not None:
-            kept.start()
-        jobs.start(app, f"http://{_in_url(_reached_at(address))}:{port}")
-        # What is there now stays. Looking for garbage again and again while a batch of runs is read takes as long as
-        # reading it.
+        if (github := queue(app)) is not None:
+            github.start()
+        jobs.start(app, f"http://{_in_url(_local_address(address))}:{port}")
+        # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
+        # the parsing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
         return app
 
-    # The application is made in the worker: a database connection must not cross a fork.
+    # The application is created in the worker: a database connection must not cross a fork.
     _Server(make_app, listener, config.workers, when_ready).run()
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port, before anything is written anywhere; or what systemd listens with for this process."""
+    """Listen on the port before anything is written; or return the socket that systemd passes."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
-        # gunicorn would take it as well.
+        # Else gunicorn would use the socket as well.
         del os.environ["LISTEN_PID"]
-        return socket.socket(fileno=_PASSED_ON)
+        return socket.socket(fileno=_SYSTEMD_SOCKET)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
@@ -95,22 +95,22 @@ def listen(host: str, port: int) -> socket.socket:
         raise ServiceError(
             "The service cannot listen",
             f"{host} port {port} ({os.strerror(error.errno) if error.errno and error.errno > 0 else error})",
-            "Stop what holds the port, or choose another with FAULTWATCH_PORT or --port (0: any free one).",
+            "Stop what uses the port, or choose another one with FAULTWATCH_PORT or --port (0: any free one).",
         ) from error
 
 
 def trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
-    """Return the names to answer to: those of loopback, unless the service is opened to others."""
+    """Return the host names to accept: the configured ones on loopback, all where others can reach the service."""
     try:
-        opened = not ipaddress.ip_address(host).is_loopback
+        public = not ipaddress.ip_address(host).is_loopback
     except ValueError:
-        opened = host != "localhost"
-    return None if opened else config.trusted_hosts
+        public = host != "localhost"
+    return None if public else config.trusted_hosts
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]
-    # gunicorn's quick stop (Ctrl-C) takes a lock in the signal handler that the code it interrupted may hold: it then
-    # hangs. The graceful stop takes none.
+    # gunicorn's quick stop (Ctrl-C) takes a lock in the signal handler and hangs where the interrupted code holds it.
+    # The graceful stop takes no lock.
     handle_quit = ThreadWorker.handle_exit
 
 
@@ -140,7 +140,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def _stop_with(process: int) -> None:
-    """Stop this process when the other one ends."""
+    """Stop this process when another one ends."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
@@ -160,8 +160,8 @@ def _write_atomically(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _reached_at(address: str) -> str:
-    """Return the address at which this machine itself reaches what listens at an address."""
+def _local_address(address: str) -> str:
+    """Return the address at which this machine reaches a server that listens on ``address``."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - nothing is bound here
 
 

@@ -1,4 +1,4 @@
-"""The version of Faultwatch that runs."""
+"""Reads the version of the installed Faultwatch."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""``faultwatch bisect``: which commits of a range, or which knobs, moved a metric."""
+"""``faultwatch bisect``: find the commits of a range, or the knobs, that moved a metric."""
 
 import json
 from collections.abc import Sequence
@@ -6,32 +6,21 @@ from dataclasses import dataclass
 
 import click
 
-from runner.cli.common import (
-    activity,
-    check_metric,
-    env_option,
-    find_workload,
-    json_option,
-    one_case,
-    options,
-    parse_variables,
-    samples_option,
-    sandbox_option,
-    set_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
+from runner.cli.terminal import activity, terminal
+from runner.cli.workbench import parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
-from runner.known import remember
+from runner.measuring.preflight import wants_sandbox
+from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.spool import Spool
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
+from runner.workload.lookup import check_metric, find_workload, one_case
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -41,20 +30,20 @@ _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofStat
     click.argument("span", metavar="[GOOD..BAD]", required=False),
     click.option("--repo", metavar="PATH|URL", help="The repository under test. Default: the current folder."),
     click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
-    click.option("--case", "case_name", metavar="NAME", help="One of several, as the dashboard names it."),
+    click.option("--case", "case_name", metavar="NAME", help="The case, by its name on the dashboard."),
     click.option("--metric", "name", default="minor-faults", show_default=True, help="The metric that moved."),
     click.option("--least", default=0.0, type=click.FloatRange(0), help="Smallest difference that matters."),
     click.option(
         "--proof/--no-proof",
         "prove",
         default=True,
-        help="Measure each culprit again, in turns with its parent. Default: do.",
+        help="Measure each culprit again, in turns with its parent. Default: --proof.",
     ),
     click.option(
         "--knobs",
         metavar="BEFORE..AFTER",
-        help="Search what differs between two environments, at one revision: files of `env --json`, saved reports, or "
-        "ids of runs.",
+        help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
+        "or run ids.",
     ),
     click.option(
         "--change",
@@ -90,17 +79,17 @@ def command(
 ) -> None:
     """Find the commits after GOOD, up to and with BAD, that moved a metric, with as few runs as possible.
 
-    With --knobs or --change, find the knobs instead, with one revision: HEAD, or the one that is named.
+    With --knobs or --change, find the knobs instead, at one revision: HEAD, or the revision given as argument.
 
-    What the service holds already is used and not measured again, so a search that was interrupted goes on where it
-    was. Exit code 1 where the ends do not differ, or where a culprit could not be proven.
+    Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
+    not differ or a culprit could not be proven.
     """
     settings = load_settings()
     repository = open_repository(repo or ".", settings.clones)
     workload = find_workload(workload_name or str(repository.path))
     check_metric(workload, name)
-    remember(settings, repository, workload)
-    searched = _Searched(
+    register_subject(settings, repository, workload)
+    request = _SearchRequest(
         settings=settings,
         repository=repository,
         workload=workload,
@@ -113,16 +102,16 @@ def command(
         as_json=as_json,
     )
     if knobs is None and not changes:
-        settled = _search_commits(searched, span or "", prove=prove)
+        settled = _search_commits(request, span or "", prove=prove)
     else:
-        settled = _search_knobs(searched, span or "HEAD", knobs, changes, without)
+        settled = _search_knobs(request, span or "HEAD", knobs, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
-    """What both kinds of searches need to know."""
+class _SearchRequest:
+    """The arguments of both kinds of search."""
 
     settings: Settings
     repository: Repository
@@ -136,140 +125,154 @@ class _Searched:
     as_json: bool
 
 
-def _search_commits(asked: _Searched, span: str, *, prove: bool) -> bool:
-    """Search GOOD..BAD, print what was found, and return whether anything was, for certain.
+def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
+    """Search GOOD..BAD, print the culprits, and return whether there are any and all are proven.
 
-    It is a job of the service like any other, so that it can be seen, paused and cancelled there.
+    The search is a job of the service, so that it can be shown, paused and cancelled there.
     """
-    from runner.bisect import ends
+    from runner.campaigns.culprit_search import resolve_range
     from runner.cli.job import say
-    from runner.cli.job_work import Finder
+    from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
-    from runner.embedded import connect
-    from runner.jobs import bisect as job_of_bisect
-    from runner.jobs.carry import Carrier
-    from runner.jobs.work import Ended, Work
+    from runner.jobs import bisect_job
+    from runner.jobs.claimed_job import ClaimedJob, JobResult
+    from runner.jobs.job_runner import JobRunner
+    from runner.reporting.embedded import connect
 
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
-        raise FaultwatchError(f"{span!r} is not of the form GOOD..BAD", "name the older end first, as in v1.0..HEAD")
-    first, revisions = ends(asked.repository, good, bad)
+        raise FaultwatchError(
+            f"{span!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
+        )
+    first, revisions = resolve_range(request.repository, good, bad)
     question = BisectQuestion(
-        subject=asked.repository.name,
-        case=asked.case.name,
-        host=asked.settings.host,
-        variables=parse_variables(asked.variables),
-        samples=asked.samples,
-        metric=asked.metric,
+        subject=request.repository.name,
+        case=request.case.name,
+        host=request.settings.host,
+        variables=parse_variables(request.variables),
+        samples=request.samples,
+        metric=request.metric,
         good=first.commit,
         bad=revisions[-1].commit,
-        least=asked.least,
+        least=request.least,
         prove=prove,
     )
-    found: list[Search] = []
+    searches: list[Search] = []
 
-    def search(work: Work) -> Ended:
-        found.append(job_of_bisect.searched(work, _Teller(asked.metric)))
-        return job_of_bisect.ended(found[0])
+    def search(job: ClaimedJob) -> JobResult:
+        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric)))
+        return bisect_job.result_of(searches[0])
 
-    with connect(asked.settings) as service, activity("bisecting"):
+    with connect(request.settings) as service, activity("bisecting"):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
-            job = service.decide_job(job.id, "resume", JobDecision(reason="It was started again."))
-        finder = Finder(asked.settings, str(asked.repository.path), str(asked.workload.path), asked.confined)
-        Carrier(asked.settings, service, say).carry_out(job.id, finder.prepare, search)
-    if not found:
+            job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
+        preparer = JobPreparer(
+            request.settings, str(request.repository.path), str(request.workload.path), request.confined
+        )
+        JobRunner(request.settings, service, say).run(job.id, preparer.prepare, search)
+    if not searches:
         return False
-    if asked.as_json:
-        click.echo(json.dumps(found[0].model_dump(mode="json"), indent=2))
+    if request.as_json:
+        click.echo(json.dumps(searches[0].model_dump(mode="json"), indent=2))
     else:
-        titles = {revision.commit: revision for revision in revisions}
-        for line in _result(found[0], titles, asked.metric):
+        by_commit = {revision.commit: revision for revision in revisions}
+        for line in _result(searches[0], by_commit, request.metric):
             click.echo(line)
-    return _is_settled(found[0])
+    return _is_settled(searches[0])
 
 
 def _search_knobs(
-    asked: _Searched, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
+    request: _SearchRequest, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
 ) -> bool:
-    """Search what differs between two environments, print what was found, and return whether anything was."""
-    from runner.alone import alone
-    from runner.cli import bisect_knobs as told
+    """Search the differences between two environments, print the culprits, and return whether there are any."""
+    from runner.campaigns.knob_search import KnobSearcher, KnobSetting
+    from runner.cli import knob_difference
     from runner.cli.env import load
+    from runner.cli.formatting import escape_text
     from runner.cli.job import say
-    from runner.cli.text import plain
-    from runner.embedded import connect
-    from runner.knobs import KnobHunter, Setting
+    from runner.host.lock import host_lock
+    from runner.reporting.embedded import connect
 
-    sides = [told.knobs_of(*load(side)) for side in told.ends(knobs)] if knobs else [{}, {}]
-    own = told.parameters(asked.case.parameters)
+    sides = (
+        [knob_difference.knobs_of(*load(side)) for side in knob_difference.split_sides(knobs)] if knobs else [{}, {}]
+    )
+    own = knob_difference.parameters(request.case.parameters)
     for side in sides:
         for name in own.keys() - side.keys():
             side[name] = own[name]
-    for one in map(told.asked_for, changes):
-        for side, value in zip(sides, (one.before, one.after), strict=True):
-            side.pop(one.name, None)
-            side.update({one.name: value} if value is not None else {})
-    found = told.difference(sides[0], sides[1], asked.workload, without)
-    foreign = [one.name for one in found.knobs if one.name.startswith("parameter.") and one.name not in own]
+    for change in map(knob_difference.parse_change, changes):
+        for side, value in zip(sides, (change.before, change.after), strict=True):
+            side.pop(change.name, None)
+            side.update({change.name: value} if value is not None else {})
+    difference = knob_difference.difference(sides[0], sides[1], request.workload, without)
+    foreign = [knob.name for knob in difference.knobs if knob.name.startswith("parameter.") and knob.name not in own]
     if foreign:
-        raise FaultwatchError(f"{asked.workload.name} has no {foreign[0]}", f"it has: {', '.join(own) or 'none'}")
-    if found.left_out:
-        terminal().print(plain(found.left_out), style="yellow", markup=False, highlight=False)
-    if not found.knobs:
         raise FaultwatchError(
-            "no knob differs that can be set for a single run", "--change NAME=BEFORE..AFTER names one"
+            f"{request.workload.name} has no {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
-    place = workbench(asked.settings, asked.variables, confined=asked.confined)
+    if difference.left_out:
+        terminal().print(escape_text(difference.left_out), style="yellow", markup=False, highlight=False)
+    if not difference.knobs:
+        raise FaultwatchError(
+            "no knob that can be set for a single run differs", "name one with --change NAME=BEFORE..AFTER"
+        )
+    workbench = prepare_workbench(request.settings, request.variables, confined=request.confined)
 
-    def said(state: KnobSearch, report: Report) -> None:
-        terminal().print(plain(told.line(state, report, asked.metric)), markup=False, highlight=False)
+    def show_run(state: KnobSearch, report: Report) -> None:
+        terminal().print(
+            escape_text(knob_difference.describe_run(state, report, request.metric)), markup=False, highlight=False
+        )
 
-    with connect(asked.settings) as service, alone(asked.settings, say), activity("searching the knobs"):
-        hunter = KnobHunter(
-            repository=asked.repository,
-            revision=asked.repository.revision(revision),
-            before=Setting(asked.workload, asked.case, place.bench).with_knobs(found.common),
-            builder=place.builder,
+    with connect(request.settings) as service, host_lock(request.settings, say), activity("searching the knobs"):
+        searcher = KnobSearcher(
+            repository=request.repository,
+            revision=request.repository.revision(revision),
+            before=KnobSetting(request.workload, request.case, workbench.bench).with_knobs(difference.common),
+            builder=workbench.builder,
             service=service,
-            spool=Spool(asked.settings.spool),
-            samples=asked.samples,
+            spool=Spool(request.settings.spool),
+            samples=request.samples,
         )
-        search = hunter.search(found.knobs, asked.metric, said, asked.least)
+        search = searcher.search(difference.knobs, request.metric, show_run, request.least)
     for line in (
-        [told.document(search, found)] if asked.as_json else map(plain, told.result(search, found, asked.metric))
+        [knob_difference.document(search, difference)]
+        if request.as_json
+        else map(escape_text, knob_difference.describe_result(search, difference, request.metric))
     ):
         click.echo(line)
     return isinstance(search.answer, FoundKnobs)
 
 
-class _Teller:
-    """Says how far a search has come, a line a run."""
+class _ProgressLines:
+    """Prints the progress of a search, a line for each run."""
 
     def __init__(self, metric: str) -> None:
         self._metric = metric
 
     def measuring(self, state: Search, commit: str) -> None:
-        """Say nothing: the line comes with what was measured."""
+        """Print nothing: the line follows with the result."""
 
     def measured(self, state: Search, report: Report) -> None:
-        """Tell what was measured."""
+        """Print the measured value."""
         terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
 
     def proving(self, state: Search) -> None:
-        """Tell what is proven."""
+        """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} in turns, as a proof"
             terminal().print(text, markup=False, highlight=False)
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
-        """Say nothing: the result shows it."""
+        """Print nothing: the result shows it."""
 
 
 def _is_settled(search: Search) -> bool:
-    """Whether something was found, and what was measured as a proof bears it out."""
+    """Return whether there are culprits and every proof that was measured confirms them."""
     culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
-    return bool(culprits) and all(one.proof is None or one.proof.state is ProofState.STANDS for one in culprits)
+    return bool(culprits) and all(
+        culprit.proof is None or culprit.proof.state is ProofState.STANDS for culprit in culprits
+    )
 
 
 def _line(state: Search, report: Report, name: str) -> str:
@@ -282,20 +285,20 @@ def _line(state: Search, report: Report, name: str) -> str:
     return f"{report.revision.commit[:10]}  {what}; about {left} to go"
 
 
-def _result(search: Search, titles: dict[str, Revision], name: str) -> list[str]:
-    from runner.cli.text import plain
+def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[str]:
+    from runner.cli.formatting import escape_text
 
     if isinstance(search.answer, NothingToFind):
         return [search.answer.sentence]
     lines = []
-    for one in search.answer.culprits if isinstance(search.answer, Found) else ():
-        lines.append(f"{one.commit[:10]} {titles[one.commit].title!r}")
-        lines.append(f"  {name}: {one.before} at {one.parent[:10]} → {one.after}")
-        if len(one.candidates) > 1:
-            others = ", ".join(commit[:10] for commit in one.candidates if commit != one.commit)
-            lines.append(f"  or one of those that could not be measured: {others}")
-        if one.proof is None:
-            lines.append(f"  to prove it: faultwatch compare {one.parent[:10]} {one.commit[:10]}")
+    for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
+        lines.append(f"{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+        lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after}")
+        if len(culprit.candidates) > 1:
+            others = ", ".join(commit[:10] for commit in culprit.candidates if commit != culprit.commit)
+            lines.append(f"  or one of these commits, which could not be measured: {others}")
+        if culprit.proof is None:
+            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]} {culprit.commit[:10]}")
         else:
-            lines.append(f"  {_SHOWN[one.proof.state]}: {one.proof.sentence}")
-    return [plain(line) for line in lines]
+            lines.append(f"  {_SHOWN[culprit.proof.state]}: {culprit.proof.sentence}")
+    return [escape_text(line) for line in lines]

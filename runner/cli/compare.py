@@ -1,4 +1,4 @@
-"""``faultwatch compare``: two revisions in turns in one session, and the service's verdict on each metric."""
+"""``faultwatch compare``: measure two revisions in turns in one session, and show the verdict on each metric."""
 
 import json
 from collections.abc import Sequence
@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    activity,
+from runner.cli.options import (
     env_option,
     json_option,
     options,
@@ -19,18 +17,19 @@ from runner.cli.common import (
     samples_option,
     sandbox_option,
     set_option,
-    wants_sandbox,
-    workbench,
-    workload_and_repository,
     workload_option,
 )
-from runner.client import Service
-from runner.compare import Compared, Pairs, beside_stored, compare, undecided
+from runner.cli.terminal import activity
+from runner.cli.workbench import prepare_workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
+from runner.measuring.comparison import Compared, Pairs, beside_stored, compare, undecided
+from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.trial import Subject, Trial
+from runner.reporting.client import Service
 from runner.settings import load_settings
+from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
-from runner.trial import Subject, Trial
 from runner.workload import Workload, cases
 
 
@@ -57,22 +56,22 @@ def command(
     confined: bool | None,
     as_json: bool,
 ) -> None:
-    """Measure BASE and HEAD in turns, until it is decided what changed or the workload's max_samples are taken.
+    """Measure BASE and HEAD in turns until every change is decided or the workload's max_samples are taken.
 
-    With --samples, so many pairs. Exit code 1 where a metric got worse by more than its budget, or a case
+    With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
     """
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     with connect(settings) as service:
-        results = compared(service, repository, workload, place, (base, head), choices, samples)
+        results = compare_cases(service, repository, workload, workbench, (base, head), choices, samples)
     if as_json:
         click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
-        from runner.cli.verdicts import show_comparison
+        from runner.cli.comparison_tables import show_comparison
 
         for result in results:
             show_comparison(result)
@@ -80,26 +79,26 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def compared(
+def compare_cases(
     service: Service,
     repository: Repository,
     workload: Workload,
-    place: Workbench,
+    workbench: Workbench,
     names: tuple[str, str],
     choices: Sequence[str] = (),
     samples: int | None = None,
     *,
     from_store: bool = False,
 ) -> list[Compared]:
-    """Build two revisions, base and head, and measure them in turns, case by case.
+    """Build base and head, and measure them in turns, case by case.
 
     Parameters
     ----------
     from_store
-        Do without base where what is stored of it shows head to be the same.
+        Skip measuring base if its stored run shows that head is the same.
     """
     chosen = cases(workload, choices)
-    base, head = (_Side(repository, workload, place, repository.revision(name)) for name in names)
+    base, head = (_Side(repository, workload, workbench, repository.revision(name)) for name in names)
     pairs = Pairs.of(workload, samples)
     results = []
     with activity("comparing") as say:
@@ -112,7 +111,7 @@ def compared(
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """What came of building a revision."""
+    """A built revision, or why it does not build."""
 
     tree: Path
     build: Build
@@ -121,11 +120,11 @@ class _Built:
 
 @dataclass(frozen=True)
 class _Side:
-    """A revision, built once it is needed."""
+    """A revision that is built when needed."""
 
     repository: Repository
     workload: Workload
-    place: Workbench
+    workbench: Workbench
     revision: Revision
 
     @cached_property
@@ -133,19 +132,19 @@ class _Side:
         from runner.subject.build import BuildFailure
 
         try:
-            return _Built(*self.place.builder.build(self.repository, self.revision.commit, self.workload))
+            return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
             return _Built(Path(), failure.build, failure.message)
 
     def trial(self, case: Case) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, self.built.build)
-        return Trial(self.workload, subject, self.place.bench, self.built.tree)
+        return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
 
 
 def _beside_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:
-    """Compare head with what is stored of base; None where that does not show them to be the same.
+    """Compare head with the stored run of base; None if that does not show that they are the same.
 
-    What is noisy has to be measured in turns.
+    Noisy metrics must be measured in turns.
     """
     if head.workload.metrics.precision or head.built.failure:
         return None
@@ -170,7 +169,7 @@ def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs)
 
 
 def document(result: Compared) -> dict[str, Any]:
-    """Return what came of one case as the document that --json prints."""
+    """Return the result of a case as --json prints it."""
     return {
         "base": result.base.model_dump(mode="json"),
         "head": result.head.model_dump(mode="json"),
@@ -182,4 +181,4 @@ def document(result: Compared) -> dict[str, Any]:
 def _is_bad(result: Compared) -> bool:
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
-    return any(one.over for one in result.comparison.metrics)
+    return any(metric_verdict.over for metric_verdict in result.comparison.metrics)

@@ -1,4 +1,4 @@
-"""``faultwatch demo``: a real history with real drifts, measured on this machine, on the dashboard."""
+"""``faultwatch demo``: measure a history with real drifts on this machine, and show it on the dashboard."""
 
 import json
 import os
@@ -11,26 +11,28 @@ from typing import Any
 
 import click
 
-from runner.cli.common import SHIPPED_WORKLOADS, json_option, options, terminal
+from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import document, prepare
-from runner.embedded import connect
+from runner.cli.options import json_option, options
+from runner.cli.terminal import terminal
 from runner.errors import FaultwatchError
-from runner.history import Summary
+from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
+from runner.workload.lookup import SHIPPED_WORKLOADS
 
 WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")
-"""The configuration change halfway through the demo: another allocator, told to give memory back at once."""
+"""The configuration change halfway through the demo: another allocator that returns memory to the kernel at once."""
 
 
 @click.command(name="demo")
 @options(
-    click.option("--serve", is_flag=True, help="Show the dashboard afterwards, until Ctrl-C."),
+    click.option("--serve", is_flag=True, help="Serve the dashboard afterwards, until Ctrl-C."),
     json_option,
     click.option("--port", type=click.IntRange(1, 65_535), envvar="FAULTWATCH_PORT", default=8080, show_default=True),
 )
 def command(serve: bool, as_json: bool, port: int) -> None:
-    """Make the demo history, measure what is not stored yet, and say which commits and knobs moved the faults."""
+    """Create the demo history, measure what is not stored yet, and show which commits and knobs moved the faults."""
     settings = load_settings()
     if serve:
         _refuse_taken_port(port)
@@ -40,7 +42,7 @@ def command(serve: bool, as_json: bool, port: int) -> None:
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
-        from runner.cli.tables import show_history
+        from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
     if serve:
@@ -52,17 +54,20 @@ def _make_history(repository: Path) -> None:
     try:
         repository.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FaultwatchError(f"{repository.parent} cannot be made: {error.strerror}", "set FAULTWATCH_HOME") from None
+        raise FaultwatchError(
+            f"{repository.parent} cannot be created: {error.strerror}",
+            "set FAULTWATCH_HOME to a folder that you may write to",
+        ) from None
     done = subprocess.run(
         [sys.executable, str(script), str(repository)], check=False, capture_output=True, text=True, encoding="utf-8"
     )
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise FaultwatchError(f"the demo history could not be made: {said[-1] if said else 'no reason given'}")
+        errors = done.stderr.strip().splitlines()
+        raise FaultwatchError(f"the demo history could not be created: {errors[-1] if errors else 'no reason given'}")
 
 
-def _measure(settings: Settings, repository: Path) -> tuple[Summary, list[dict[str, Any]]]:
-    """Measure the first half as the host is, and the second with another allocator."""
+def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
+    """Measure the first half with the host's allocator, and the second half with another one."""
     halves = [
         prepare(settings, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
         prepare(
@@ -80,19 +85,19 @@ def _measure(settings: Settings, repository: Path) -> tuple[Summary, list[dict[s
 
 
 def _refuse_taken_port(port: int) -> None:
-    """Find out before minutes of measuring that the dashboard could not be shown."""
+    """Refuse a port that is in use before minutes of measuring."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise FaultwatchError(
-                f"port {port} cannot be used: {error.strerror}", "choose another one with FAULTWATCH_PORT"
+                f"port {port} cannot be used: {error.strerror}", "choose another port with FAULTWATCH_PORT"
             ) from None
 
 
 def _serve(settings: Settings, port: int) -> None:
-    """Run the service in the foreground until it is told to stop."""
+    """Run the service in the foreground until it is stopped."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", str(port)),

@@ -1,4 +1,4 @@
-"""``faultwatch doctor``: what on this host can forbid or spoil a measurement, and the remedy."""
+"""``faultwatch doctor``: find what prevents or distorts measurements on this host, and fix it."""
 
 import json
 import sys
@@ -8,51 +8,54 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from runner.doctor.fix import Mending
+    from runner.doctor.fix import FixReport
 
 
-@click.command("doctor", short_help="What on this host can forbid or spoil a measurement, and the remedy.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--fix", "wanted", flag_value="fix", help="First mend what is safe and can be undone (as root).")
-@click.option("--undo", "wanted", flag_value="undo", help="First put everything back as it was before --fix.")
+@click.command("doctor", short_help="Find what prevents or distorts measurements on this host, and fix it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option(
+    "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+)
+@click.option("--undo", "wanted", flag_value="undo", help="First restore everything as it was before --fix.")
 def command(as_json: bool, wanted: str | None) -> None:
-    """Look for everything that can forbid or spoil a measurement on this host, and say how to mend it.
+    """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
-    --fix quietens processors and interrupts through `pyperf system tune` and mends the memory settings. It lasts until
-    the host starts anew. Who is not root is told what root could mend.
+    --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
+    until the host reboots. Without root, it lists what root could fix.
 
-    Exit code 0: this host can measure, and --fix or --undo did all that it can. 1: something forbids it, or is left to
-    root, or did not work.
+    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, or is left to
+    root, or failed.
     """
-    from runner.doctor import Host, examine, is_measurable
+    from runner.doctor.checks import examine, is_measurable
     from runner.doctor.fix import fix, undo
+    from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 
-    host = Host(home=load_settings().home)
-    mending = {"fix": fix, "undo": undo}[wanted](host) if wanted else None
+    host = HostProbe(home=load_settings().home)
+    report = {"fix": fix, "undo": undo}[wanted](host) if wanted else None
     checks = list(examine(host))
     measurable = is_measurable(checks)
     if as_json:
         document = {"measurable": measurable, "checks": [check.document() for check in checks]}
-        click.echo(json.dumps(document | ({wanted: asdict(mending)} if wanted and mending else {}), indent=2))
+        click.echo(json.dumps(document | ({wanted: asdict(report)} if wanted and report else {}), indent=2))
     else:
-        from runner.doctor.show import show
+        from runner.doctor.results_table import show_checks
 
-        show(checks, measurable)
-        if mending:
-            _tell(mending, undoing=wanted == "undo")
-    sys.exit(0 if measurable and not (mending and (mending.failed or mending.needs_root)) else 1)
+        show_checks(checks, measurable)
+        if report:
+            _show_report(report, undoing=wanted == "undo")
+    sys.exit(0 if measurable and not (report and (report.failed or report.needs_root)) else 1)
 
 
-def _tell(mending: "Mending", *, undoing: bool) -> None:
-    click.echo("\nUndone:" if undoing else "\nMended:")
-    for name, (before, after) in mending.changed.items():
+def _show_report(report: "FixReport", *, undoing: bool) -> None:
+    click.echo("\nUndone:" if undoing else "\nFixed:")
+    for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")
-    if not mending.changed:
+    if not report.changed:
         click.echo("  nothing")
-    for line in mending.failed:
+    for line in report.failed:
         click.echo(f"  failed: {line}")
-    if mending.needs_root:
-        click.echo(f"  root can mend: {', '.join(mending.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
-    if mending.changed and not undoing:
-        click.echo("To put it back: faultwatch doctor --undo")
+    if report.needs_root:
+        click.echo(f"  root can fix:  {', '.join(report.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
+    if report.changed and not undoing:
+        click.echo("To undo this: faultwatch doctor --undo")

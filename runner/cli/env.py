@@ -1,4 +1,4 @@
-"""``faultwatch env``: the environment that holds here, and what differs between two."""
+"""``faultwatch env``: show the environment of this host, or compare two environments."""
 
 import json
 import sys
@@ -12,19 +12,22 @@ if TYPE_CHECKING:
     from runner.contract.report import Case, Environment
 
 
-@click.command("env", short_help="The environment that holds here, or what differs between two.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs; --diff reads it.")
+@click.command("env", short_help="Show the environment of this host, or compare two environments.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; --diff reads it.")
 @click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="As `measure` and `history` take it. Repeatable."
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="As for `measure` and `history`. Repeatable."
 )
 @click.option(
-    "--diff", nargs=2, metavar="BEFORE AFTER", help="Compare two: files of `env --json`, saved reports, or ids of runs."
+    "--diff",
+    nargs=2,
+    metavar="BEFORE AFTER",
+    help="Compare two environments: files of `env --json`, saved reports, or run ids.",
 )
 def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | None) -> None:
     """Print every knob of this host that can move a fault count.
 
-    With --diff, print what differs between two environments: of files, or of runs that the service holds. Exit code 0:
-    nothing; 1: something.
+    With --diff, print the differences between two environments, of files or of stored runs. Exit code 0: no difference;
+    1: at least one.
     """
     if diff:
         _compare(*diff, as_json=as_json)
@@ -38,35 +41,35 @@ def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | N
 
 
 def _here(assignments: tuple[str, ...]) -> "Environment":
-    """Return the environment that a run would carry if its workload set nothing of its own."""
-    from runner.cli.common import workbench
+    """Return the environment of a run whose workload sets nothing."""
+    from runner.cli.workbench import prepare_workbench
     from runner.settings import load_settings
     from runner.state.process import ProcessState
 
-    bench = workbench(load_settings(), assignments, examined=False).bench
+    bench = prepare_workbench(load_settings(), assignments, examined=False).bench
     return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))
 
 
 def _compare(before: str, after: str, *, as_json: bool) -> None:
     from runner.environment import difference
 
-    found = difference(load(before)[0], load(after)[0])
+    knobs = difference(load(before)[0], load(after)[0])
     if as_json:
-        click.echo(json.dumps([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in found], indent=2))
-    elif found:
-        _table(("Knob", before, after), [(name, old or "–", new or "–") for name, old, new in found])
+        click.echo(json.dumps([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in knobs], indent=2))
+    elif knobs:
+        _table(("Knob", before, after), [(name, old or "–", new or "–") for name, old, new in knobs])
     else:
         click.echo("No difference.")
-    sys.exit(1 if found else 0)
+    sys.exit(1 if knobs else 0)
 
 
 def load(name: str) -> "tuple[Environment, Case | None]":
-    """Read an environment from what ``env --json`` printed, or with its case from a report or a run that is stored.
+    """Read an environment from the output of ``env --json``, or, with its case, from a report or a stored run.
 
     Raises
     ------
     FaultwatchError
-        Where there is none.
+        The file or the run holds no environment.
     """
     from pydantic import ValidationError
 
@@ -74,7 +77,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     from runner.errors import FaultwatchError
 
     if _is_run(name):
-        from runner.embedded import connect
+        from runner.reporting.embedded import connect
         from runner.settings import load_settings
 
         with connect(load_settings()) as service:
@@ -86,16 +89,16 @@ def load(name: str) -> "tuple[Environment, Case | None]":
         return Environment(knobs=document.get("environment", document)["knobs"]), case
     except OSError as error:
         raise FaultwatchError(
-            f"{name}: {error.strerror}", "name files that `faultwatch env --json` made, or ids of runs"
+            f"{name}: {error.strerror}", "name files that `faultwatch env --json` wrote, or run ids"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise FaultwatchError(
-            f"{name}: holds no environment", "name files that `faultwatch env --json` made, or saved reports"
+            f"{name} holds no environment", "name files that `faultwatch env --json` wrote, or saved reports"
         ) from None
 
 
 def _is_run(name: str) -> bool:
-    """Tell the id of a run from the name of a file; a file that is there goes first."""
+    """Return whether a name is a run id; an existing file of that name takes precedence."""
     try:
         UUID(name)
     except ValueError:

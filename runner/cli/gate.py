@@ -1,21 +1,21 @@
-"""``faultwatch gate``: head of a pull request against its merge base, as a CI job runs it."""
+"""``faultwatch gate``: compare the head of a pull request with its merge base, as a CI job."""
 
 from pathlib import Path
 
 import click
 
-from runner.cli.common import (
+from runner.cli.options import (
     env_option,
     options,
     repo_option,
     report_option,
     samples_option,
     set_option,
-    workbench,
-    workload_and_repository,
     workload_option,
 )
+from runner.cli.workbench import prepare_workbench
 from runner.settings import load_settings
+from runner.subject.lookup import workload_and_repository
 
 
 @click.command(name="gate")
@@ -30,7 +30,9 @@ from runner.settings import load_settings
     click.option(
         "--sandbox/--no-sandbox", "confined", default=True, help="Build and run in a sandbox. Default: always."
     ),
-    click.option("--fresh", is_flag=True, help="Measure base too where the service has it from the same environment."),
+    click.option(
+        "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
+    ),
     report_option,
 )
 def command(
@@ -43,35 +45,37 @@ def command(
     samples: int | None,
     confined: bool,
     fresh: bool,
-    report: Path | None,
+    report_file: Path | None,
 ) -> None:
-    """Compare HEAD with the commit at which it left BASE, and say in one word what that comes to.
+    """Compare HEAD with its merge base with BASE, and print the verdict as one word.
 
-    In a GitHub Actions job the verdict and the report's path become outputs of the step, and the tables its summary.
-    Where a service is named, it tells GitHub. Exit code 1 where the verdict is `regressed` or `failed`, and nobody has
-    accepted that.
+    In a GitHub Actions job, the verdict and the path of the report become outputs of the step, and the tables become
+    its summary. A service that FAULTWATCH_URL names publishes the verdict on GitHub. Exit code 1 if the verdict is
+    `regressed` or `failed` and nobody has accepted it.
     """
-    from runner.cli.actions import add_summary, set_outputs, write_report
-    from runner.cli.compare import compared, document
+    from runner.cli.compare import compare_cases, document
+    from runner.cli.comparison_tables import show_comparison
     from runner.cli.gate_report import gate_report
-    from runner.cli.verdicts import show_comparison
-    from runner.embedded import connect
+    from runner.cli.github_actions import add_summary, set_outputs, write_report
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
-    place = workbench(settings, variables, confined=confined)
+    workbench = prepare_workbench(settings, variables, confined=confined)
     stored = not fresh and samples is None
     with connect(settings) as service:
-        results = compared(service, repository, workload, place, (origin, tip), choices, samples, from_store=stored)
+        results = compare_cases(
+            service, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored
+        )
         measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
-        if report:
-            # Before the service is asked: what was measured is kept whatever becomes of that.
-            write_report(report, measured)
-            set_outputs({"report": str(report.resolve())})
+        if report_file:
+            # Before asking the service, so that the measurements are kept in any case.
+            write_report(report_file, measured)
+            set_outputs({"report": str(report_file.resolve())})
         answer = service.gate(gate_report(results, workload, repository.path, origin, tip))
-    if report:
-        write_report(report, {"verdict": answer.verdict} | measured)
+    if report_file:
+        write_report(report_file, {"verdict": answer.verdict} | measured)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
     for result in results:

@@ -1,12 +1,12 @@
-"""What the service is told of a pull request, and where that is."""
+"""Builds the gate's report of a pull request for the service."""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runner.compare import Compared
 from runner.contract.gate import GateCase, GateReport
+from runner.measuring.comparison import Compared
 from runner.workload import Workload
 from runner.workload.budget_lines import budget_lines
 
@@ -19,14 +19,14 @@ def gate_report(
     head: str,
     environment: Mapping[str, str] = os.environ,
 ) -> GateReport:
-    """Return the report of a gate; outside of GitHub Actions it is nobody's pull request."""
+    """Return the report of a gate; outside GitHub Actions it names no pull request."""
     repository = environment.get("GITHUB_REPOSITORY") if environment.get("GITHUB_ACTIONS") == "true" else None
     number = re.fullmatch(r"refs/pull/(\d+)/merge", environment.get("GITHUB_REF", ""))
     server, run = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_RUN_ID")
     file, lines = _budgets(workload.path, tree)
     return GateReport(
         repository=repository or None,
-        # A job that the service ordered runs for a branch: the service knows the pull request by its head.
+        # A job that the service ordered runs on a branch: the service finds the pull request by its head.
         pull_request=int(number[1]) if repository and number else None,
         base=base,
         head=head,
@@ -47,12 +47,12 @@ def gate_report(
 
 
 def _budgets(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
-    """Return the workload file as its repository names it, and the line of each budget; nothing where it lies outside.
+    """Return the workload file relative to its repository, and the line of each budget; empty if it lies outside.
 
     Parameters
     ----------
     tree
-        The repository's work tree, or a folder in it.
+        The work tree of the repository, or a folder in it.
     """
     path, tree = file.resolve(), tree.resolve()
     top = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)

@@ -7,42 +7,36 @@ from typing import Any
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    refuse_dirty,
-    samples_option,
-    sandbox_option,
-    set_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
-from runner.client import Service
+from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
+from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
+from runner.cli.terminal import terminal
+from runner.cli.workbench import prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.history import Historian, Summary
-from runner.known import remember
+from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.reporting.client import Service
+from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.spool import Spool
+from runner.subject.lookup import refuse_dirty
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, cases
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="history")
 @options(
     click.option("--repo", required=True, metavar="PATH|URL", help="The repository under test."),
-    click.option("--range", "span", default="HEAD", show_default=True, metavar="A..B", help="Its commits: A left out."),
+    click.option(
+        "--range", "span", default="HEAD", show_default=True, metavar="A..B", help="The range of commits, without A."
+    ),
     click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
     set_option,
     env_option,
     samples_option,
     sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
-    click.option("--all-parents", is_flag=True, help="Also the commits of merged branches, not only the main line."),
+    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
+    click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
     json_option,
 )
 def command(
@@ -57,13 +51,13 @@ def command(
     all_parents: bool,
     as_json: bool,
 ) -> None:
-    """Measure every commit of a range that the service does not hold yet, oldest first.
+    """Measure every commit of a range that is not stored yet, oldest first.
 
-    Revisions that do not build are recorded with their log, and the history goes on. Where the service fails
-    meanwhile, it goes on too, and what could not be sent waits on disk (see `faultwatch spool`). Exit code 1 where
-    something failed and nothing was measured, or where reports wait.
+    A revision that does not build is recorded with its log, and the command continues. It also continues if the
+    service fails; unsent reports wait on disk (see `faultwatch spool`). Exit code 1 if something failed and nothing
+    was measured, or if reports wait.
     """
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
     prepared = prepare(
@@ -80,12 +74,12 @@ def command(
     )
     with connect(settings) as service:
         summary = prepared.measure(service)
-        # A service that takes no reports has no drifts to tell either: what was measured is safe, and that is said.
+        # While reports wait, the service cannot know all drifts.
         drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
-        from runner.cli.tables import show_history
+        from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
     if summary.waiting or (summary.failed and not summary.measured):
@@ -93,8 +87,8 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A history that can be measured: everything that can be wrong with the request has been looked at."""
+class PreparedHistory:
+    """A history ready to be measured: the whole request has been checked."""
 
     settings: Settings
     repository: Repository
@@ -102,25 +96,25 @@ class Prepared:
     revisions: tuple[Revision, ...]
     workload: Workload
     cases: tuple[Case, ...]
-    place: Workbench
+    workbench: Workbench
     samples: int | None
 
-    def measure(self, service: Service) -> Summary:
-        """Measure what the service does not hold yet, with a progress bar."""
-        from runner.cli.progress import ProgressBar
+    def measure(self, service: Service) -> HistorySummary:
+        """Measure what is not stored yet, with a progress bar."""
+        from runner.cli.progress_bar import ProgressBar
 
-        historian = Historian(
+        measurement = HistoryMeasurement(
             repository=self.repository,
             workload=self.workload,
             cases=self.cases,
-            bench=self.place.bench,
-            builder=self.place.builder,
+            bench=self.workbench.bench,
+            builder=self.workbench.builder,
             service=service,
             spool=Spool(self.settings.spool),
             samples=self.samples,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
-            return historian.measure(self.revisions, watcher)
+            return measurement.measure(self.revisions, watcher)
 
 
 def prepare(
@@ -135,27 +129,27 @@ def prepare(
     confined: bool | None = None,
     committed_only: bool = False,
     first_parent: bool = True,
-) -> Prepared:
-    """Look at a request before anything is started.
+) -> PreparedHistory:
+    """Check a request before anything is started.
 
     Raises
     ------
     FaultwatchError
-        Where the repository, the range, the workload or this host does not allow it.
+        The repository, the range, the workload or this host does not allow it.
     """
     repository = open_repository(repo, settings.clones)
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     workload = find_workload(workload_name or str(_default_workload(repository.path)))
-    remember(settings, repository, workload)
-    return Prepared(
+    register_subject(settings, repository, workload)
+    return PreparedHistory(
         settings=settings,
         repository=repository,
         span=span,
         revisions=revisions,
         workload=workload,
         cases=cases(workload, choices),
-        place=workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
+        workbench=prepare_workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
         samples=samples,
     )
 
@@ -164,13 +158,13 @@ def _default_workload(folder: Path) -> Path:
     file = folder / "workload.toml"
     if not file.exists():
         raise FaultwatchError(
-            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write it"
+            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write one"
         )
     return file
 
 
-def document(summary: Summary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what came of a history as the document that --json prints."""
+def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the result of a history as --json prints it."""
     failed = [
         {
             "revision": report.revision.commit,

@@ -1,4 +1,4 @@
-"""``faultwatch import``: measurements that others made, into the same series."""
+"""``faultwatch import``: store measurements of other tools."""
 
 import json
 import time
@@ -8,29 +8,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import activity, json_option, options
-from runner.client import Service
+from runner.cli.options import json_option, options
+from runner.cli.terminal import activity
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
+from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BATCH = 500
-"""Reports sent at once: about a megabyte, stored within seconds."""
+"""Reports in one request: about a megabyte, stored within seconds."""
 
 
 @click.command(name="import")
 @options(
     click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path)),
     click.option("--subject", default="", help="The repository that was measured, by name."),
-    click.option("--revision", default="", help="What was measured, where a file does not say it."),
-    click.option("--case", default="", help="What was run, where a file does not say it."),
-    click.option("--host", default="", help="Where it was run. Default: what a file says, else this host."),
-    click.option("--started-at", default="", metavar="TIME", help="When it was run, where a file does not say it."),
-    click.option("--columns", default="", metavar="NAME=COLUMN,…", help="What the columns of a CSV file are."),
-    click.option("--repo", default="", metavar="PATH|URL", help="The repository, to put revisions into its order."),
+    click.option("--revision", default="", help="The revision, if a file does not name it."),
+    click.option("--case", default="", help="The case, if a file does not name it."),
+    click.option("--host", default="", help="The host. Default: as a file says, else this host."),
+    click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
+    click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
+    click.option(
+        "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."
+    ),
     json_option,
 )
 def command(
@@ -44,40 +47,40 @@ def command(
     repo: str,
     as_json: bool,
 ) -> None:
-    """Store pyperf suites, the output of `perf stat`, or a CSV file with --columns, as runs like any other.
+    """Store pyperf suites, the output of `perf stat`, or a CSV file with --columns, as runs.
 
-    The same file may be imported again: each run is stored once. A file is imported whole or not at all. Without
-    --repo, revisions stand in the order in which they were first measured. docs/pyperf.md tells more.
+    The same file may be imported again: each run is stored once. A file is imported completely or not at all. Without
+    --repo, revisions are in the order in which they were first measured. See docs/pyperf.md.
     """
-    from runner.embedded import connect
-    from runner.importing import Defaults, read, reports
-    from runner.importing.columns import parse_map
-    from runner.importing.record import moment
+    from runner.importing import ImportDefaults, make_reports, read
+    from runner.importing.csv_columns import parse_map
+    from runner.importing.imported_run import parse_time
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
-    mapped = parse_map(columns)
-    when: datetime | None = moment(started_at, "--started-at") if started_at else None
-    known, repository = _repository(repo, settings)
-    defaults = Defaults(subject or repository, host, revision, case, when, mapped)
+    column_map = parse_map(columns)
+    when: datetime | None = parse_time(started_at, "--started-at") if started_at else None
+    look_up, repository = _repository(repo, settings)
+    defaults = ImportDefaults(subject or repository, host, revision, case, when, column_map)
     records = [record for file in files for record in read(file, defaults)]
     if not any(record.host for record in records) and not host:
-        defaults = Defaults(subject or repository, settings.host, revision, case, when, mapped)
-    made = reports(records, defaults, known)
+        defaults = ImportDefaults(subject or repository, settings.host, revision, case, when, column_map)
+    reports = make_reports(records, defaults, look_up)
     with connect(settings) as service:
-        document = _send(service, made, len(records))
+        document = _send(service, reports, len(records))
     if as_json:
         click.echo(json.dumps(document, indent=2))
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
-        f"{document['known']} known before, in {document['seconds']:.1f} s"
+        f"{document['known']} already known, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
-        click.echo(f"{document['conflicting']} were left out: their runs are stored with other details")
+        click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
 
 
 def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
-    """Return how to look a revision up, and the repository's name."""
+    """Return a function that looks up a revision, and the repository's name."""
     if not location:
         return lambda _: None, ""
     from runner.subject.repository import open_repository
@@ -93,25 +96,25 @@ def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Rev
     return look_up, repository.name
 
 
-def _send(service: Service, made: list[Report], records: int) -> dict[str, float]:
-    """Send the commits first, so that they are put in order once, then the reports."""
+def _send(service: Service, reports: list[Report], records: int) -> dict[str, float]:
+    """Send the commits, so that they are ordered only once, then the reports."""
     start = time.monotonic()
     by_subject: dict[str, dict[str, Revision]] = {}
-    for report in made:
+    for report in reports:
         by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
     created = known = conflicting = 0
     with activity("storing") as say:
-        for first in range(0, len(made), BATCH):
-            say(f"storing runs: {first:,} of {len(made):,}")
-            receipts = service.send_reports(made[first : first + BATCH])
+        for first in range(0, len(reports), BATCH):
+            say(f"storing runs: {first:,} of {len(reports):,}")
+            receipts = service.send_reports(reports[first : first + BATCH])
             created += receipts.created
             known += receipts.known
             conflicting += len(receipts.conflicting)
     return {
         "records": records,
-        "runs": len(made),
+        "runs": len(reports),
         "created": created,
         "known": known,
         "conflicting": conflicting,

@@ -1,11 +1,12 @@
-"""``faultwatch job``: jobs of the service, carried out, shown, paused, resumed and cancelled."""
+"""``faultwatch job``: run, show, pause, resume and cancel jobs of the service."""
 
 import os
 from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import json_option, options, sandbox_option, terminal
+from runner.cli.options import json_option, options, sandbox_option
+from runner.cli.terminal import terminal
 from runner.settings import load_settings
 
 if TYPE_CHECKING:
@@ -14,67 +15,69 @@ if TYPE_CHECKING:
     from runner.contract.job import Job
 
 _ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
-_REASON = click.option("--reason", default="", help="Why, for those who look at it later.")
+_REASON = click.option("--reason", default="", help="The reason, stored with the decision.")
 
 
-@click.group(name="job", short_help="Jobs of the service: list, run, pause, cancel.")
+@click.group(name="job", short_help="List, run, pause, resume and cancel jobs of the service.")
 def command() -> None:
-    """Carry out a job that the service ordered, or look after jobs."""
+    """Run a job that the service ordered, or manage jobs."""
 
 
 @command.command(name="run")
 @options(
     _ID,
-    click.option("--repo", metavar="PATH|URL", help="The repository. Default: as the job or this host says."),
-    click.option("--workload", metavar="PATH|NAME", help="Default: as the job or this host says."),
+    click.option(
+        "--repo", metavar="PATH|URL", help="The repository. Default: the one that the job names or this host knows."
+    ),
+    click.option("--workload", metavar="PATH|NAME", help="Default: the one that the job names or this host knows."),
     sandbox_option,
 )
 def run(job_id: int, repo: str | None, workload: str | None, confined: bool | None) -> None:
-    """Claim job ID, carry it out on this host, and tell the service what came of it.
+    """Claim job ID, run it on this host, and report the result to the service.
 
-    A job that was interrupted goes on where it was: what is stored is not measured again. Exit code 1 where it failed.
+    An interrupted job continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
     """
-    from runner.cli.job_work import Finder
+    from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import State
-    from runner.embedded import connect
-    from runner.errors import Over
-    from runner.jobs.carry import Carrier
+    from runner.errors import AlreadyEnded
+    from runner.jobs.job_runner import JobRunner
+    from runner.reporting.embedded import connect
 
     settings = load_settings()
-    finder = Finder(settings, repo, workload, confined)
+    preparer = JobPreparer(settings, repo, workload, confined)
     with connect(settings) as service:
         try:
-            ended = Carrier(settings, service, say, _log_url(), loud=True).carry_out(job_id, finder.prepare)
-        except Over as over:
-            _print(over.what)
+            job = JobRunner(settings, service, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
+        except AlreadyEnded as error:
+            _print(error.what)
             return
-    _print(f"job {job_id} is {ended.state}: {ended.sentence}")
-    if ended.state is State.FAILED:
+    _print(f"job {job_id} is {job.state}: {job.sentence}")
+    if job.state is State.FAILED:
         raise click.exceptions.Exit(1)
 
 
 @command.command(name="list")
-@click.option("--all", "everything", is_flag=True, help="Those that have ended too.")
+@click.option("--all", "everything", is_flag=True, help="Include the jobs that have ended.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @json_option
 def listed(everything: bool, limit: int, as_json: bool) -> None:
-    """List the jobs that are under way, the newest first."""
-    from runner.embedded import connect
+    """List the open jobs, newest first."""
+    from runner.reporting.embedded import connect
 
     filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
     with connect(load_settings()) as service:
-        found = service.jobs(**filters)
+        jobs = service.jobs(**filters)
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(jobs.model_dump_json(indent=2))
     else:
-        show(found.items)
+        show(jobs.items)
 
 
 @command.command(name="show")
 @options(_ID, json_option)
 def show_one(job_id: int, as_json: bool) -> None:
-    """Show one job, and the states that it went through."""
-    from runner.embedded import connect
+    """Show a job and the history of its states."""
+    from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
         job = service.job(job_id)
@@ -91,34 +94,34 @@ def show_one(job_id: int, as_json: bool) -> None:
 @command.command(name="pause")
 @options(_ID, _REASON)
 def pause(job_id: int, reason: str) -> None:
-    """Pause a job: its runner ends after what it measures now."""
+    """Pause a job: its runner stops after the current measurement."""
     _decide(job_id, "pause", reason)
 
 
 @command.command(name="resume")
 @options(_ID, _REASON)
 def resume(job_id: int, reason: str) -> None:
-    """Have a paused job go on."""
+    """Resume a paused job."""
     _decide(job_id, "resume", reason)
 
 
 @command.command(name="cancel")
 @options(_ID, _REASON)
 def cancel(job_id: int, reason: str) -> None:
-    """Cancel a job. What was measured is kept."""
+    """Cancel a job. Stored runs are kept."""
     _decide(job_id, "cancel", reason)
 
 
 def _decide(job_id: int, verb: str, reason: str) -> None:
     from runner.contract.job import JobDecision
-    from runner.embedded import connect
+    from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
         show([service.decide_job(job_id, verb, JobDecision(reason=reason))])
 
 
 def say(text: str) -> None:
-    """Tell the person, or the log."""
+    """Print a message on standard error."""
     terminal().print(text, markup=False, highlight=False)
 
 
@@ -141,13 +144,13 @@ def show(jobs: "Sequence[Job]") -> None:
 def _print(text: str) -> None:
     from rich.console import Console
 
-    from runner.cli.text import plain
+    from runner.cli.formatting import escape_text
 
-    Console().print(plain(text), soft_wrap=True, highlight=False)
+    Console().print(escape_text(text), soft_wrap=True, highlight=False)
 
 
 def _log_url() -> str:
-    """Return where GitHub shows the log of this very run; nothing elsewhere."""
+    """Return the address of this run's log on GitHub; empty elsewhere."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in names)
     return f"{server}/{repository}/actions/runs/{number}" if server and repository and number else ""

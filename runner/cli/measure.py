@@ -1,37 +1,35 @@
-"""``faultwatch measure``: one workload at one revision; nothing is stored, unless it is sent."""
+"""``faultwatch measure``: measure a workload at one revision; nothing is stored without --send."""
 
 import json
 from pathlib import Path
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    activity,
+from runner.cli.options import (
     env_option,
-    find_workload,
     json_option,
     options,
-    refuse_dirty,
     repo_option,
     report_option,
-    repository_of,
     samples_option,
     sandbox_option,
     set_option,
-    wants_sandbox,
-    workbench,
 )
+from runner.cli.terminal import activity
+from runner.cli.workbench import prepare_workbench
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
-from runner.known import remember
+from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
+from runner.subject.lookup import refuse_dirty, repository_of
+from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
+from runner.workload.lookup import find_workload
 
 _MOST_COMMITS = 1_000
-"""Commits that the service is told with a revision, so that it knows its place."""
+"""How many commits before a revision are sent with it, so that the service knows its position in the history."""
 
 
 @click.command(name="measure")
@@ -43,11 +41,11 @@ _MOST_COMMITS = 1_000
     env_option,
     samples_option,
     sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Measure although the work tree has uncommitted changes."),
+    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
     ),
-    click.option("--send", is_flag=True, help="Hand over to the service what was counted."),
+    click.option("--send", is_flag=True, help="Send the reports to the service."),
     report_option,
     json_option,
 )
@@ -62,13 +60,13 @@ def command(
     committed_only: bool,
     output: Path | None,
     send: bool,
-    report: Path | None,
+    report_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Build a revision, run every case of a WORKLOAD under perf stat, and show what was counted.
+    """Build a revision, run every case of a WORKLOAD under perf stat, and show the counts.
 
-    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Exit code 1 where a case failed,
-    or where none could be measured. Nothing is stored without --send.
+    WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Exit code 1 if a case failed or no case
+    could be measured. Nothing is stored without --send.
     """
     workload = find_workload(workload_name)
     settings = load_settings()
@@ -77,23 +75,25 @@ def command(
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
     if output:
         _one_case_only(len(cases(workload, choices)))
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    reports = _measure(workload, choices, repository, revision, place, samples)
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    reports = _measure(workload, choices, repository, revision, workbench, samples)
     if output:
         _write_suite(reports, output)
-    failed = any(one.outcome is Outcome.FAILED for one in reports) or not any(one.samples for one in reports)
-    if report:
-        from runner.cli.actions import set_outputs, write_report
+    failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
+        report.samples for report in reports
+    )
+    if report_file:
+        from runner.cli.github_actions import set_outputs, write_report
 
-        write_report(report, [one.model_dump(mode="json") for one in reports])
-        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report.resolve())})
+        write_report(report_file, [report.model_dump(mode="json") for report in reports])
+        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report_file.resolve())})
     if send:
-        remember(settings, repository, workload)
+        register_subject(settings, repository, workload)
         _send(settings, repository, reports)
     if as_json:
         click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
     else:
-        from runner.cli.case_tables import show_reports
+        from runner.cli.report_tables import show_reports
 
         show_reports(reports)
     if failed:
@@ -105,25 +105,25 @@ def _measure(
     choices: tuple[str, ...],
     repository: Repository,
     name: str,
-    place: Workbench,
+    workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
-    from runner.measure import failed_build, measure
-    from runner.sampling import Sampling
-    from runner.scaling import with_efficiency
+    from runner.measuring.measurement import failed_build, measure
+    from runner.measuring.sampling import Sampling
+    from runner.measuring.scaling import with_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
     chosen = cases(workload, choices)
     with activity(f"building {revision.commit[:10]}") as say:
         try:
-            tree, build = place.builder.build(repository, revision.commit, workload)
+            tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
             return [
                 failed_build(
                     workload,
                     case,
-                    bench=place.bench,
+                    bench=workbench.bench,
                     subject=repository.name,
                     revision=revision,
                     message=failure.message,
@@ -138,44 +138,44 @@ def _measure(
                 workload,
                 case,
                 tree,
-                bench=place.bench,
+                bench=workbench.bench,
                 subject=repository.name,
                 revision=revision,
                 build=build,
                 sampling=Sampling.of(workload, samples),
             )
-            reports.append(with_efficiency(report, reports, workload))
+            reports.append(with_scaling_efficiency(report, reports, workload))
     return reports
 
 
 def _send(settings: Settings, repository: Repository, reports: list[Report]) -> None:
-    """Hand reports over, with the commits that lie before theirs; where the service does not take them, they wait."""
-    from runner.embedded import connect
-    from runner.outbox import Outbox
-    from runner.spool import Spool
+    """Send reports and the commits before theirs; if the service does not accept them, they wait on disk."""
+    from runner.reporting.embedded import connect
+    from runner.reporting.outbox import Outbox
+    from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
-    for one in reports:
-        spool.add(one)
+    for report in reports:
+        spool.add(report)
     with connect(settings) as service:
         service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
-    if outbox.trouble:
-        raise FaultwatchError(f"{outbox.trouble.what}; the reports wait on disk", "run `faultwatch spool --flush`")
+    if outbox.error:
+        raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
 def _one_case_only(number: int) -> None:
-    """Refuse several cases before any is measured: a suite file holds one."""
+    """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--output takes one case, and these are {number}", "choose one with --set NAME=VALUE")
+        raise FaultwatchError(f"--output takes one case, but {number} were chosen", "choose one with --set NAME=VALUE")
 
 
 def _write_suite(reports: list[Report], output: Path) -> None:
     measured = [report for report in reports if report.samples]
     if not measured:
-        return  # What failed is told with the case.
+        return  # The failure is shown with the case.
     suite = to_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("no metric of this run can stand in a pyperf file: all have zeros or no value")
+        raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
     suite.dump(str(output), replace=True)

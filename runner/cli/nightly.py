@@ -1,4 +1,4 @@
-"""``faultwatch nightly``: every workload of a matrix in every configuration, and a digest of what came of it."""
+"""``faultwatch nightly``: measure every workload of a matrix in every configuration, and show a digest."""
 
 import json
 from datetime import UTC, datetime
@@ -6,24 +6,18 @@ from pathlib import Path
 
 import click
 
-from runner.cli.common import (
-    Workbench,
-    find_workload,
-    json_option,
-    options,
-    report_option,
-    sandbox_option,
-    terminal,
-    wants_sandbox,
-    workbench,
-)
-from runner.client import Service
+from runner.cli.options import json_option, options, report_option, sandbox_option
+from runner.cli.terminal import terminal
+from runner.cli.workbench import prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
-from runner.night.matrix import Entry, Matrix, load_matrix
-from runner.night.plan import choices, configured, entries, jobs, planned
-from runner.night.run import Prepared, carry_out
+from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.nightly.cell_run import PreparedCell, run_cell
+from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
+from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
+from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="nightly")
@@ -37,15 +31,15 @@ from runner.settings import Settings, load_settings
         metavar="FILE",
         help="Hosts, configurations and workloads.",
     ),
-    click.option("--night", metavar="NAME", help="What the night is called. Default: the date."),
+    click.option("--night", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(
         "--list",
         "listing",
         type=click.Choice(["json", "cells"]),
-        help="Only list what there is: json for the jobs of GitHub Actions, or each cell.",
+        help="Only list the jobs for GitHub Actions (json), or the cells.",
     ),
-    click.option("--plan", is_flag=True, help="Only tell the service what is planned."),
-    click.option("--digest", "only_digest", is_flag=True, help="Only show what has come of the night."),
+    click.option("--plan", is_flag=True, help="Only send the planned cells to the service."),
+    click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),
     sandbox_option,
     report_option,
     json_option,
@@ -57,110 +51,110 @@ def command(
     plan: bool,
     only_digest: bool,
     confined: bool | None,
-    report: Path | None,
+    report_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure the newest revision of every workload in every configuration that the matrix has for this host.
+    """Measure the newest revision of every workload in every configuration that the matrix lists for this host.
 
-    Exit code 1 where the night is not complete: with --plan or without, for this host; with --digest, for all of them.
+    Exit code 1 if the nightly run is incomplete on this host; with --digest, on any host.
     """
-    from runner.embedded import connect
-    from runner.night.digest import is_complete
+    from runner.nightly.digest import is_complete
+    from runner.reporting.embedded import connect
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
-        click.echo(json.dumps({"include": jobs(matrix)}))
+        click.echo(json.dumps({"include": github_jobs(matrix)}))
         return
-    cells = planned(matrix, settings.host)
+    cells = planned_cells(matrix, settings.host)
     if listing == "cells":
         for cell in cells:
             click.echo(f"{cell.host}  {cell.configuration}  {cell.workload}")
         return
     name = night or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
-        digest = service.night(name, NightPart(cells=cells))
+        digest = service.update_night(name, NightPart(cells=cells))
         if not (plan or only_digest):
             digest = _run(name, matrix, settings, service, confined)
     if plan:
         return
-    _show(digest, report, as_json)
-    mine = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
-    if not all(is_complete(cell) for cell in mine):
+    _show(digest, report_file, as_json)
+    checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
+    if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
 
 
 def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confined: bool | None) -> NightDigest:
-    from runner.cli.progress import ProgressBar
+    from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
     digest = None
-    for cell, entry in entries(matrix, settings.host):
+    for cell, entry in cells_of_host(matrix, settings.host):
 
-        def prepare(cell: NightCell = cell, entry: Entry = entry) -> Prepared:
+        def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare(matrix, cell, entry, settings, service, confined, benches)
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
-            digest = carry_out(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
+            digest = run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
     if digest is None:
-        raise FaultwatchError(f"{matrix.path}: nothing is planned for this host, {settings.host}")
+        raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     return digest
 
 
 def _prepare(
     matrix: Matrix,
     cell: NightCell,
-    entry: Entry,
+    entry: WorkloadEntry,
     settings: Settings,
     service: Service,
     confined: bool | None,
     benches: dict[bool, Workbench],
-) -> Prepared:
-    from runner.history import Historian
-    from runner.spool import Spool
+) -> PreparedCell:
+    from runner.campaigns.history_measurement import HistoryMeasurement
+    from runner.reporting.spool import Spool
     from runner.subject.repository import open_repository
     from runner.workload import cases
 
-    beside = matrix.path.parent / entry.path
-    found = find_workload(str(beside) if beside.exists() else entry.path)
-    repository = open_repository(_location(matrix, entry) or str(found.path.parent), settings.clones)
-    workload, chosen = configured(found, cell.configuration, matrix.configuration(cell.configuration))
+    file = matrix.path.parent / entry.path
+    base = find_workload(str(file) if file.exists() else entry.path)
+    repository = open_repository(_location(matrix, entry) or str(base.path.parent), settings.clones)
+    workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
-        benches[sandboxed] = workbench(settings, confined=sandboxed)
-    wanted = cases(workload, (*choices(entry), *chosen))
-    historian = Historian(
+        benches[sandboxed] = prepare_workbench(settings, confined=sandboxed)
+    selected = cases(workload, (*case_choices(entry), *chosen))
+    measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,
-        cases=wanted,
+        cases=selected,
         bench=benches[sandboxed].bench,
         builder=benches[sandboxed].builder,
         service=service,
         spool=Spool(settings.spool),
     )
-    return Prepared(historian, repository.revision(entry.revision), wanted)
+    return PreparedCell(measurement, repository.revision(entry.revision), selected)
 
 
-def _location(matrix: Matrix, entry: Entry) -> str | None:
-    """Return where the repository is: a path is relative to the matrix file."""
+def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
+    """Return the location of the repository; a path is relative to the matrix file."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository
-    beside = matrix.path.parent / entry.repository
-    return str(beside) if beside.exists() else entry.repository
+    folder = matrix.path.parent / entry.repository
+    return str(folder) if folder.exists() else entry.repository
 
 
-def _show(digest: NightDigest, report: Path | None, as_json: bool) -> None:
-    from runner.cli.actions import add_summary, set_outputs, write_report
-    from runner.cli.night_markdown import markdown
+def _show(digest: NightDigest, report_file: Path | None, as_json: bool) -> None:
+    from runner.cli.github_actions import add_summary, set_outputs, write_report
+    from runner.cli.nightly_markdown import markdown
 
     document = digest.model_dump(mode="json")
-    if report:
-        write_report(report, document)
-        set_outputs({"report": str(report.resolve())})
+    if report_file:
+        write_report(report_file, document)
+        set_outputs({"report": str(report_file.resolve())})
     set_outputs({"complete": str(digest.complete).lower()})
     add_summary(markdown(digest))
     if as_json:
         click.echo(json.dumps(document, indent=2))
     else:
-        from runner.cli.night_tables import show_digest
+        from runner.cli.nightly_tables import show_digest
 
         show_digest(digest)

@@ -1,31 +1,24 @@
-"""``faultwatch profile``: where the faults, the CPU time and the waiting of a case come from, and what that means."""
+"""``faultwatch profile``: show where a case's faults, CPU time and waiting come from, and name the cause."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.common import (
-    activity,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    repo_option,
-    repository_of,
-    sandbox_option,
-    set_option,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option, set_option
+from runner.cli.terminal import activity
+from runner.cli.workbench import prepare_workbench
 from runner.errors import FaultwatchError
-from runner.known import remember
+from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
+from runner.subject.lookup import repository_of
+from runner.subject.registry import register_subject
 from runner.workload import cases
+from runner.workload.lookup import find_workload
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
-    from runner.profile.plan import CallGraph
+    from runner.profile.recording_plan import CallGraph
 
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
@@ -39,22 +32,22 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
         default="HEAD",
         show_default=True,
         metavar="REV|BASE..REV",
-        help="The commit to profile; of a range both ends, side by side.",
+        help="The commit to profile; for a range, both ends.",
     ),
-    click.option("--before", metavar="REV", help="Profile this commit too, and say what grew since."),
+    click.option("--before", metavar="REV", help="Profile this commit too, and show what grew since."),
     set_option,
     env_option,
     sandbox_option,
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How stacks are found. Default: by what the program's file allows.",
+        help="How stacks are unwound. Default: as the program file allows.",
     ),
     click.option(
         "--output",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="FOLDER",
-        help="Write the stacks there: folded, for speedscope and for pprof.",
+        help="Write the stacks to this folder: folded, for speedscope and for pprof.",
     ),
     click.option("--upload/--no-upload", default=True, show_default=True, help="Store the profile in the service."),
     json_option,
@@ -72,29 +65,29 @@ def command(
     upload: bool,
     as_json: bool,
 ) -> None:
-    """Profile one case of a WORKLOAD: its page faults, its CPU time, its waiting; and name the cause.
+    """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    WORKLOAD is a workload.toml, its folder, or the name of one that comes along. Nothing of it counts as a sample. The
-    service keeps the profile and shows its flame graphs; where it does not answer, the profile waits on disk.
+    WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service
+    stores the profile and shows its flame graphs; if it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
-    from runner.embedded import connect
-    from runner.outbox import Outbox
-    from runner.profile.revision import Profiler
-    from runner.spool import Spool
+    from runner.profile.profiler import Profiler
+    from runner.reporting.embedded import connect
+    from runner.reporting.outbox import Outbox
+    from runner.reporting.spool import Spool
 
     workload = find_workload(workload_name)
     settings = load_settings()
     repository = repository_of(workload, repo, settings)
-    place = workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
+    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"a profile is of one case, and {len(chosen)} were chosen",
+            f"a profile shows one case, but {len(chosen)} were chosen",
             f"choose one with --set NAME=VALUE; the first is {chosen[0].name}",
         )
     base, newest = _sides(revision, before)
-    profiler = Profiler(repository, workload, chosen[0], place.bench, place.builder, call_graph)
+    profiler = Profiler(repository, workload, chosen[0], workbench.bench, workbench.builder, call_graph)
     with activity("building") as say:
         earlier = profiler.profile(base, say) if base else None
         profile = profiler.profile(newest, say)
@@ -104,15 +97,15 @@ def command(
             _write(earlier, output / "before")
     with connect(settings) as service:
         if upload:
-            remember(settings, repository, workload)
+            register_subject(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)
-            for one in (earlier, profile):
-                if one:
-                    outbox.post(one)
+            for document in (earlier, profile):
+                if document:
+                    outbox.post(document)
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
     if as_json:
         parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
-        click.echo("{" + ", ".join(f'"{name}": {one.model_dump_json()}' for name, one in parts.items() if one) + "}")
+        click.echo("{" + ", ".join(f'"{name}": {part.model_dump_json()}' for name, part in parts.items() if part) + "}")
         return
     from runner.cli.profile_difference_tables import show_difference
     from runner.cli.profile_tables import show_diagnosis, show_profile
@@ -124,12 +117,14 @@ def command(
 
 
 def _sides(revision: str, before: str | None) -> tuple[str | None, str]:
-    """Return the commits to profile: the one before, if any, and the one it is about."""
+    """Return the commits to profile: the earlier one, if any, and the newest."""
     base, dots, newest = revision.partition("..")
     if not dots:
         return before, revision
     if before is not None:
-        raise FaultwatchError(f"--before {before} and the range {revision} say the same twice", "leave one of them out")
+        raise FaultwatchError(
+            f"--before {before} and the range {revision} name the base twice", "leave one of them out"
+        )
     return base or "HEAD", newest.lstrip(".") or "HEAD"
 
 

@@ -1,21 +1,21 @@
-"""Two profiles side by side on a terminal: which functions and lines fault more than before."""
+"""The difference of two profiles on a terminal: which functions and lines fault more than before."""
 
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.text import plain
-from runner.contract.profile import Frame, Profile
+from runner.cli.formatting import escape_text, shortened
+from runner.cli.profile_tables import call_chain
+from runner.contract.profile import Profile
 from runner.contract.profile_difference import Change, Place, by_place, by_stack
 
 _PLACES = 10
 _STACKS = 5
-_DEEP = 5
 
 
 def show_difference(before: Profile, after: Profile) -> None:
-    """Print which functions and lines of the program changed, and the stacks that grew most."""
+    """Print the functions and lines of the program that changed, and the stacks that grew most."""
     console = Console()
-    sides = [one.anatomy.counted if one.anatomy else 0 for one in (before, after)]
+    sides = [profile.anatomy.counted if profile.anatomy else 0 for profile in (before, after)]
     console.print()
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
@@ -32,27 +32,19 @@ def show_difference(before: Profile, after: Profile) -> None:
         console.print(table)
     else:
         console.print("  No function of the program faults more or less than before.")
-    grown = [one for one in by_stack(before, after) if one.change.grown > 0][:_STACKS]
+    grown = [stack for stack in by_stack(before, after) if stack.change.grown > 0][:_STACKS]
     if grown:
         console.print("Stacks that grew most:")
-    for one in grown:
-        console.print(f"  {_change(one.change)}  {plain(_way(one.frames))}", highlight=False)
+    for stack in grown:
+        console.print(f"  {_change(stack.change)}  {escape_text(call_chain(stack.frames))}", highlight=False)
 
 
 def _place(place: Place) -> str:
     line = place.line_after or place.line_before
     gone = " (before)" if not place.line_after and place.line_before else ""
     where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{gone}"
-    return plain(f"{_cut(place.where.function)}{where}")
+    return escape_text(f"{shortened(place.where.function)}{where}")
 
 
 def _change(change: Change) -> str:
     return f"{change.grown:+,} ({change.before:,} → {change.after:,})"
-
-
-def _way(frames: tuple[Frame, ...]) -> str:
-    return " ← ".join(_cut(frame.function) for frame in reversed(frames[-_DEEP:]))
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= 60 else name[:59] + "…"

@@ -1,32 +1,32 @@
-"""A profile and its diagnosis on a terminal."""
+"""A profile and its diagnosis as tables on a terminal."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.text import plain
+from runner.cli.formatting import escape_text, shortened
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
 
-Kind = TypeVar("Kind", Memory, Touch, Access)
+Label = TypeVar("Label", Memory, Touch, Access)
 _STACKS = 5
 _SITES = 8
 _DEEP = 5
-"""Frames shown of a stack, from the innermost on."""
+"""Frames shown of each stack, from the innermost on."""
 
 
 def show_profile(profile: Profile) -> None:
-    """Print what was recorded: the faults by kind and by place, the heaviest stacks, the system calls."""
+    """Print a profile: the faults by kind and location, the heaviest stacks, the system calls."""
     console = Console()
-    console.print(f"[bold]{plain(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
+    console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = "the region of interest" if profile.scope == "region" else "the whole process"
-    beside = f", one of {profile.processes} at once" if profile.processes > 1 else ""
+    processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
-    console.print(f"Of {scope}{beside}{overhead}. Nothing of this is a sample.", style="dim")
+    console.print(f"Of {scope}{processes}{overhead}. A profile is not a sample.", style="dim")
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)
     for stacks in profile.stack_profiles:
@@ -35,19 +35,19 @@ def show_profile(profile: Profile) -> None:
         calls = ", ".join(f"{name} {call.calls:,}" for name, call in profile.census.calls.items())
         console.print(f"System calls ({profile.census.source}): {calls or 'none'}", highlight=False)
     for remark in profile.remarks:
-        console.print(plain(remark), style="yellow", highlight=False)
+        console.print(escape_text(remark), style="yellow", highlight=False)
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:
-    """Print what it means, or what was looked at where no rule fits."""
+    """Print the diagnosis, or the evidence if no rule matches."""
     console = Console()
     console.print()
-    for place, finding in enumerate(diagnosis.findings):
-        _show_finding(console, finding, first=place == 0)
+    for number, finding in enumerate(diagnosis.findings):
+        _show_finding(console, finding, first=number == 0)
     if not diagnosis.findings:
-        console.print("[bold]No rule fits.[/] What was looked at:")
+        console.print("[bold]No rule matches.[/] The evidence:")
         for line in diagnosis.evidence:
-            console.print(f"  • {plain(line)}", highlight=False)
+            console.print(f"  • {escape_text(line)}", highlight=False)
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
@@ -69,7 +69,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(table)
 
 
-def _listed(table: Mapping[Kind, int]) -> str:
+def _listed(table: Mapping[Label, int]) -> str:
     return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
 
 
@@ -80,29 +80,29 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
         f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
         highlight=False,
     )
-    ways: Counter[str] = Counter()
+    chains: Counter[str] = Counter()
     for stack in stacks.stacks:
-        frames = [profile.frames[place] for place in stack.frames]
-        ways[" ← ".join(_cut(frame.function) for frame in reversed(frames[-_DEEP:]))] += stack.weight
-    for way, weight in ways.most_common(_STACKS):
-        console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {plain(way)}", highlight=False)
+        chains[call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
+    for chain, weight in chains.most_common(_STACKS):
+        console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 
 
 def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
-    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {plain(finding.title)}[/] ({finding.rule})")
+    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule})")
     for line in finding.evidence:
-        console.print(f"  • {plain(line)}", highlight=False)
+        console.print(f"  • {escape_text(line)}", highlight=False)
     for remedy in finding.remedies:
         settings = " ".join(f"--set {name}={value}" for name, value in remedy.settings.items())
-        shown = f"  [dim]faultwatch try {plain(settings)}[/]" if settings else ""
-        console.print(f"  → {plain(remedy.text)}{shown}", highlight=False)
-    console.print(f"  [dim]as in {plain(finding.report)}[/]", highlight=False)
+        shown = f"  [dim]faultwatch try {escape_text(settings)}[/]" if settings else ""
+        console.print(f"  → {escape_text(remedy.text)}{shown}", highlight=False)
+    console.print(f"  [dim]as in {escape_text(finding.report)}[/]", highlight=False)
 
 
 def _place(frame: Frame) -> str:
     line = f"  {frame.file.rpartition('/')[2]}:{frame.line}" if frame.file else ""
-    return plain(f"{_cut(frame.function)}{line}")
+    return escape_text(f"{shortened(frame.function)}{line}")
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= 60 else name[:59] + "…"
+def call_chain(frames: Sequence[Frame]) -> str:
+    """Return the innermost functions of a stack, each with its caller to the right."""
+    return " ← ".join(shortened(frame.function) for frame in reversed(frames[-_DEEP:]))

@@ -1,4 +1,4 @@
-"""What a remedy changes, on a terminal."""
+"""The effect of a remedy as a table on a terminal."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -6,10 +6,9 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.tables import number
-from runner.cli.text import counted, plain
-from runner.compare import Compared
+from runner.cli.formatting import count_of, escape_text, format_value
 from runner.contract.metrics import metric
+from runner.measuring.comparison import Compared
 
 _SHOWN = (
     "minor-faults",
@@ -22,19 +21,21 @@ _SHOWN = (
     "throughput",
     "max-rss",
 )
-"""What a remedy is judged by: faults, the system share, throughput; and what it costs in memory."""
+"""The metrics by which a remedy is judged: faults, system share, throughput; and its cost in memory."""
 
 
 def show_remedy(result: Compared, settings: Sequence[str]) -> None:
-    """Print the present state beside the one with the remedy."""
+    """Print the metrics without and with the remedy."""
     console = Console()
-    console.print(f"[bold]{plain(result.base.case.name)}[/] with {plain(' '.join(settings))}", highlight=False)
+    console.print(
+        f"[bold]{escape_text(result.base.case.name)}[/] with {escape_text(' '.join(settings))}", highlight=False
+    )
     if result.comparison is None:
         for side in (result.base, result.head):
             if side.failure:
-                console.print(f"[yellow]{side.outcome}: {plain(side.failure.message)}[/]", highlight=False)
+                console.print(f"[yellow]{side.outcome}: {escape_text(side.failure.message)}[/]", highlight=False)
         return
-    verdicts = {one.metric: one for one in result.comparison.metrics}
+    verdicts = {metric_verdict.metric: metric_verdict for metric_verdict in result.comparison.metrics}
     table = Table()
     for title in ("metric", "as it is", "with it", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
@@ -43,10 +44,8 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         if not before or not after:
             continue
         low, high = median(before), median(after)
-        change = f"{100 * (high - low) / low:+.3g} %" if low else number(name, high - low, sign=True)
+        change = f"{100 * (high - low) / low:+.3g} %" if low else format_value(name, high - low, sign=True)
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
-        table.add_row(metric(name).title, number(name, low), number(name, high), change, verdict)
+        table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
     console.print(table)
-    console.print(
-        f"{counted(len(result.base.samples), 'pair')}, measured in turns. Nothing of it is stored.", style="dim"
-    )
+    console.print(f"{count_of(len(result.base.samples), 'pair')}, measured in turns. Nothing is stored.", style="dim")

@@ -1,4 +1,4 @@
-"""``faultwatch spool``: the reports that the service does not have yet."""
+"""``faultwatch spool``: show or send the reports that the service has not received yet."""
 
 import json
 from pathlib import Path
@@ -6,47 +6,47 @@ from typing import Any
 
 import click
 
-from runner.cli.common import json_option, options
-from runner.outbox import Outbox
+from runner.cli.options import json_option, options
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings
-from runner.spool import Spool, read_document
 
 
 @click.command(name="spool")
-@options(click.option("--flush", is_flag=True, help="Send what waits."), json_option)
+@options(click.option("--flush", is_flag=True, help="Send the waiting reports."), json_option)
 def command(flush: bool, as_json: bool) -> None:
-    """Show the reports that wait on disk, and those that the service refused, with the reason.
+    """Show the reports that wait on disk, and those that the service refused, with the reasons.
 
-    Every `history` sends what waits, too. A refused report is kept as RUN.refused; renamed to RUN.json it waits again.
-    Exit code of --flush: 0 where nothing waits any more, 1 where something does.
+    Every `history` sends the waiting reports, too. A refused report is stored as RUN.refused; renamed to RUN.json, it
+    waits again. Exit code of --flush: 0 if no report waits any more, 1 if one does.
     """
     settings = load_settings()
     spool = Spool(settings.spool)
     before = len(spool.waiting())
-    trouble = _flush(settings, spool) if flush and before else ""
+    problem = _flush(settings, spool) if flush and before else ""
     waiting = [_describe(file) for file in spool.waiting()]
     refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
-        click.echo(json.dumps(document | {"trouble": trouble}, indent=2))
+        click.echo(json.dumps(document | {"trouble": problem}, indent=2))
     else:
-        _show(spool.folder, waiting, refused, trouble)
+        _show(spool.folder, waiting, refused, problem)
     if flush and waiting:
         raise click.exceptions.Exit(1)
 
 
 def _flush(settings: Settings, spool: Spool) -> str:
-    """Send what waits; return why the service did not take all of it."""
-    from runner.embedded import connect
+    """Send the waiting reports; return why the service did not accept all of them, or an empty string."""
+    from runner.reporting.embedded import connect
 
     with connect(settings) as service:
         outbox = Outbox(spool, service.send)
         outbox.deliver()
-    return outbox.trouble.what if outbox.trouble else ""
+    return outbox.error.what if outbox.error else ""
 
 
 def _describe(file: Path) -> dict[str, Any]:
-    """Say what a file holds; of one that cannot be read, only which it is."""
+    """Describe a spooled file; an unreadable one by its name only."""
     try:
         document = read_document(file)
     except (OSError, ValueError):
@@ -60,19 +60,19 @@ def _describe(file: Path) -> dict[str, Any]:
     }
 
 
-def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], trouble: str) -> None:
+def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], problem: str) -> None:
     from rich.console import Console
 
-    from runner.cli.text import plain
+    from runner.cli.formatting import escape_text
 
     console = Console(highlight=False)
-    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {plain(str(folder))}")
+    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {escape_text(str(folder))}")
     for entry in waiting + refused:
-        console.print(f"  {plain(_line(entry))}")
+        console.print(f"  {escape_text(_line(entry))}")
         if "reason" in entry:
-            console.print(f"    [yellow]refused: {plain(entry['reason'])}[/]")
-    if trouble:
-        console.print(f"[yellow]{plain(trouble)}[/]")
+            console.print(f"    [yellow]refused: {escape_text(entry['reason'])}[/]")
+    if problem:
+        console.print(f"[yellow]{escape_text(problem)}[/]")
 
 
 def _line(entry: dict[str, Any]) -> str:

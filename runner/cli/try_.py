@@ -1,25 +1,18 @@
-"""``faultwatch try``: measure what a remedy would do, against the present state, in turns."""
+"""``faultwatch try``: measure the effect of a remedy, in turns with the present state."""
 
 import json
 
 import click
 
-from runner.cli.common import (
-    activity,
-    env_option,
-    find_workload,
-    json_option,
-    options,
-    repo_option,
-    repository_of,
-    sandbox_option,
-    wants_sandbox,
-    workbench,
-)
+from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
+from runner.cli.terminal import activity
+from runner.cli.workbench import prepare_workbench
 from runner.errors import FaultwatchError
+from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.trial import Subject, Trial
+from runner.subject.lookup import repository_of
 from runner.workload import cases
+from runner.workload.lookup import find_workload
 
 
 @click.command(name="try")
@@ -31,7 +24,7 @@ from runner.workload import cases
         multiple=True,
         required=True,
         metavar="NAME=VALUE",
-        help="What to try: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter.",
+        help="The remedy: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter.",
     ),
     click.option(
         "--case", "choices", multiple=True, metavar="NAME=VALUE", help="The case, by the values of its parameters."
@@ -56,37 +49,37 @@ def command(
     confined: bool | None,
     as_json: bool,
 ) -> None:
-    """Measure one case of a WORKLOAD as it is and with a remedy, in turns, and say what the remedy changes.
+    """Measure one case of a WORKLOAD with and without a remedy, in turns, and show what the remedy changes.
 
-    Nothing is stored. Exit code 1 where one of the two cannot be measured.
+    Nothing is stored. Exit code 1 if one side cannot be measured.
     """
-    from runner.compare import Pairs, compare
-    from runner.embedded import connect
-    from runner.subject.build import BuildFailure
+    from runner.campaigns.remedy_comparison import remedy_trials
+    from runner.measuring.comparison import Pairs, compare
+    from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
 
     workload = find_workload(workload_name)
-    remedied = with_remedy(workload, parse_settings(settings))
+    remedy = parse_settings(settings)
+    with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     chosen = cases(workload, choices)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"a remedy is tried on one case, and {len(chosen)} were chosen",
+            f"a remedy is tried on one case, but {len(chosen)} were chosen",
             f"choose one with --case NAME=VALUE; the first is {chosen[0].name}",
         )
     config = load_settings()
     repository = repository_of(workload, repo, config)
-    place = workbench(config, variables, confined=wants_sandbox(confined, repository, config))
-    commit = repository.revision(revision)
-    with activity(f"building {commit.commit[:10]}"):
-        try:
-            tree, build = place.builder.build(repository, commit.commit, workload)
-        except BuildFailure as failure:
-            raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
-    subject = Subject(repository.name, commit, chosen[0], build)
-    present, changed = (Trial(one, subject, place.bench, tree) for one in (workload, remedied))
-    for what, trial in (("as it is", present), ("with the remedy", changed)):
-        if trial.obstacle:
-            raise FaultwatchError(f"{chosen[0].name} cannot be measured {what}: {trial.obstacle}")
+    workbench = prepare_workbench(config, variables, confined=wants_sandbox(confined, repository, config))
+    with activity(f"building {revision}"):
+        present, changed = remedy_trials(
+            repository,
+            workbench.builder,
+            workload,
+            chosen[0],
+            bench=workbench.bench,
+            revision=revision,
+            settings=remedy,
+        )
     with connect(config) as service, activity(f"measuring {chosen[0].name} both ways"):
         result = compare(present, changed, service.compare, pairs=Pairs.of(workload, samples))
     if as_json:

@@ -1,19 +1,20 @@
-"""``faultwatch workloads``: what can be measured without writing anything."""
+"""``faultwatch workloads``: list the shipped workloads and their cases."""
 
 import json
 
 import click
 
-from runner.cli.common import SHIPPED_WORKLOADS, find_workload, json_option, options, shipped_names
+from runner.cli.options import json_option, options
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
 
 
 @click.command(name="workloads")
 @options(click.argument("names", nargs=-1, metavar="[WORKLOAD]…"), json_option)
 def command(names: tuple[str, ...], as_json: bool) -> None:
-    """List workloads and their cases: those that come along, or those named by path."""
+    """List workloads and their cases: the shipped ones, or those named by path."""
     from runner.workload import cases, load_workload
 
-    found = [find_workload(name) for name in names] or [
+    workloads = [find_workload(name) for name in names] or [
         load_workload(SHIPPED_WORKLOADS / name) for name in shipped_names()
     ]
     if as_json:
@@ -25,7 +26,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
                 "definition": workload.definition,
                 "cases": [case.name for case in cases(workload)],
             }
-            for workload in found
+            for workload in workloads
         ]
         click.echo(json.dumps(document, indent=2))
         return
@@ -33,7 +34,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     from rich.markup import escape
 
     console = Console()
-    for workload in found:
+    for workload in workloads:
         console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}", soft_wrap=True)
         for case in cases(workload):
             console.print(f"  {escape(case.name)}", highlight=False, soft_wrap=True)

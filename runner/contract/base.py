@@ -13,6 +13,12 @@ Text = Annotated[str, StringConstraints(max_length=100_000)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
 """A time with its zone, at which a repository or a clock can honestly be."""
 Parameter = str | int | FiniteFloat | bool
+"""The value of a parameter of a workload."""
+
+
+def parameter_text(value: Parameter) -> str:
+    """Write the value of a parameter as text, as names of cases and commands have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Strict(BaseModel):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text
+from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
 from runner.contract.files import Files
 from runner.contract.trust import Canary, Mismatch
 
@@ -96,12 +96,8 @@ class Case(Strict):
         """The case as people read it, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
         if not self.parameters:
             return self.workload
-        point = ",".join(f"{key}={_plain(value)}" for key, value in sorted(self.parameters.items()))
+        point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
         return f"{self.workload}[{point}]"
-
-
-def _plain(value: Parameter) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Host(Strict):

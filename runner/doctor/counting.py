@@ -1,16 +1,16 @@
-"""Can perf count page faults here, and those of the kernel too? Tried out, not guessed from settings."""
+"""Finds out by trial whether perf can count page faults on this host, and those inside the kernel."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from runner.doctor.host import NOT_FOUND, Answer, Host
+from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
 
 Scope = Literal["user+kernel", "user"]
-"""Whether faults that a program takes inside the kernel, as in ``read`` into fresh memory, are counted too."""
+"""Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
 
 PARANOID = "proc/sys/kernel/perf_event_paranoid"
 ALLOW = "sudo sysctl -w kernel.perf_event_paranoid=1"
@@ -18,80 +18,84 @@ INSTALL = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt i
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
-    """What came of counting the faults of ``true``: a scope, or what stands in the way."""
+class CountingResult:
+    """The result of counting the faults of ``true``: a scope, or what prevents it."""
 
     scope: Scope | None = None
     what: str = ""
     remedy: str = ""
     is_missing: bool = False
-    """perf is not installed, or not for this kernel."""
+    """Whether perf is not installed, or not for this kernel."""
 
 
 def require_measurable() -> None:
-    """Make sure that this host can count faults.
+    """Check that this host can count faults.
 
     Raises
     ------
     FaultwatchError
-        Where it cannot: what forbids it, and how to allow it.
+        It cannot; the message says what prevents it and how to allow it.
     """
     counting_scope()
 
 
 def counting_scope() -> Scope:
-    """Return what is counted on this host.
+    """Return the scope of counting on this host.
 
     Raises
     ------
     FaultwatchError
-        Where nothing can be counted.
+        Nothing can be counted.
     """
-    found = _here()
-    if found.scope is None:
-        raise FaultwatchError(found.what, found.remedy)
-    return found.scope
+    result = _here()
+    if result.scope is None:
+        raise FaultwatchError(result.what, result.remedy)
+    return result.scope
 
 
 @lru_cache
-def _here() -> Counting:
-    return try_counting(Host())
+def _here() -> CountingResult:
+    return try_counting(HostProbe())
 
 
-def try_counting(host: Host) -> Counting:
-    """Count the minor faults of ``true``; perf itself says whether it had to leave out the kernel's."""
+def try_counting(host: HostProbe) -> CountingResult:
+    """Count the minor faults of ``true``; perf reports whether it had to leave out those of the kernel."""
     answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
     if line and line[1].strip().isdecimal():
-        return Counting(scope="user" if line[2] else "user+kernel")
-    return _trouble(host, answer)
+        return CountingResult(scope="user" if line[2] else "user+kernel")
+    return _diagnose(host, answer)
 
 
-def _trouble(host: Host, answer: Answer) -> Counting:
+def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND:
-        return Counting(what="perf is not installed", remedy=INSTALL, is_missing=True)
-    if "perf not found for kernel" in answer.text:  # what Ubuntu's wrapper says
+        return CountingResult(what="perf is not installed", remedy=INSTALL, is_missing=True)
+    if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
         release = host.tree.text("proc/sys/kernel/osrelease") or "$(uname -r)"
-        return Counting(
+        return CountingResult(
             what=f"there is no perf for the running kernel {release}",
             remedy=f"sudo apt install linux-tools-{release}",
             is_missing=True,
         )
     level = host.tree.integer(PARANOID)
     if level is not None and level >= 3 and not host.is_root:
-        return Counting(what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW)
+        return CountingResult(
+            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW
+        )
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
-        return Counting(
-            what="the kernel refuses to count for this process",
-            remedy="in a container: docker run --cap-add PERFMON, and where that is not enough "
+        return CountingResult(
+            what="the kernel does not allow this process to count",
+            remedy="in a container: docker run --cap-add PERFMON, and if that is not enough "
             "--security-opt seccomp=unconfined",
         )
     if "<not supported>" in answer.text:
-        return Counting(
+        return CountingResult(
             what="the kernel of this host does not count page faults",
-            remedy="measure outside of this sandbox: gVisor, for one, has no performance events",
+            remedy="measure outside this sandbox: gVisor, for example, has no performance events",
         )
     said = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
-    return Counting(what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true")
+    return CountingResult(
+        what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true"
+    )

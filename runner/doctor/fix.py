@@ -1,8 +1,8 @@
-"""Mends what can be mended safely, and puts back exactly what was there before.
+"""Applies the fixes that are safe, and restores the previous state exactly.
 
-pyperf knows how to quieten processors and interrupts (``python -m pyperf system tune``); the memory settings are ours.
-What every setting was is written down before the first one changes: pyperf's own ``reset`` only knows usual values.
-Everything here lasts until the next start of the host, or until it is undone.
+pyperf quietens processors and interrupts (``python -m pyperf system tune``); this module fixes the memory settings.
+The previous values are stored before the first change, because ``pyperf system reset`` only restores usual values.
+Every fix lasts until the host reboots, or until it is undone.
 """
 
 import json
@@ -13,45 +13,45 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.doctor import machine, memory
-from runner.doctor.check import Status
-from runner.doctor.host import Host
+from runner.doctor import memory_checks, processor_checks
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckStatus
 from runner.errors import FaultwatchError
 
 _CPU = "sys/devices/system/cpu"
 _RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
-OURS = {
-    "same-page merging": (memory.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
-    "NUMA balancing": (memory.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
-    "huge pages": (memory.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-    "watchdog": (machine.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
+OWN_FIXES = {
+    "same-page merging": (memory_checks.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
+    "NUMA balancing": (memory_checks.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
+    "huge pages": (memory_checks.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    "watchdog": (processor_checks.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
-"""Check → the check itself, and the file and value that mend it. Not the permission to count: that lowers a guard."""
-PYPERFS = {"governor": machine.governor, "turbo": machine.turbo}
+"""By name: the check, and the file and value that fix it. Without the permission to count, which lowers security."""
+PYPERF_FIXES = {"governor": processor_checks.governor, "turbo": processor_checks.turbo}
 
 _TUNABLES = (
-    *(file for _, file, _ in OURS.values()),
+    *(file for _, file, _ in OWN_FIXES.values()),
     *("proc/sys/kernel/randomize_va_space", _RATE),
     *(f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"),
     *(f"{_CPU}/cpufreq/policy*/scaling_governor", f"{_CPU}/cpufreq/policy*/scaling_min_freq"),
     *("proc/irq/default_smp_affinity", "proc/irq/*/smp_affinity"),
 )
-"""Every file that either may change."""
+"""Every file that a fix may change."""
 
 
 @dataclass(slots=True)
-class Mending:
-    """What was done.
+class FixReport:
+    """What was fixed.
 
     Attributes
     ----------
     changed
-        File → what it held and what it holds.
+        By file: the previous and the new value.
     failed
-        What did not work, in a line each.
+        What failed, a line each.
     needs_root
-        Checks that could be mended by root.
+        Checks that only root can fix.
     """
 
     changed: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -59,66 +59,68 @@ class Mending:
     needs_root: list[str] = field(default_factory=list)
 
 
-def record(host: Host) -> Path:
-    """Return the file that holds what was there before."""
+def undo_file(host: HostProbe) -> Path:
+    """Return the file that holds the previous values."""
     return host.home / "doctor-undo.json"
 
 
-def fix(host: Host) -> Mending:
-    """Apply what is safe and can be undone; an ordinary user is only told what root could do."""
-    wrong = [name for name, (check, _, _) in OURS.items() if check(host).status is Status.WARNING]
+def fix(host: HostProbe) -> FixReport:
+    """Apply every safe fix; without root, only list what root could fix."""
+    wrong = [name for name, (check, _, _) in OWN_FIXES.items() if check(host).status is CheckStatus.WARNING]
     if not host.is_root:
-        return Mending(needs_root=[*wrong, *(name for name, check in PYPERFS.items() if _is_wrong(check(host).status))])
-    before = _held(host)
-    _write_down(host, before)
-    mending = Mending()
+        return FixReport(
+            needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _is_wrong(check(host).status))]
+        )
+    before = _current_values(host)
+    _store_values(host, before)
+    fix_report = FixReport()
     answer = host.run([sys.executable, "-m", "pyperf", "system", "tune"])
     _note_reset(host, needed=_did_more_than_files(answer.text))
-    # One event in a second would leave nothing of a profile.
-    _put(host, {_RATE: before[_RATE]} if _RATE in before else {}, mending)
-    _put(host, {OURS[name][1]: OURS[name][2] for name in wrong}, mending)
-    mending.changed = _difference(before, _held(host))
-    return mending
+    # pyperf lowers this to one event per second, which would ruin profiles.
+    _write_values(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
+    _write_values(host, {OWN_FIXES[name][1]: OWN_FIXES[name][2] for name in wrong}, fix_report)
+    fix_report.changed = _difference(before, _current_values(host))
+    return fix_report
 
 
-def undo(host: Host) -> Mending:
-    """Put everything back as it was before the first fix.
+def undo(host: HostProbe) -> FixReport:
+    """Restore everything as it was before the first fix.
 
     Raises
     ------
     FaultwatchError
-        Where nothing was fixed, or the caller may not change it back.
+        Nothing was fixed, or the user may not restore it.
     """
     try:
-        noted = json.loads(record(host).read_text(encoding="utf-8"))
+        noted = json.loads(undo_file(host).read_text(encoding="utf-8"))
         settings: dict[str, str] = dict(noted["settings"])
     except FileNotFoundError:
-        raise FaultwatchError(f"nothing is to be undone: there is no {record(host)}") from None
+        raise FaultwatchError(f"nothing to undo: {undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FaultwatchError(f"{record(host)} cannot be read: {error}") from None
+        raise FaultwatchError(f"{undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
-        raise FaultwatchError("only root can undo what root did", "run it with sudo")
-    mending = Mending()
-    before = _held(host)
+        raise FaultwatchError("only root can undo the fixes", "run it with sudo")
+    fix_report = FixReport()
+    before = _current_values(host)
     if noted.get("reset"):
         host.run([sys.executable, "-m", "pyperf", "system", "reset"])
-    _put(host, settings, mending)
-    mending.changed = _difference(before, _held(host))
-    if not mending.failed:
-        record(host).unlink()
-    return mending
+    _write_values(host, settings, fix_report)
+    fix_report.changed = _difference(before, _current_values(host))
+    if not fix_report.failed:
+        undo_file(host).unlink()
+    return fix_report
 
 
-def _is_wrong(status: Status) -> bool:
-    return status is Status.WARNING
+def _is_wrong(status: CheckStatus) -> bool:
+    return status is CheckStatus.WARNING
 
 
-def _held(host: Host) -> dict[str, str]:
-    """Return what every tunable file holds now."""
+def _current_values(host: HostProbe) -> dict[str, str]:
+    """Return the current value of every file that a fix may change."""
     return {name: value for name in _files(host) if (value := host.tree.chosen(name)) is not None}
 
 
-def _files(host: Host) -> Iterator[str]:
+def _files(host: HostProbe) -> Iterator[str]:
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -128,23 +130,23 @@ def _files(host: Host) -> Iterator[str]:
             yield from sorted(str(path.relative_to(root)) for path in root.glob(pattern))
 
 
-def _put(host: Host, wanted: Mapping[str, str], mending: Mending) -> None:
-    for name, value in wanted.items():
+def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
+    for name, value in values.items():
         if host.tree.chosen(name) == value:
             continue
         try:
             host.tree.path(name).write_text(value, encoding="ascii")
         except OSError as error:
-            mending.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
+            fix_report.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
 
 
 def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _write_down(host: Host, held: Mapping[str, str]) -> None:
-    """Keep what was there before the first fix; a second one must not take the mended state for it."""
-    file = record(host)
+def _store_values(host: HostProbe, held: Mapping[str, str]) -> None:
+    """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
+    file = undo_file(host)
     if file.exists():
         return
     try:
@@ -152,19 +154,19 @@ def _write_down(host: Host, held: Mapping[str, str]) -> None:
         _replace(file, {"settings": dict(held), "reset": False})
     except OSError as error:
         raise FaultwatchError(
-            f"nothing is changed, because it could not be undone: {file} cannot be written: {error.strerror}",
-            "set FAULTWATCH_HOME",
+            f"nothing was changed, because it could not be undone: {file} cannot be written: {error.strerror}",
+            "set FAULTWATCH_HOME to a folder that you may write to",
         ) from None
 
 
-def _note_reset(host: Host, *, needed: bool) -> None:
+def _note_reset(host: HostProbe, *, needed: bool) -> None:
     if needed:
-        _replace(record(host), json.loads(record(host).read_text(encoding="utf-8")) | {"reset": True})
+        _replace(undo_file(host), json.loads(undo_file(host).read_text(encoding="utf-8")) | {"reset": True})
 
 
-def _did_more_than_files(said: str) -> bool:
-    """Tell whether pyperf says that it changed a service or a register of the processor: only it can put those back."""
-    actions = said.partition("Actions\n")[2].partition("System state\n")[0]
+def _did_more_than_files(output: str) -> bool:
+    """Return whether pyperf changed a service or a processor register, which only pyperf can restore."""
+    actions = output.partition("Actions\n")[2].partition("System state\n")[0]
     return any(what in actions for what in ("irqbalance", "MSR"))
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
-from runner.environment.tree import Knobs, Tree
-from runner.state.start import PROCESS_VARIABLES
+from runner.execution.start_block import PROCESS_VARIABLES
+from runner.system.tree import Knobs, Tree
 
 __all__ = ["capture", "difference"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.environment import libraries
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
 _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", re.MULTILINE)

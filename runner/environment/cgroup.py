@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 _MOUNT = "sys/fs/cgroup"
 _NO_LIMIT = 1 << 62

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 
-from runner.environment.tree import Knobs
+from runner.system.tree import Knobs
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
 """What is looked for where a build does not say otherwise: role → command."""

@@ -2,7 +2,7 @@
 
 import re
 
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 
 def knobs(tree: Tree, directory: Path) -> Knobs:

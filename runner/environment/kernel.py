@@ -4,7 +4,7 @@ import os
 import re
 
 from runner.environment.secrets import without_secret
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 _SAYS_NOTHING = re.compile(
     r"""(?x) (?:

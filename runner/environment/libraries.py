@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 _STANDARD = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))

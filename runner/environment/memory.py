@@ -4,7 +4,7 @@ import os
 import re
 from collections import defaultdict
 
-from runner.environment.tree import Knobs, Tree
+from runner.system.tree import Knobs, Tree
 
 _THP = "sys/kernel/mm/transparent_hugepage"
 _HUGETLB = "sys/kernel/mm/hugepages"

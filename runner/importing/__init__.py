@@ -1,7 +1,7 @@
-"""Measurements that others made → reports: one module a format, each from a file's text to records."""
+"""Imports measurements of other tools: one module for each format reads a file into runs, which become reports."""
 
-from runner.importing.recognise import read
-from runner.importing.record import Defaults, Record, reports
+from runner.importing.formats import read
+from runner.importing.imported_run import ImportDefaults, ImportedRun, make_reports
 
-__all__ = ["Defaults", "Record", "read", "reports"]
-"""``read`` recognises the format of a file; ``reports`` makes reports of what was read."""
+__all__ = ["ImportDefaults", "ImportedRun", "make_reports", "read"]
+"""``read`` recognises the format of a file; ``make_reports`` turns the runs into reports."""

@@ -1,4 +1,4 @@
-"""What ``perf stat`` printed, in any of its formats: one run with one sample."""
+"""Reads the output of ``perf stat`` in any of its formats, as one run with one sample."""
 
 import re
 from datetime import UTC, datetime
@@ -6,23 +6,23 @@ from pathlib import Path
 
 from runner.contract.report import Sample
 from runner.errors import FaultwatchError
-from runner.importing.record import Defaults, Record, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, require
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
 _SEPARATORS = ";,|\t@"
 _STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
-def read(text: str, file: Path, defaults: Defaults) -> list[Record]:
-    """Read the output of one ``perf stat``, with ``-j``, with ``-x`` and any usual separator, or for people.
+def read(text: str, file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Read the output of one ``perf stat``: as text, with ``-j``, or with ``-x`` and any usual separator.
 
-    It names no revision and no case. When it was made stands in its first line where perf wrote it to a file, in local
-    time; without one the file's own time counts.
+    The output contains no revision and no case. If perf wrote it to a file, its first line is the local time; otherwise
+    the modification time of the file is used.
     """
     form, result = _parse(text, file.name)
     elapsed = result.readings.get("elapsed")
     return [
-        Record(
+        ImportedRun(
             place=file.name,
             revision=require(defaults.revision, "revision", file.name),
             case=defaults.case,
@@ -53,12 +53,12 @@ def _parse(text: str, name: str) -> tuple[str, PerfResult]:
 
 
 def _separator(events: list[str]) -> str:
-    """Return what stands between the fields: behind the count comes an empty or short unit, then the event."""
+    """Return the separator: the first one that follows the count."""
     first = events[0] if events else ""
-    found = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first)
-    return found[1] if found else ","
+    match = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first)
+    return match[1] if match else ","
 
 
 def _started(text: str) -> datetime | None:
-    found = _STARTED.search(text)
-    return datetime.strptime(found[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if found else None
+    match = _STARTED.search(text)
+    return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None

@@ -1,4 +1,4 @@
-"""pyperf suite files: our own, and those of any benchmark that pyperf ran."""
+"""Reads pyperf suite files: Faultwatch's own, and those of other benchmarks."""
 
 import io
 import json
@@ -10,58 +10,58 @@ from typing import Any
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.record import Defaults, Record, moment, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 
 _KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
-"""What pyperf notes of the environment that stays the same from run to run."""
+"""The metadata of pyperf that describe the environment and stay the same between runs."""
 
 
-def read(text: str, name: str, defaults: Defaults) -> list[Record]:
-    """Read a suite: of ours its one run, of others one run a benchmark with one sample a worker process."""
-    import pyperf  # noqa: PLC0415 - only where there is a suite
+def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker."""
+    import pyperf  # noqa: PLC0415 - only needed for suites
 
     try:
         suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
     except (ValueError, KeyError, TypeError) as error:
-        raise FaultwatchError(f"{name} is not a pyperf suite that this pyperf reads: {error}") from None
+        raise FaultwatchError(f"{name} is not a pyperf suite that this version of pyperf can read: {error}") from None
     benchmarks = suite.get_benchmarks()
     if "faultwatch_run" in benchmarks[0].get_metadata():
-        return [_ours(benchmarks, name)]
-    return [_theirs(benchmark, f"{name}: {benchmark.get_name()}", defaults) for benchmark in benchmarks]
+        return [_own_run(benchmarks, name)]
+    return [_foreign_run(benchmark, f"{name}: {benchmark.get_name()}", defaults) for benchmark in benchmarks]
 
 
-def _ours(benchmarks: Iterable[Any], place: str) -> Record:
-    """Put the metrics of a run together again. It keeps its id: where the run is stored, it is not stored twice."""
+def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
+    """Reassemble the metrics of a run. It keeps its id, so that a stored run is not stored twice."""
     readings: list[dict[str, Reading]] = []
-    told: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for benchmark in benchmarks:
-        told = benchmark.get_metadata()
+        metadata = benchmark.get_metadata()
         values = benchmark.get_values()
         readings = readings or [{} for _ in values]
         if len(values) != len(readings):
             raise FaultwatchError(f"{place}: the metrics have different numbers of samples")
         for sample, value in zip(readings, values, strict=True):
-            sample[told["name"]] = Reading(value=_number(told["name"], value))
+            sample[metadata["name"]] = Reading(value=_number(metadata["name"], value))
     try:
         case: str | Case = Case(
-            workload=told["faultwatch_workload"],
-            definition=told["faultwatch_definition"],
-            parameters=json.loads(told["faultwatch_parameters"]),
+            workload=metadata["faultwatch_workload"],
+            definition=metadata["faultwatch_definition"],
+            parameters=json.loads(metadata["faultwatch_parameters"]),
         )
     except KeyError:
-        case = str(told["faultwatch_case"])
-    return Record(
+        case = str(metadata["faultwatch_case"])
+    return ImportedRun(
         place=place,
-        revision=told["faultwatch_revision"],
+        revision=metadata["faultwatch_revision"],
         case=case,
-        started_at=moment(told["date"], place),
+        started_at=parse_time(metadata["date"], place),
         samples=tuple(Sample(readings=sample) for sample in readings),
-        knobs={"import.format": "pyperf", "import.environment": told["faultwatch_environment"]},
-        subject=told["faultwatch_subject"],
-        host=told["hostname"],
-        run_id=uuid.UUID(told["faultwatch_run"]),
-        seconds=told.get("duration", 0.0) * len(readings),
+        knobs={"import.format": "pyperf", "import.environment": metadata["faultwatch_environment"]},
+        subject=metadata["faultwatch_subject"],
+        host=metadata["hostname"],
+        run_id=uuid.UUID(metadata["faultwatch_run"]),
+        seconds=metadata.get("duration", 0.0) * len(readings),
     )
 
 
@@ -69,27 +69,27 @@ def _number(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
-def _theirs(benchmark: Any, place: str, defaults: Defaults) -> Record:
-    told = benchmark.get_metadata()
+def _foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
+    metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
-        raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, and only times are understood")
+        raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")
     runs = [run for run in benchmark.get_runs() if run.values]
     start, end = _dates(benchmark, place, defaults)
-    return Record(
+    return ImportedRun(
         place=place,
-        revision=require(defaults.revision or str(told.get("commit_id", "")), "revision", place),
+        revision=require(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
         case=defaults.case or benchmark.get_name(),
         started_at=start,
         samples=tuple(Sample(readings=_readings(run)) for run in runs),
-        knobs={"import.format": "pyperf"} | {f"pyperf.{key}": str(told[key]) for key in _KNOBS if key in told},
-        host=str(told.get("hostname", "")),
+        knobs={"import.format": "pyperf"} | {f"pyperf.{key}": str(metadata[key]) for key in _KNOBS if key in metadata},
+        host=str(metadata.get("hostname", "")),
         seconds=(end - start).total_seconds(),
     )
 
 
-def _dates(benchmark: Any, place: str, defaults: Defaults) -> tuple[datetime, datetime]:
-    """Return when the first and the last worker ended, as pyperf notes it."""
-    dates = [moment(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
+def _dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
+    """Return when the first and the last worker ended, from the metadata of pyperf."""
+    dates = [parse_time(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
     if defaults.started_at:
         return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
     if not dates:
@@ -98,14 +98,14 @@ def _dates(benchmark: Any, place: str, defaults: Defaults) -> tuple[datetime, da
 
 
 def _readings(run: Any) -> dict[str, Reading]:
-    """Return what one worker process measured: the speed, and with our hook the faults, both for one iteration."""
+    """Return the readings of a worker process: throughput, and with Faultwatch's hook the faults per iteration."""
     readings = {"throughput": Reading(value=len(run.values) / sum(run.values))}
-    told = run.get_metadata()
-    operations = run.get_total_loops() * int(told.get("faultwatch_values", 0))
+    metadata = run.get_metadata()
+    operations = run.get_total_loops() * int(metadata.get("faultwatch_values", 0))
     if operations:
-        faults = told["faultwatch_minor_faults"] + told["faultwatch_major_faults"]
+        faults = metadata["faultwatch_minor_faults"] + metadata["faultwatch_major_faults"]
         readings["faults-per-operation"] = Reading(value=faults / operations)
-        user, system = told["faultwatch_user_time"], told["faultwatch_sys_time"]
+        user, system = metadata["faultwatch_user_time"], metadata["faultwatch_sys_time"]
         if user + system:
             readings["sys-percent"] = Reading(value=100 * system / (user + system))
     return readings

@@ -1,12 +1,1 @@
-"""Carrying out what the service orders: one module a kind of job, with a function ``carry_out(work) -> Ended``."""
-
-import importlib
-
-from runner.contract.job import Question
-from runner.jobs.work import CarryOut
-
-
-def kind(question: Question) -> CarryOut:
-    """Return what carries out a kind of job; imported only now, since each needs much that the others do not."""
-    carry_out: CarryOut = importlib.import_module(f"runner.jobs.{question.kind}").carry_out
-    return carry_out
+"""Runs the jobs that the service orders: one module for each kind of job, each with ``run(job) -> JobResult``."""

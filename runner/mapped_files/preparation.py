@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.contract.files import CacheState, Doubt, Files, MappedFile
+from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_state import CacheStates, Made, identity_of
 from runner.mapped_files.digests import digest, digest_of_built, source_of, together
 from runner.mapped_files.private_copies import PrivateCopies, can_lay_over
 from runner.mapped_files.tree_watch import Touched
 from runner.perf.fault_places import FaultPlaces, FileFaults
-from runner.sandbox import Sandbox
 from runner.settings import load_settings
 
 _NO_COPY = "and a private copy needs root or a sandbox"

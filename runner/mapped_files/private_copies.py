@@ -12,8 +12,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_state import LARGEST
-from runner.sandbox import Sandbox
 
 
 class PrivateCopies:

@@ -1,1 +1,1 @@
-"""perf stat: its command line, one execution under it, and what its output says."""
+"""Runs programs under perf: its command lines, attached counters and recordings, and the parsers of its output."""

@@ -1,4 +1,4 @@
-"""A perf that is attached to running processes with its counters closed, and opens and closes them on command."""
+"""Attaches perf to running processes with disabled counters, and enables and disables them on command."""
 
 import os
 import selectors
@@ -9,56 +9,56 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading
-from runner.execute import ended_within
+from runner.execution.execute import wait_for_end
+from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
-from runner.state.start import BASE_VARIABLES
 
-_PATIENCE = 20.0
-"""Seconds in which perf must attach and acknowledge."""
+_TIMEOUT = 20.0
+"""Seconds within which perf must attach and acknowledge."""
 
 
 class AttachError(Exception):
-    """perf could not do it; says why."""
+    """perf could not attach or did not answer; the message says why."""
 
 
 class ControlledPerf:
-    """A perf on some processes and whatever they start from now on; it does nothing before ``enable``."""
+    """A perf attached to processes and their future children; it does nothing before ``enable``."""
 
     def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
         self._stopped = False
-        self._said = os.memfd_create("perf-said")
+        self._stderr = os.memfd_create("perf-stderr")
         control, self._to_perf = os.pipe()
         self._from_perf, ack = os.pipe()
-        self._own = [self._said, self._to_perf, self._from_perf, *inherited]
+        self._own = [self._stderr, self._to_perf, self._from_perf, *inherited]
         try:
             self._perf = subprocess.Popen(
                 [
                     *("perf", *words),
                     *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
                 ],
-                env=dict(BASE_VARIABLES),  # Not the program's: it must not choose a library for perf.
+                env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
                 pass_fds=(control, ack, *inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=self._said,
+                stderr=self._stderr,
             )
         except BaseException:
-            self._let_go()
+            self._close_descriptors()
             raise
         finally:
             os.close(control)
             os.close(ack)
 
-    def tell(self, command: str) -> None:
-        """Give a command, ``enable`` or ``disable``, and wait until it is carried out.
+    def send_command(self, command: str) -> None:
+        """Send a command, ``enable`` or ``disable``, and wait until perf acknowledges it.
 
         Raises
         ------
         AttachError
-            Where perf could not attach, or says nothing.
+            perf could not attach, or does not answer.
         """
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         answer = b""
         with suppress(BrokenPipeError):
             os.write(self._to_perf, command.encode() + b"\n")
@@ -66,42 +66,42 @@ class ControlledPerf:
             selector.register(self._from_perf, selectors.EVENT_READ)
             while b"\n" not in answer:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise AttachError(f"perf did not acknowledge within {_PATIENCE:g} s")
-                # Some versions send a NUL behind the line; it comes along with the next answer.
+                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT:g} s")
+                # Some versions send a NUL after the line; it arrives with the next answer.
                 got = os.read(self._from_perf, 16)
                 if not got:
-                    said = _text(self._said).split("\n")
-                    line = next((text.strip() for text in said if text.strip(" :\n")), "it said nothing")
+                    lines = _text(self._stderr).split("\n")
+                    line = next((text.strip() for text in lines if text.strip(" :\n")), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
 
     def stop(self) -> None:
-        """Let perf write what it knows, without waiting. It would notice by itself, but only within a second."""
+        """Tell perf to write its results, without waiting. By itself it would do so only within a second."""
         if not self._stopped:
             self._stopped = True
             self._perf.send_signal(signal.SIGINT)
 
-    def end(self, patience: float = 5) -> None:
-        """Let perf write what it knows, and wait until it has."""
+    def end(self, timeout: float = 5) -> None:
+        """Tell perf to write its results, and wait for it to end."""
         self.stop()
-        if not ended_within(self._perf, patience):
+        if not wait_for_end(self._perf, timeout):
             self._perf.kill()
-            ended_within(self._perf, patience)
+            wait_for_end(self._perf, timeout)
 
     def close(self) -> None:
-        """End perf, and let go of the pipes."""
+        """Kill perf if it still runs, and close the pipes."""
         if self._perf.poll() is None:
             self._perf.kill()
             self._perf.wait()
-        self._let_go()
+        self._close_descriptors()
 
-    def _let_go(self) -> None:
+    def _close_descriptors(self) -> None:
         while self._own:
             os.close(self._own.pop())
 
 
 class AttachedPerf(ControlledPerf):
-    """perf stat: counts."""
+    """An attached perf stat, which counts."""
 
     def __init__(self, processes: Sequence[int], events: Sequence[str]) -> None:
         self._events = tuple(events)
@@ -110,16 +110,16 @@ class AttachedPerf(ControlledPerf):
         super().__init__(words, processes, [self._output])
 
     def text(self) -> str:
-        """Return perf's own words. Not after :meth:`close`."""
+        """Return the output of perf; call it before :meth:`close`."""
         return _text(self._output)
 
     def readings(self) -> dict[str, Reading]:
-        """Return what was counted.
+        """Return the readings.
 
         Raises
         ------
         PerfOutputError
-            Where perf wrote nothing, or what cannot be understood.
+            perf wrote nothing, or its output cannot be parsed.
         """
         text = self.text()
         if not text.strip():
@@ -128,5 +128,5 @@ class AttachedPerf(ControlledPerf):
 
 
 def _text(file: int) -> str:
-    """Read all of a file in memory, wherever perf has left off in it."""
+    """Return the whole content of a memory file, regardless of its current offset."""
     return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")

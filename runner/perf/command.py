@@ -1,9 +1,9 @@
-"""The perf stat command line around a case."""
+"""The events that perf counts, and the command line that tests whether it knows them."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-STANDING_EVENTS = (
+STANDARD_EVENTS = (
     "minor-faults",
     "major-faults",
     "page-faults",
@@ -18,19 +18,19 @@ STANDING_EVENTS = (
     "dTLB-load-misses",
     "cache-misses",
 )
-"""Counted for every case. Where a machine lacks one, that is what the report says."""
+"""The events of every case. If a machine lacks one, the report says so."""
 OWN_CLOCKS = ("user_time", "system_time", "duration_time")
-"""What perf can only tell of a program that it starts itself. The launcher tells it of the others."""
-ATTACHED_EVENTS = tuple(event for event in STANDING_EVENTS if event not in OWN_CLOCKS)
+"""Events that perf can only count for a program that it starts itself. The launcher measures them instead."""
+ATTACHED_EVENTS = tuple(event for event in STANDARD_EVENTS if event not in OWN_CLOCKS)
 
 SEPARATOR = ";"
-"""Of perf's CSV output. Not a comma: event names of hardware PMUs contain those."""
+"""The separator of perf's CSV output. Not a comma, because event names of hardware PMUs contain commas."""
 
 
-def perf_stat(command: Sequence[str], output: Path, events: Sequence[str] = STANDING_EVENTS) -> list[str]:
+def perf_stat(command: Sequence[str], output: Path, events: Sequence[str] = STANDARD_EVENTS) -> list[str]:
     """Return the command line that runs a command under perf stat.
 
     perf opens the counters disabled and enables them at the exec of the command (``enable_on_exec``), so that neither
-    perf nor whatever started it is counted. They follow every process and thread that the command starts.
+    perf nor its parent is counted. They follow every process and thread that the command starts.
     """
     return ["perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events), "--", *command]

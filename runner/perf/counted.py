@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from runner.beside import beside
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
-from runner.execute import Companion, Finished, Program
+from runner.execution.disk_guard import TreeGuard
+from runner.execution.execute import Companion, Finished, Program
+from runner.execution.in_background import in_background
+from runner.execution.launch import Launch, Start
+from runner.execution.launcher import launcher
+from runner.execution.sandbox import TREE_BYTES, Sandbox
+from runner.execution.start_block import BASE_VARIABLES, padded
 from runner.perf.attach import AttachedPerf, AttachError
-from runner.perf.launch import Launch, Start
-from runner.perf.launcher import launcher
 from runner.perf.parse import PerfOutputError
-from runner.perf.record import Recorder, Recording
+from runner.perf.recording import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
-from runner.sandbox import TREE_BYTES, Sandbox
 from runner.state.memory_group import MemoryGroup
-from runner.state.start import BASE_VARIABLES, padded
-from runner.tree_guard import TreeGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class Counted:
         }
         return found | (self._region.readings() if self._region else {}), self._perf.text()
 
-    def trouble(self, done: Finished) -> str:
-        """Why the program did not end well, as the second half of a sentence; empty where it did.
+    def conclude(self, done: Finished) -> str:
+        """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Counted:
 
     def _prepare(self, pid: int) -> None:
         # perf takes ten milliseconds until it is attached, and so does the kernel to move a process to another group.
-        admitted = beside(partial(self._group.admit, pid))
+        admitted = in_background(partial(self._group.admit, pid))
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
         if self._order.sandbox:
@@ -131,10 +131,10 @@ class Counted:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             for perf in (self._perf, *([] if self._region else self._record([pid]))):
-                perf.tell("enable")
-            if self._order.recording and self._order.recording.watcher:
-                self._order.recording.watcher.attach([pid])
-                self._stack.callback(self._order.recording.watcher.close)
+                perf.send_command("enable")
+            if self._order.recording and self._order.recording.tracer:
+                self._order.recording.tracer.attach([pid])
+                self._stack.callback(self._order.recording.tracer.close)
         except AttachError as error:
             raise FaultwatchError(
                 f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.compiled import NotCompiled, compiled
+from runner.execution.compilation import CompilationError, compile_program
+from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import load_settings
-from runner.state.start import BASE_VARIABLES
 
 _SOURCE = Path(__file__).with_name("fault_places.c")
 _PATIENCE = 10.0
@@ -70,7 +70,7 @@ class FaultPlaces:
 
 
 class FaultPlacesRecorder:
-    """Follows a program from before its start to its end; see :class:`runner.perf.record.Watcher`."""
+    """Follows a program from before its start to its end; see :class:`runner.perf.recording.Watcher`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,8 +79,8 @@ class FaultPlacesRecorder:
     def attach(self, processes: Sequence[int]) -> None:
         """Attach to processes that wait, and wait until that is done; where it cannot be, nothing will be found."""
         try:
-            program = compiled(_SOURCE, load_settings().programs)
-        except NotCompiled:
+            program = compile_program(_SOURCE, load_settings().programs)
+        except CompilationError:
             return
         self._process = subprocess.Popen(
             [program, *map(str, processes)],

@@ -1,13 +1,13 @@
-"""Count a program's region of interest beside the whole process, in the same execution.
+"""Counts a program's region of interest in addition to the whole process, in the same execution.
 
 The program opens and closes its region through the protocol of ``perf stat --control`` (see ``workloads/region/``).
-On the other side of that pipe sits the runner: at the first command it attaches a second perf to the process, with its
-counters closed, and from then on passes every command on and every acknowledgement back. The program waits meanwhile,
-so not a fault is missed; the perf around the whole process follows only that process, so not a fault is added.
+The runner is at the other end of that pipe. At the first command, it attaches a second perf to the process, with
+disabled counters; then it forwards every command, and returns every acknowledgement. The program waits meanwhile, so
+no fault is missed; the perf around the whole process follows only that process, so no fault is added.
 
-It is attached no earlier, although the program would wait ten milliseconds less: what the program has just started,
-threads and processes, comes to rest meanwhile. Attached before the program begins, the first faults of a new thread
-fell into the region in one execution of seven.
+Attaching earlier would save the program ten milliseconds of waiting. But during this wait, the threads and processes
+that it has just started come to rest. When perf was attached before the start of the program, the first faults of a
+new thread fell into the region in one of seven executions.
 """
 
 import os
@@ -22,7 +22,7 @@ from runner.perf.attach import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
 
 CONTROL_FD, ACK_FD = 198, 199
-"""Numbers of the descriptors in the program. Fixed: their digits are in its environment, which lies on its stack."""
+"""Descriptor numbers in the program. Fixed, because their digits are in its environment, which is on its stack."""
 EVENTS = (
     "minor-faults",
     "major-faults",
@@ -36,14 +36,14 @@ EVENTS = (
 PREFIX = "region:"
 _ACK = b"ack\n"
 _LONGEST = 100
-"""Bytes that a command can have."""
+"""Largest number of bytes of a command."""
 
 
 class Region:
-    """The pipes to one program, and the perf that counts its region once it asks.
+    """The pipes to a program, and the perf that counts its region on request.
 
-    ``find`` returns the program and whatever it has started, given the process that was started for it. ``record``
-    attaches what is to record the region as well.
+    ``find`` returns the program and its children, given the process that was started for it. ``record`` attaches
+    recorders of the region.
     """
 
     def __init__(
@@ -57,62 +57,62 @@ class Region:
         self._recorders: Sequence[ControlledPerf] = ()
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
-        self._trouble = ""
+        self._problem = ""
         self._pending = b""
         self._commands, self._program_control = os.pipe()
         self._program_ack, self._acks = os.pipe()
-        # A program that commands without end, and reads no answer, must not stop the runner.
+        # A program that sends commands without end and reads no answers must not block the runner.
         os.set_blocking(self._acks, False)
         os.dup2(self._program_control, CONTROL_FD, inheritable=True)
         os.dup2(self._program_ack, ACK_FD, inheritable=True)
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the program must find in its environment."""
+        """Variables for the environment of the program."""
         return {"FAULTWATCH_CONTROL_FD": str(CONTROL_FD), "FAULTWATCH_ACK_FD": str(ACK_FD)}
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What the program must inherit."""
+        """Descriptors for the program to inherit."""
         return CONTROL_FD, ACK_FD
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the program has a command."""
+        """Return the descriptor that becomes readable when the program sends a command."""
         return self._commands
 
     def serve(self, pid: int) -> bool:
-        """Carry out the commands that have arrived, and acknowledge each."""
+        """Execute the received commands, and acknowledge each."""
         self._pending += os.read(self._commands, 4096)
         while b"\n" in self._pending:
             line, _, self._pending = self._pending.partition(b"\n")
-            if self._trouble:
-                pass  # The program goes on, uncounted: its other numbers are still good.
+            if self._problem:
+                pass  # The program continues without region counts; its other readings are still valid.
             elif line in {b"enable", b"disable"}:
                 try:
                     for perf in (self._attach(pid), *self._recorders):
-                        perf.tell(line.decode())
+                        perf.send_command(line.decode())
                 except (AttachError, OSError) as error:
-                    self._trouble = str(error)
+                    self._problem = str(error)
             else:
-                self._trouble = f"the program wrote {line[:40]!r} where only enable and disable are known"
+                self._problem = f"the program wrote {line[:40]!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
         if len(self._pending) > _LONGEST:
-            self._pending, self._trouble = b"", "the program wrote what is no command"
+            self._pending, self._problem = b"", "the program wrote an invalid command"
         return True
 
     def readings(self) -> dict[str, Reading]:
-        """End the counting and return what the region counted, under names with :data:`PREFIX`."""
-        if self._perf is None and not self._trouble:
-            self._trouble = "the program never opened its region"
+        """Stop counting, and return the readings of the region, with names that start with :data:`PREFIX`."""
+        if self._perf is None and not self._problem:
+            self._problem = "the program never opened its region"
         if self._perf is not None:
             self._perf.end()
-        if self._perf is not None and not self._trouble:
+        if self._perf is not None and not self._problem:
             try:
                 return {PREFIX + name: reading for name, reading in self._perf.readings().items()}
             except (OSError, PerfOutputError) as error:
-                self._trouble = f"perf's output for the region cannot be read: {error}"
-        missing = Reading(status=Status.NOT_COUNTED, reason=self._trouble[:1000])
+                self._problem = f"perf's output for the region cannot be read: {error}"
+        missing = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
         return {PREFIX + name: missing for name in self._events}
 
     def __enter__(self) -> Self:
@@ -142,7 +142,7 @@ class Region:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all live processes below one, parents first; from /proc, without the one itself."""
+    """Return all live descendants of a process from /proc, parents first, without the process itself."""
     found: list[int] = []
     queue = [pid]
     while queue:

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.contract.report import Reading, Sample
-from runner.execute import Finished, Program, execute_together
+from runner.execution.execute import Finished, Program, execute_together
+from runner.execution.launch import Start, resolve
+from runner.execution.sandbox import Sandbox
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import Counted, Order, unsupported
-from runner.perf.events import known_events
-from runner.perf.launch import Start, resolve
-from runner.perf.record import Recording
-from runner.sandbox import Sandbox
+from runner.perf.event_support import known_events
+from runner.perf.recording import Recording
 from runner.state.memory_group import MemoryGroup
 from runner.state.memory_stat import memory_readings
 from runner.state.process import ProcessState
@@ -128,7 +128,7 @@ def count_together(
         with state.applied() as group:
             done = execute_together(programs(group), directory=directory, timeout=timeout)
             for one, finished in zip(counted, done, strict=True):
-                _refuse(command, one.trouble(finished), finished, group)
+                _refuse(command, one.conclude(finished), finished, group)
             in_group = memory_readings(group.folder)
         executions = [_execution(one, finished, unknown) for one, finished in zip(counted, done, strict=True)]
     return Burst(tuple(executions), in_group)

@@ -1,1 +1,1 @@
-"""Profiles: where the faults, the CPU time and the waiting of a case come from."""
+"""Profiles cases: where their faults, CPU time and waiting come from."""

@@ -1,4 +1,4 @@
-"""Each fault by what it hit, why and where: recorded events → anatomy and census. Pure."""
+"""Classifies each recorded fault by memory, touch, access and place, and counts system calls. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
-from runner.profile.mappings import Mapping, Mappings
-from runner.profile.pages import PAGE, Pages
-from runner.profile.script import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
+from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
+from runner.profile.page_states import PAGE, PageStates
+from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
 
-Locate = Callable[[Iterable["Place"]], dict["Place", contract.Frame]]
-"""Finds the source lines of places, all at once."""
+Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
+"""Finds the source lines of all places at once."""
 
 _SITES = 200
 _AREAS = 20
@@ -22,8 +22,8 @@ _WRITE, _INSTRUCTION = 2, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the text of a program: an offset in a module, and what perf calls it."""
+class CodePlace:
+    """A place in the code of a program: an offset in a module, and its function as perf names it."""
 
     module: str
     offset: int
@@ -32,9 +32,9 @@ class Place:
 
 @dataclass(slots=True)
 class _Stretch:
-    """What is known of the faults of one thread in one mapping."""
+    """The faults of one thread in one mapping."""
 
-    mapping: Mapping
+    mapping: MemoryMapping
     faults: int = 0
     first: float = 0.0
     last: float = 0.0
@@ -42,26 +42,26 @@ class _Stretch:
 
 @dataclass(slots=True)
 class Dissection:
-    """Takes the events of one recording in the order of time."""
+    """Collects the events of one recording, in the order of time."""
 
     period: int = 1
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
     _bytes: Counter[str] = field(default_factory=Counter)
-    _maps: dict[int, Mappings] = field(default_factory=dict)
-    _pages: dict[int, Pages] = field(default_factory=dict)
+    _maps: dict[int, ProcessMappings] = field(default_factory=dict)
+    _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
-    # Added to at each fault, so each table is made of these only at the end.
+    # Updated at each fault; the tables are derived from these only at the end.
     _faults: dict[tuple[int, int, str, int | None, str, str], int] = field(default_factory=dict)
-    _modules: dict[tuple[int, int], Mapping | None] = field(default_factory=dict)
+    _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
     _breaks: dict[int, int] = field(default_factory=dict)
-    """Where each process wanted its heap to end, in whole pages."""
+    """The requested end of each process's heap, in whole pages."""
     _span: tuple[float, float] = (0.0, 0.0)
 
     def take(self, events: Iterable[Event]) -> None:
-        """Take what was recorded."""
+        """Add recorded events."""
         for event in events:
             match event:
                 case Fault():
@@ -69,21 +69,21 @@ class Dissection:
                 case Traced():
                     self._traced(event)
                 case Mapped():
-                    mapping = Mapping.of(event)
-                    # The kernel names the heap only once it has grown.
+                    mapping = MemoryMapping.of(event)
+                    # The kernel names the heap only after it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
                     self._mappings(event.pid).add(mapping)
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._mappings(event.parent).copy()
                 case Executed():
-                    self._maps[event.pid] = Mappings()
-                    self._pages[event.pid] = Pages()
+                    self._maps[event.pid] = ProcessMappings()
+                    self._pages[event.pid] = PageStates()
                 case Lost():
                     self.lost += event.number
 
     def anatomy(self, counted: int, locate: Locate) -> Anatomy:
-        """Return what was found, made to come to what the counter counted."""
+        """Return the anatomy; its tables add up to the count of the counter."""
         counted = max(counted, self.recorded)
         unplaced = counted - self.recorded
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
@@ -112,7 +112,7 @@ class Dissection:
         )
 
     def census(self) -> Census:
-        """Return how often each system call was made, and for how much memory."""
+        """Return the number of calls and the bytes of each system call."""
         names = sorted(self.calls)
         return Census(
             source="tracepoints", calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names}
@@ -124,7 +124,7 @@ class Dissection:
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             return
-        pages = self._pages.get(pid) or self._pages.setdefault(pid, Pages())
+        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates())
         kind = mapping.kind if mapping else _OTHER
         key = pid, ip, place, code, kind, pages.fault(address // PAGE)
         self._faults[key] = self._faults.get(key, 0) + self.period
@@ -149,13 +149,13 @@ class Dissection:
             name = event.event.removeprefix(_ENTER)
             self.calls[name] += 1
             arguments = numbers(event.text)
-            size = self._pages.setdefault(event.pid, Pages()).call(name, arguments)
+            size = self._pages.setdefault(event.pid, PageStates()).call(name, arguments)
             if name == "brk":
                 self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
             self._bytes[name] += size or 0
 
-    def _mappings(self, pid: int) -> Mappings:
-        return self._maps.setdefault(pid, Mappings())
+    def _mappings(self, pid: int) -> ProcessMappings:
+        return self._maps.setdefault(pid, ProcessMappings())
 
     def _located(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
@@ -167,9 +167,9 @@ class Dissection:
             function, module = function_of(text)
             mapping = self._modules[pid, ip]
             if mapping is not None and mapping.file:
-                places[pid, ip, text] = Place(mapping.name, ip - mapping.start + mapping.offset, function)
+                places[pid, ip, text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
             else:
-                places[pid, ip, text] = Place(module, 0, function)
+                places[pid, ip, text] = CodePlace(module, 0, function)
         frames = locate(places.values())
         sites: Counter[tuple[contract.Frame, Memory, Touch]] = Counter()
         for (pid, ip, text, memory, touch), number in common:
@@ -187,20 +187,20 @@ class Dissection:
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_AREAS])
 
     def _area(self, pid: int, threads: list[_Stretch]) -> Area:
-        mapping = max((one.mapping for one in threads), key=lambda one: one.end)
+        mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
             name=mapping.file[:4000],
             size=mapping.end - mapping.start,
-            faults=sum(one.faults for one in threads),
+            faults=sum(thread.faults for thread in threads),
             pages=self._pages[pid].within(mapping.start, mapping.end),
             threads=len(threads),
-            seconds=max(0.0, max(one.last for one in threads) - min(one.first for one in threads)),
+            seconds=max(0.0, max(thread.last for thread in threads) - min(thread.first for thread in threads)),
         )
 
 
 def access_of(code: int | None) -> Access:
-    """Tell what was wanted of a page, by the error code of its fault."""
+    """Return the kind of access from the error code of a fault."""
     if code is None:
         return Access.UNKNOWN
     if code & _INSTRUCTION:

@@ -14,19 +14,19 @@ from runner import __version__
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
-from runner.perf.record import Recording, RecordPlan
-from runner.profile import plan
-from runner.profile.allowed import Allowed, allowed
-from runner.profile.anatomy import Dissection, Place
+from runner.execution.sandbox import only_reading
+from runner.measuring.trial import Trial
+from runner.perf.recording import Recording, RecordPlan
+from runner.profile import recording_plan
+from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.elf import call_graph_of
-from runner.profile.fold import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
-from runner.profile.lines import Line, lines_of
-from runner.profile.plan import CallGraph, Expected
-from runner.profile.reading import ADDRESSES, STACKS, TRACED, recorded_events
-from runner.profile.script import Event, Frame
-from runner.profile.strace import StraceCensus
-from runner.sandbox import only_reading
-from runner.trial import Trial
+from runner.profile.permissions import RecordingPermissions, recording_permissions
+from runner.profile.recording_plan import CallGraph, ExpectedCounts
+from runner.profile.recording_reader import ADDRESSES, STACKS, TRACED, recorded_events
+from runner.profile.script_parser import Event, ScriptFrame
+from runner.profile.source_lines import SourceLine, lines_of
+from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
+from runner.profile.strace_census import StraceCensus
 
 Progress = Callable[[str], None]
 
@@ -43,7 +43,7 @@ class Collector:
 
     trial: Trial
     call_graph: CallGraph
-    allowed: Allowed
+    permissions: RecordingPermissions
     scratch: Path
     remarks: list[str] = field(default_factory=list)
     table: FrameTable = field(init=False)
@@ -54,18 +54,18 @@ class Collector:
         self._within = only_reading(self.trial.sandbox, self.scratch, self.trial.tree)
         self.table = FrameTable(partial(lines_of, within=self._within))
 
-    def faults(self, expected: Expected) -> tuple[StackProfile, Anatomy, Census, Sample]:
+    def faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
 
         Not in the same one: where two events take a sample of the same fault, kernels mix up whose it is.
         """
-        addresses, period = self.scratch / "faults.data", plan.faults_period(expected)
-        plans = [RecordPlan(plan.faults_options(period, tracepoints=self.allowed.tracepoints), addresses)]
-        calls = self.scratch / "calls.data" if period > 1 and self.allowed.tracepoints else None
+        addresses, period = self.scratch / "faults.data", recording_plan.faults_period(expected)
+        plans = [RecordPlan(recording_plan.faults_options(period, tracepoints=self.permissions.tracepoints), addresses)]
+        calls = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
         if calls:
-            plans.append(RecordPlan(plan.calls_options(), calls))
+            plans.append(RecordPlan(recording_plan.calls_options(), calls))
             self.remarks.append(f"one fault in {period} was recorded: what was touched before cannot be told")
-        strace = None if self.allowed.tracepoints else StraceCensus(self.scratch / "calls.strace")
+        strace = None if self.permissions.tracepoints else StraceCensus(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         counted = sample.processes[0] if sample.processes else sample.readings
         faults = int(_value(counted, "page-faults") or 0)
@@ -78,26 +78,28 @@ class Collector:
 
     def _dissected(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
         found = Dissection(period)
-        found.take(self._events(addresses, *ADDRESSES, *(TRACED if self.allowed.tracepoints else ())))
+        found.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
         if calls:
             found.take(self._events(calls, *TRACED))
         return found
 
-    def _fault_stacks(self, expected: Expected, counted: int) -> StackProfile:
-        stacks, apart = self.scratch / "stacks.data", plan.stacks_period(expected.faults, self.call_graph)
-        options = plan.stack_options("page-faults", apart, self.call_graph)
+    def _fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
+        stacks, apart = self.scratch / "stacks.data", recording_plan.stacks_period(expected.faults, self.call_graph)
+        options = recording_plan.stack_options("page-faults", apart, self.call_graph)
         self.trial.execute(recording=Recording((RecordPlan(options, stacks),)))
         weighed = count_stacks(self._events(stacks, *STACKS))
         return self._profile(StackKind.FAULTS, weighed, apart, stacks, counted)
 
-    def times(self, expected: Expected) -> tuple[StackProfile, StackProfile]:
+    def times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
         """Record where the CPU time goes and where threads wait, in one execution."""
         on, off = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
-        clock = plan.clock_period(expected, self.call_graph)
-        apart = plan.stacks_period(expected.switches, self.call_graph)
+        clock = recording_plan.clock_period(expected, self.call_graph)
+        apart = recording_plan.stacks_period(expected.switches, self.call_graph)
         plans = (
-            RecordPlan(plan.stack_options("cpu-clock", clock, self.call_graph), on),
-            RecordPlan((*plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off),
+            RecordPlan(recording_plan.stack_options("cpu-clock", clock, self.call_graph), on),
+            RecordPlan(
+                (*recording_plan.stack_options("context-switches", apart, self.call_graph), "--switch-events"), off
+            ),
         )
         self.trial.execute(recording=Recording(plans))
         running = count_stacks(self._events(on, *STACKS))
@@ -123,7 +125,7 @@ class Collector:
             stacks=stacks,
         )
 
-    def _locate(self, places: Iterable[Place]) -> dict[Place, contract.Frame]:
+    def _locate(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
         """Find the source line of each place; of what was inlined there, the innermost function."""
         places = set(places)
         wanted: dict[str, set[int]] = defaultdict(set)
@@ -158,7 +160,7 @@ def collect(
         Where the host forbids it, or perf prints what cannot be understood.
     """
     began = datetime.now(UTC)
-    may = allowed()
+    may = recording_permissions()
     progress("counting")
     if not trial.is_cold:
         trial.warm_up()
@@ -217,9 +219,9 @@ def _anatomy_from_tree(anatomy: Anatomy, roots: tuple[str, ...]) -> Anatomy:
     return anatomy.model_copy(update={"sites": sites, "areas": areas})
 
 
-def expectation(readings: Mapping[str, Reading]) -> Expected:
+def expectation(readings: Mapping[str, Reading]) -> ExpectedCounts:
     """Return what is to be expected of an execution like one that was counted."""
-    return Expected(
+    return ExpectedCounts(
         faults=int(_value(readings, "page-faults") or 0),
         switches=int(_value(readings, "context-switches") or 0),
         cpu_seconds=_value(readings, "task-clock") or 0.0,
@@ -260,5 +262,5 @@ def _overhead(plain: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> 
     return 100 * (after - before) / before if before and after is not None else None
 
 
-def _frame_of(place: Place, lines: Mapping[int, tuple[Line, ...]]) -> contract.Frame:
-    return expanded(Frame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[0]
+def _frame_of(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
+    return expanded(ScriptFrame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[0]

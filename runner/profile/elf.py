@@ -1,20 +1,20 @@
-"""The little that profiles need to know of a program's file."""
+"""Reads the segments of ELF files, as far as profiles need them."""
 
 import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.profile.plan import CallGraph
+from runner.profile.recording_plan import CallGraph
 
 LOAD = 1
 _UNWINDING = 0x6474E550
-"""Kind of the segment that finds the tables for unwinding."""
+"""Kind of the segment with the unwinding tables."""
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 class Segment(NamedTuple):
-    """A segment: where it lies in the file, and where in memory."""
+    """A segment: its position in the file and in memory."""
 
     kind: int
     offset: int
@@ -23,7 +23,7 @@ class Segment(NamedTuple):
 
 
 def segments(file: Path) -> list[Segment]:
-    """Return the segments of a 64-bit ELF file; none of any other file."""
+    """Return the segments of a 64-bit ELF file; an empty list for any other file."""
     try:
         with file.open("rb") as stream:
             head = stream.read(_HEADER.size)
@@ -45,10 +45,10 @@ def segments(file: Path) -> list[Segment]:
 
 
 def call_graph_of(program: Path) -> CallGraph:
-    """Tell how stacks of a program are best found.
+    """Return the best way to unwind the stacks of a program.
 
-    Compilers leave frame pointers out and tables for unwinding in, and the C library has nothing else. A file without
-    tables (a script, what Go makes) has frame pointers or nothing. LBR is a choice of the caller: it needs hardware
-    that virtual machines rarely have.
+    Compilers omit frame pointers but include unwinding tables, and the C library has only those. A file without tables
+    (a script, a Go program) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual
+    machines rarely have.
     """
-    return "dwarf" if any(one.kind == _UNWINDING for one in segments(program)) else "fp"
+    return "dwarf" if any(segment.kind == _UNWINDING for segment in segments(program)) else "fp"

@@ -1,4 +1,4 @@
-"""The state in which a measured process starts: one small class for each attribute of it, each with show, apply, undo.
+"""The state in which a measured process starts: one class for each attribute, with show, apply and undo.
 
-The runner takes an attribute on itself and gives it back afterwards; what it starts meanwhile inherits it.
+The runner applies the attributes to itself and undoes them afterwards; processes started in between inherit them.
 """

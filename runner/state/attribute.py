@@ -1,41 +1,41 @@
-"""What an attribute of a process is to the runner: shown, applied, undone."""
+"""The protocol of process attributes."""
 
 from typing import Protocol
 
 
 class Attribute(Protocol):
-    """One attribute of this process that those it starts inherit."""
+    """An attribute of this process that child processes inherit."""
 
     @property
     def knob(self) -> str:
-        """Its name among the knobs of the environment."""
+        """The name of its knob in the environment."""
 
     @property
     def wanted(self) -> str:
-        """What :meth:`show` says where it is as it should be."""
+        """The value of :meth:`show` when the attribute is applied."""
 
     @property
     def remedy(self) -> str:
-        """What lets it be applied on a host that forbids it."""
+        """How to allow it on a host that forbids it."""
 
     def show(self) -> str:
-        """Return how it is now: read from the kernel, never remembered."""
+        """Return the current value, read from the kernel."""
 
     def apply(self) -> None:
-        """Make it as it should be.
+        """Set the attribute.
 
         Raises
         ------
         OSError
-            Where this host forbids it; then nothing has changed.
+            This host forbids it; then nothing has changed.
         """
 
     def undo(self) -> None:
-        """Make it as it was before :meth:`apply`."""
+        """Restore the value from before :meth:`apply`."""
 
 
 def can_apply(attribute: Attribute) -> bool:
-    """Whether this host allows it: tried out, and taken back."""
+    """Return whether this host allows an attribute; tries it and undoes it."""
     try:
         attribute.apply()
     except OSError:

@@ -1,6 +1,6 @@
-"""The wait for a grace period of the kernel's RCU, which moving a process to another control group takes.
+"""Expedites the RCU grace period of the kernel, for which moving a process to another control group waits.
 
-It lasts ten milliseconds and more, longer than all else that a sample begins with; expedited, a fraction of one.
+It lasts ten milliseconds or more, longer than everything else at the start of a sample; expedited, less than one.
 """
 
 import fcntl
@@ -8,17 +8,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 _SWITCH = "sys/kernel/rcu_expedited"
 
 
 @contextmanager
 def expedited(tree: Tree) -> Iterator[None]:
-    """Let the kernel hurry for a moment, in which nothing is measured. Where that is not allowed, nothing changes.
+    """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
 
-    Hurrying interrupts all processors, which is why it is no setting to leave as it is. Others who do the same wait for
-    each other: else one of them would put back what another one has set.
+    Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
+    none of them restores a value that another one has set.
     """
     try:
         switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""A setting of the whole host, changed for a while and put back whatever happens to the runner."""
+"""Changes a setting of the whole host for a while, and restores it even if the runner is killed."""
 
 import fcntl
 import os
@@ -7,20 +7,20 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
-PATIENCE = 300.0
-"""Seconds to wait for another session that holds the setting at another value: it does so for one execution."""
+LONGEST_WAIT = 300.0
+"""Seconds to wait for another session that needs a different value: it holds the setting for one execution."""
 _GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
 
 
 class HostSetting:
-    """A file of /sys that lists its choices, held at one of them.
+    """A file of /sys that lists its choices, held at one choice.
 
-    The file is locked meanwhile: shared where it has the value already, so that sessions that agree do not wait for
-    each other, else exclusively. A guard, a process of its own, waits for the end of the runner, by :meth:`restore` or
-    by being killed, and writes back what was there.
+    The file is locked while it is held: shared if it has the value already, so that sessions that agree do not wait for
+    each other, else exclusively. A guard process waits until the runner calls :meth:`restore` or is killed, and then
+    restores the previous value.
     """
 
     def __init__(self, name: str, tree: Tree) -> None:
@@ -31,18 +31,18 @@ class HostSetting:
         self._before = ""
 
     def show(self) -> str:
-        """Return the choice that holds; empty where the host has no such setting."""
+        """Return the current choice; empty if the host has no such setting."""
         return self._tree.chosen(self._name) or ""
 
     def hold(self, value: str) -> None:
-        """Make it a value, unless it is.
+        """Hold the setting at a value; change it if necessary.
 
         Raises
         ------
         OSError
-            Where this host forbids it; then nothing has changed.
+            This host forbids it; then nothing has changed.
         FaultwatchError
-            Where another session holds it at another value for too long.
+            Another session holds a different value for too long.
         """
         file = self._tree.path(self._name)
         self._lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
@@ -62,7 +62,7 @@ class HostSetting:
             raise
 
     def restore(self) -> None:
-        """Have the guard put it back, and let others change it."""
+        """Let the guard restore the previous value, and release the lock."""
         guard, self._guard = self._guard, None
         lock, self._lock = self._lock, None
         try:
@@ -70,24 +70,25 @@ class HostSetting:
                 guard.stdin.close()
                 if guard.wait() != 0:
                     raise FaultwatchError(
-                        f"/{self._name} could not be put back", f"do it by hand: echo {self._before} >/{self._name}"
+                        f"/{self._name} could not be restored",
+                        f"restore it yourself: echo {self._before} >/{self._name}",
                     )
         finally:
             if lock is not None:
                 os.close(lock)
 
     def _wait(self, kind: int) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + LONGEST_WAIT
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
                 return
             time.sleep(0.02)
-        raise FaultwatchError(f"another session holds /{self._name} at another value", "let it end first")
+        raise FaultwatchError(f"another session holds /{self._name} at a different value", "wait until it ends")
 
 
 def _guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
-    """Start the process that writes the value back when its standard input ends; it keeps the lock until then."""
+    """Start the guard, which restores the value when its standard input ends and keeps the lock until then."""
     return subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "guard", before, str(file)],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A control group of its own that counts and limits the memory of what runs in it: version 2, or else 1."""
+"""A control group that counts and limits the memory of measured processes, of version 2 or 1."""
 
 import mmap
 import os
@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from runner.environment.tree import Tree
 from runner.state.grace_period import expedited
+from runner.system.tree import Tree
 
 _MOUNT = "sys/fs/cgroup"
-_PATIENCE = 2.0
-"""Seconds in which what was killed must be gone from the group."""
+_KILL_TIMEOUT = 2.0
+"""Seconds within which killed processes must leave the group."""
 
 
 class MemoryGroup:
-    """A new group within the runner's own, or within the nearest around it that may hold one.
+    """A new group within the runner's own group, or within its nearest ancestor that may contain one.
 
-    The runner itself stays outside: at the limit the kernel ends the largest process of the group, and that must not
-    be the runner. What is to be limited is admitted before it executes its command.
+    The runner itself stays outside: at the limit, the kernel kills the largest process of the group, which must not be
+    the runner. A process is admitted before it executes its command.
 
     Attributes
     ----------
     folder
-        The group's folder while it is applied; ``memory.stat`` and the like lie there.
+        The folder of the group while it is applied, with files such as ``memory.stat``.
     """
 
     knob = "process.memory_limit"
@@ -37,16 +37,16 @@ class MemoryGroup:
 
     @property
     def wanted(self) -> str:
-        """The limit in bytes, in whole pages as the kernel keeps it, or ``none``."""
+        """The limit in bytes, rounded to whole pages as in the kernel, or ``none``."""
         return "none" if self._limit is None else str(self._limit)
 
     def admit(self, pid: int) -> None:
-        """Put a process into the group, where there is one; what it has in memory already stays with its old group.
+        """Move a process into the group, if there is one; its existing memory stays with its old group.
 
         Raises
         ------
         OSError
-            Where the kernel refuses.
+            The kernel refuses.
         """
         if self.folder is not None:
             with expedited(self._tree):
@@ -60,7 +60,7 @@ class MemoryGroup:
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
     def apply(self) -> None:
-        """Make the group and set its limit."""
+        """Create the group and set its limit."""
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._parents():
             _sweep(parent)
@@ -84,11 +84,11 @@ class MemoryGroup:
         raise refusal
 
     def undo(self) -> None:
-        """End what is left in the group, and remove it."""
+        """Kill the remaining processes of the group, and remove it."""
         folder, self.folder = self.folder, None
         if folder is None:
             return
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _KILL_TIMEOUT
         while pids := _members(folder):
             for pid in pids:
                 with suppress(ProcessLookupError):
@@ -99,7 +99,7 @@ class MemoryGroup:
         _remove(folder)
 
     def _parents(self) -> Iterator[tuple[Path, str]]:
-        """Yield the groups that may hold a new one, the nearest first, and the name of the file with its limit."""
+        """Yield the groups that may contain a new one, nearest first, with the name of the limit file."""
         paths: dict[str, str] = {}
         for line in self._tree.lines("proc/self/cgroup"):
             _, controllers, path = (*line.split(":", 2), "", "")[:3]
@@ -112,7 +112,7 @@ class MemoryGroup:
         for group in (own, *own.parents):
             if group.is_relative_to(mount) and group.is_dir():
                 if file == "memory.max":
-                    # Refused where processes are in the group itself: then the next one around it is tried.
+                    # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):
                         (group / "cgroup.subtree_control").write_text("+memory", encoding="ascii")
                 yield group, file
@@ -126,7 +126,7 @@ def _members(folder: Path) -> list[int]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what runners left that were killed: groups of processes that are gone, once nothing runs in them."""
+    """Remove the empty groups that killed runners left behind."""
     for folder in parent.glob("faultwatch-*-*"):
         owner = folder.name.split("-")[1]
         if owner.isdecimal() and not Path("/proc", owner).exists():

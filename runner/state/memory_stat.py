@@ -1,4 +1,4 @@
-"""What a control group counted of the memory of all that ran in it, and how long it stalled for memory."""
+"""Reads the memory counters and the memory stalls of a control group."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,16 @@ from runner.contract.report import Reading, Status
 
 PREFIX = "cgroup:"
 COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
-"""Lines of ``memory.stat``. Version 1 has only the first two, older kernels of version 2 not all."""
+"""Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
 _STALLS = {"some": "memory-stall-some", "full": "memory-stall-full"}
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
 
 def memory_readings(folder: Path | None) -> dict[str, Reading]:
-    """Read a group's counters, under names with :data:`PREFIX`; nothing where there is no group.
+    """Return the counters of a group, with names that start with :data:`PREFIX`; empty without a group.
 
-    A counter that this kernel does not keep is not supported, which is not the same as zero. Pressure that the kernel
-    does not account at all stays absent.
+    A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
+    its readings are absent.
     """
     if folder is None:
         return {}

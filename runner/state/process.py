@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
+from runner.state.address_layout import Layout
+from runner.state.affinity import Affinity
 from runner.state.attribute import Attribute
-from runner.state.file_mask import FileMask
 from runner.state.huge_pages import HugePageChoice, HugePages
-from runner.state.layout import Layout
 from runner.state.memory_group import MemoryGroup
-from runner.state.priority import Niceness
-from runner.state.processors import Affinity
-from runner.state.stack import StackLimit
-from runner.state.start import PROCESS_VARIABLES, START_SIZE
+from runner.state.niceness import Niceness
+from runner.state.stack_limit import StackLimit
+from runner.state.umask import FileMask
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class ProcessState:
         """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
         with self._held() as attributes:
             held = {attribute.knob: attribute.show() for attribute in attributes}
-        told = {
+        fixed = {
             "process.start_size": str(START_SIZE),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
-        return {HugePages.knob: "host", **told, **held}
+        return {HugePages.knob: "host", **fixed, **held}
 
     def remarks(self) -> tuple[str, ...]:
         """Return what of this state this host does not allow, and what would let it."""

@@ -1,18 +1,18 @@
-"""Whether a process waits for others that want its processor."""
+"""The scheduling policy of a process."""
 
 import os
 
 
 class RoundRobin:
-    """Before all ordinary processes: what else the host does takes no time from a comparison.
+    """Round-robin scheduling, before all ordinary processes, so that other work takes no time from a comparison.
 
-    Not by niceness: the kernel's autogroups weigh nice levels within a session only, and each execution has its own.
-    In turns with its equals, so that a program that spins on every processor leaves the runner the time to end it.
+    Niceness does not suffice: autogroups apply nice levels only within a session, and each execution has its own.
+    Round-robin, so that a program that spins on every processor still leaves the runner time to kill it.
     """
 
     knob = "process.scheduling"
     wanted = "round-robin"
-    remedy = "the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r), can"
+    remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
 
     def __init__(self) -> None:
         self._before = (os.SCHED_OTHER, os.sched_param(0))
@@ -22,11 +22,11 @@ class RoundRobin:
         return "round-robin" if os.sched_getscheduler(0) == os.SCHED_RR else "ordinary"
 
     def apply(self) -> None:
-        """Go before ordinary processes."""
+        """Switch to round-robin scheduling."""
         before = (os.sched_getscheduler(0), os.sched_getparam(0))
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         self._before = before
 
     def undo(self) -> None:
-        """Be as before."""
+        """Restore the previous policy."""
         os.sched_setscheduler(0, *self._before)

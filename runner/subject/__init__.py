@@ -1,1 +1,1 @@
-"""The repository under test: its revisions, and what they build to."""
+"""The repository under test: its revisions and their builds."""

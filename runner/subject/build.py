@@ -1,4 +1,4 @@
-"""Build revisions, each once: a build is kept under a name made of the revision, the recipe and the tools."""
+"""Builds revisions, each once: a build is cached by revision, recipe and tools."""
 
 import json
 import os
@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.confined import execute_confined
 from runner.contract.report import Build, hash_of
 from runner.errors import FaultwatchError
-from runner.execute import execute
-from runner.sandbox import Sandbox
-from runner.state.start import BASE_VARIABLES
+from runner.execution.execute import execute
+from runner.execution.sandbox import Sandbox
+from runner.execution.start_block import BASE_VARIABLES
+from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
 _UNBUILT = shutil.ignore_patterns("__pycache__", "*.o")
 LOG_LIMIT = 60_000
-"""Characters kept of a build log: the end, where the errors are."""
+"""Characters kept from the end of a build log, where the errors are."""
 
 
 class BuildFailure(Exception):
-    """A revision does not build. Part of its history, not an accident of ours."""
+    """A revision does not build. This is a result, not an error of Faultwatch."""
 
     def __init__(self, message: str, build: Build) -> None:
         super().__init__(message)
@@ -37,12 +37,12 @@ class Builder:
     Attributes
     ----------
     cache
-        Folder that holds one folder a build.
+        The folder that contains one folder for each build.
     tools
-        What compiles, by name and version. Another compiler makes another build.
+        The build tools, by name and version. A different compiler makes a different build.
     sandbox
-        What confines the build, if anything. Builds of either sort are kept apart: the code in a sandbox can write its
-        own tree, and what it leaves there must not be executed outside of one.
+        The sandbox of the build, if any. Sandboxed builds are cached separately: code in a sandbox can write to its
+        tree, and what it leaves there must not be executed outside a sandbox.
     """
 
     cache: Path
@@ -50,15 +50,15 @@ class Builder:
     sandbox: Sandbox | None = None
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
-        """Return the folder in which a built revision lies, building it unless the cache has it.
+        """Return the folder of a built revision; build it if the cache lacks it.
 
         Raises
         ------
         BuildFailure
-            Where the build command fails. Remembered too: the next call fails at once with the same log. Also where
-            this host lacks what the build needs, which is not remembered.
+            The build command fails; this is cached too, so the next call fails at once with the same log. Or this host
+            lacks a program that the build needs, which is not cached.
         FaultwatchError
-            Where the checkout fails or the build tool is not installed: nothing that the revision is to blame for.
+            The checkout fails or the build tool is not installed: not the fault of the revision.
         """
         if lacking := missing_programs(workload):
             raise BuildFailure(lacking, Build())
@@ -104,26 +104,26 @@ class Builder:
             return
         worktree = tree.with_name("worktree")
         with repository.checkout(commit, worktree):
-            # The worktree's administration stays behind: a build that asks git gets no answer, instead of ours.
+            # Leave out the .git link, so that a build that runs git does not see the runner's repository.
             shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
 
 
 def _refuse_foreign_links(workload: Workload) -> None:
-    """Refuse links from a workload to outside of the folder that its own lies in: what they name would be copied.
+    """Refuse links that lead out of the parent folder of a workload: their targets would be copied.
 
-    A stranger's workload must not get at files of the runner in this way.
+    An untrusted workload must not reach files of the runner in this way.
     """
     around = workload.path.parents[1]
     for file in workload.path.parent.rglob("*"):
         if file.is_symlink() and not file.resolve().is_relative_to(around):
-            raise FaultwatchError(f"{file} leads out of {around}", "copy what it names into the workload's folder")
+            raise FaultwatchError(f"{file} leads out of {around}", "copy its target into the workload's folder")
 
 
 def _settle(tree: Path) -> None:
     """Write a fresh build to storage.
 
-    While the kernel does that by itself it locks pages for moments, and a fault near a locked page maps fewer of its
-    neighbours than usual: another count. Once written, nothing touches them.
+    While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
+    usual, which changes the count. Once written, the pages stay unlocked.
     """
     for file in tree.rglob("*"):
         if file.is_file() and not file.is_symlink() and (os.access(file, os.X_OK) or ".so" in file.suffixes):
@@ -132,7 +132,7 @@ def _settle(tree: Path) -> None:
 
 
 def missing_programs(workload: Workload) -> str:
-    """Say which of the programs that a workload's build needs this host lacks; empty where it has them all."""
+    """Return which of the programs that the build needs are missing, as a sentence; empty if none are."""
     path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     return f"this host does not have {', '.join(missing)}, which the build needs" if missing else ""
@@ -143,7 +143,7 @@ def _git_link(folder: str, names: list[str]) -> list[str]:
 
 
 def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
-    """Run the build command; return why it failed (empty where it did not) and what it said."""
+    """Run the build command; return why it failed, or an empty string, and the build."""
     command = workload.build.command
     if command is None:
         return "", Build()
@@ -156,7 +156,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
             done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
     except FileNotFoundError:
         raise FaultwatchError(
-            f"{workload.path}: [build] command: {command[0]!r} is not installed and not in the checkout",
+            f"{workload.path}: [build] command: {command[0]!r} is neither installed nor in the checkout",
             "install it, or correct the command",
         ) from None
     except PermissionError:

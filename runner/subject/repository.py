@@ -1,4 +1,4 @@
-"""The subject's git repository: which commits there are, and a checkout of each."""
+"""Reads the commits of a git repository and checks them out."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ class Repository:
     path
         Its git directory or work tree.
     name
-        The name under which the service files its runs.
+        The name of the subject in reports.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class Repository:
         Raises
         ------
         FaultwatchError
-            Where git refuses, with the last line that it said.
+            git fails; the message contains its error.
         """
         return _git("-C", str(self.path), *arguments)
 
@@ -46,7 +46,7 @@ class Repository:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
             raise FaultwatchError(
-                f"{self.name}: no commit {revision!r}", "name a branch, a tag or a hash that `git log` shows"
+                f"{self.name} has no commit {revision!r}", "name a branch, a tag or a hash that `git log` shows"
             ) from None
 
     def revision(self, commit: str) -> Revision:
@@ -54,16 +54,16 @@ class Repository:
         try:
             return next(self._log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
         except FaultwatchError:
-            self.resolve(commit)  # Says it better, where it is not there.
+            self.resolve(commit)  # Raises a better message if the commit does not exist.
             raise
 
     def revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
-        """Return the commits of a range ``A..B`` (A left out), or of ``B`` and all before it, oldest first.
+        """Return the commits of a range ``A..B`` (without A), or ``B`` and all its ancestors, oldest first.
 
         Raises
         ------
         FaultwatchError
-            Where an end does not exist, the range is empty, or the clone is too shallow to hold it.
+            An end does not exist, the range is empty, or the clone is too shallow to contain it.
         """
         start, dots, end = span.partition("..")
         if end.startswith("."):
@@ -75,41 +75,44 @@ class Repository:
             ends.append("^" + self.resolve(start or "HEAD"))
         if self.is_shallow() and not dots:
             raise FaultwatchError(
-                f"{self.name} is a shallow clone, its history is cut off",
+                f"{self.name} is a shallow clone without the full history",
                 "run `git fetch --unshallow` or name a range A..B",
             )
         flags = ["--first-parent"] if first_parent else []
-        found = tuple(self._log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
-        if not found:
+        commits = tuple(self._log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
+        if not commits:
             raise FaultwatchError(
-                f"the range {span!r} of {self.name} has no commits", "the older end comes first, and is itself left out"
+                f"the range {span!r} of {self.name} has no commits",
+                "put the older revision first; it is not part of the range",
             )
         if dots:
-            self._refuse_cut_history(found, start or "HEAD")
-        return found
+            self._refuse_cut_history(commits, start or "HEAD")
+        return commits
 
     def merge_base(self, base: str, head: str) -> str:
-        """Return the newest commit that two revisions share.
+        """Return the newest common ancestor of two revisions.
 
         Raises
         ------
         FaultwatchError
-            Where there is none here.
+            There is none in this clone.
         """
         commits = self.resolve(base), self.resolve(head)
         if not _succeeds("-C", str(self.path), "merge-base", *commits):
-            remedy = "fetch the whole history (actions/checkout: fetch-depth: 0)" if self.is_shallow() else ""
-            raise FaultwatchError(f"{self.name}: {base} and {head} share no commit", remedy)
+            remedy = "fetch the full history (actions/checkout: fetch-depth: 0)" if self.is_shallow() else ""
+            raise FaultwatchError(f"{self.name}: {base} and {head} have no common ancestor", remedy)
         return self.git("merge-base", *commits).strip()
 
     def is_shallow(self) -> bool:
-        """Whether the clone lacks a part of its history."""
+        """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
-    def _refuse_cut_history(self, found: tuple[Revision, ...], start: str) -> None:
+    def _refuse_cut_history(self, commits: tuple[Revision, ...], start: str) -> None:
         if not self.is_shallow():
             return
-        ancestor = _succeeds("-C", str(self.path), "merge-base", "--is-ancestor", self.resolve(start), found[-1].commit)
+        ancestor = _succeeds(
+            "-C", str(self.path), "merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit
+        )
         if not ancestor:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
@@ -129,9 +132,9 @@ class Repository:
 
     @contextmanager
     def checkout(self, commit: str, directory: Path) -> Iterator[Path]:
-        """Check a commit out into a git worktree of its own, and take the worktree away afterwards."""
+        """Check out a commit into its own git worktree, and remove the worktree afterwards."""
         self.git("worktree", "prune")
-        # Forced twice: one that was being made by a git that was killed is locked, and is not pruned.
+        # Force twice: a worktree that a killed git was creating is locked, and is not pruned.
         self.git("worktree", "add", "--detach", "--force", "--force", str(directory), commit)
         try:
             yield directory
@@ -139,26 +142,26 @@ class Repository:
             self.git("worktree", "remove", "--force", str(directory))
 
     def is_dirty(self) -> bool:
-        """Whether the work tree has changes that no commit holds."""
+        """Return whether the work tree has uncommitted changes."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return False
         return bool(self.git("status", "--porcelain", "--untracked-files=no").strip())
 
 
 def open_repository(location: str, cache: Path) -> Repository:
-    """Open a repository by path, or clone it by address into the cache (and bring an earlier clone up to date).
+    """Open a repository by path, or clone it by address into the cache (or update an earlier clone).
 
     Raises
     ------
     FaultwatchError
-        Where there is no such repository.
+        There is no such repository.
     """
     local = Path(location).expanduser()
     if local.exists():
         return _open_local(local)
     if "://" not in location and not ("@" in location and ":" in location):
-        raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or by its address")
-    # A token in the address opens it once; neither names, nor messages, nor the clone's own configuration keep it.
+        raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
+    # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = without_password(location)
     name = safe_name(known_as.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1].rsplit(":", 1)[-1])
     clone = cache / f"{name}-{hash_of(known_as)}.git"
@@ -179,7 +182,7 @@ def _open_local(path: Path) -> Repository:
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(
-                f"{path} belongs to another user, git refuses it",
+                f"{path} belongs to another user, so git refuses it",
                 f"run `git config --global --add safe.directory {path.resolve()}`",
             ) from None
         raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
@@ -189,9 +192,9 @@ def _open_local(path: Path) -> Repository:
 
 
 def _environment() -> dict[str, str]:
-    # A hook or an alias of the caller must not decide what is measured, and nothing may wait for a password.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    # GIT_ variables of the caller must not change what is measured, and nothing may wait for a password.
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return variables | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _git(*arguments: str) -> str:
@@ -202,9 +205,9 @@ def _git(*arguments: str) -> str:
     except FileNotFoundError:
         raise FaultwatchError("git is not installed", "install the package git") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        telling = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-        raise FaultwatchError(f"git {_verb(arguments)}: {without_password(telling.removeprefix('fatal: '))}")
+        errors = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        message = next((line for line in errors if line.startswith(("fatal:", "error:"))), errors[-1])
+        raise FaultwatchError(f"git {_verb(arguments)}: {without_password(message.removeprefix('fatal: '))}")
     return done.stdout.decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""Allocators by name: the variables that put them into a process, and whether this host has them."""
+"""Allocators by name: the variables that preload them, and whether this host has them."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from runner.errors import FaultwatchError
 ALLOCATORS: Mapping[str, Mapping[str, str]] = {
     "glibc": {},
     "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
-    # Gives memory back to the kernel at once, instead of after ten seconds.
+    # Returns memory to the kernel at once, instead of after ten seconds.
     "jemalloc-no-decay": {
         "LD_PRELOAD": "libjemalloc.so.2",
         "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
@@ -21,28 +21,30 @@ ALLOCATORS: Mapping[str, Mapping[str, str]] = {
 
 
 def allocator_variables(name: str) -> dict[str, str]:
-    """Return the variables with which a process runs on an allocator.
+    """Return the variables that make a process use an allocator.
 
     Raises
     ------
     FaultwatchError
-        Where the name is not known.
+        The name is unknown.
     """
     try:
         return dict(ALLOCATORS[name])
     except KeyError:
-        raise FaultwatchError(f"no allocator is called {name!r}", f"known are {', '.join(ALLOCATORS)}") from None
+        raise FaultwatchError(
+            f"no allocator is called {name!r}", f"known allocators: {', '.join(ALLOCATORS)}"
+        ) from None
 
 
 def missing_library(name: str) -> str:
-    """Return the library of an allocator that this host lacks, or nothing where all is there."""
+    """Return the library of an allocator if this host lacks it, or an empty string."""
     library = allocator_variables(name).get("LD_PRELOAD", "")
     return "" if not library or _can_preload(library) else library
 
 
 @lru_cache
 def _can_preload(library: str) -> bool:
-    """Ask the loader itself: where it cannot preload, it says so and goes on without."""
+    """Ask the loader: if it cannot preload a library, it prints a warning and continues without it."""
     done = subprocess.run(
         ["true"], env={"LD_PRELOAD": library, "PATH": os.defpath}, check=False, capture_output=True, text=True
     )

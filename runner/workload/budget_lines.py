@@ -1,14 +1,14 @@
-"""On which line of a workload file each budget stands, so that whoever reads the file sees which one does not hold."""
+"""Finds the line of each budget in a workload file, to annotate the budget that is exceeded."""
 
 import tomllib
 
 
 def budget_lines(text: str) -> dict[str, int]:
-    """Return the line at which the budget of each metric is complete, counted from 1.
+    """Return the line at which the budget of each metric ends, counted from 1.
 
-    That is the first line up to which the file reads as TOML that has it, however it is written.
+    That is the first line up to which the file is valid TOML that contains the budget.
     """
-    found: dict[str, int] = {}
+    lines_by_metric: dict[str, int] = {}
     lines = text.splitlines()
     for number in range(1, len(lines) + 1):
         try:
@@ -18,5 +18,5 @@ def budget_lines(text: str) -> dict[str, int]:
         metrics = document.get("metrics")
         budgets = metrics.get("budget") if isinstance(metrics, dict) else None
         for name in budgets if isinstance(budgets, dict) else ():
-            found.setdefault(name, number)
-    return found
+            lines_by_metric.setdefault(name, number)
+    return lines_by_metric

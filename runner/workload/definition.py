@@ -1,4 +1,4 @@
-"""Read ``workload.toml``: strictly, so that a mistyped key is an error and not a silent default."""
+"""Reads ``workload.toml`` strictly, so that a mistyped key is an error and not a silent default."""
 
 import hashlib
 import re
@@ -9,17 +9,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter
+from runner.contract.base import Name, Parameter, parameter_text
 from runner.contract.budget import NONE, Budget
 from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
-from runner.strict_toml import Table, first_mistake, read_toml
+from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 
 def _split(value: object) -> object:
-    """Accept a command as a list of arguments or as one string, split as a shell would, but never run by one."""
+    """Accept a command as a list of arguments, or as a string that is split like a shell does; no shell runs it."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
@@ -30,11 +30,11 @@ def _not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _one_of(*choices: str) -> AfterValidator:
-    """Accept some words, and a text with a placeholder: what that comes to is known for each case only."""
+    """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
 
     def check(text: str) -> str:
         if "{" not in text and text not in choices:
-            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+            raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
         return text
 
     return AfterValidator(check)
@@ -48,24 +48,24 @@ Command = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_no
 
 
 class General(Table):
-    """``[workload]``: what it is called, and how long and how often it runs."""
+    """``[workload]``: its name, and how long and how often it runs."""
 
     name: Name
     description: str = ""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
-    """Seconds after which one execution is ended and counts as failed."""
+    """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
-    """Executions that are measured at least, after one that warms the caches and is discarded."""
+    """Least number of measured executions, after one that warms the caches and is discarded."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
-    """Executions that are measured at most, where samples do not agree or are not precise yet."""
+    """Largest number of measured executions while samples do not agree or are not precise enough."""
 
 
 class BuildRecipe(Table):
-    """``[build]``: how a revision becomes a program. Without it the command runs in the bare checkout."""
+    """``[build]``: how to build a revision. Without it, the command runs in the unbuilt checkout."""
 
     command: Command | None = None
     needs: tuple[str, ...] = ()
-    """Programs without which nothing can be built: where this host lacks one, the cases are skipped."""
+    """Programs that the build needs: if this host lacks one, the cases are skipped."""
     directory: Literal["subject", "workload"] = "subject"
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
@@ -73,65 +73,65 @@ class BuildRecipe(Table):
 
 
 class RunRecipe(Table):
-    """``[run]``: what is executed, and in which state. ``{name}`` stands for a parameter of the matrix."""
+    """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
     environment: dict[str, str] = Field(default_factory=dict)
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"
-    """``cold``: the files are put out of memory before each execution. ``host``: they stay as they are."""
+    """``cold``: the files are evicted from memory before each execution. ``host``: they stay as they are."""
     files: tuple[str, ...] = ()
-    """Files whose page-cache state is made, relative to the build's directory."""
+    """Files whose page-cache state is set, relative to the build's directory."""
     output: Literal["none", "json", "regex", "google-benchmark", "hyperfine", "pytest-benchmark", "pyperf"] = "none"
-    """In which form the program says what work it did."""
+    """The format in which the program reports its work."""
     output_file: str | None = None
-    """Where it says so, relative to the build's directory; standard output without it."""
+    """The file of that report, relative to the build's directory; by default standard output."""
     pattern: str | None = None
     """For ``regex``: an expression with the groups ``operations`` and ``seconds``."""
     processes: int | str = 1
-    """How many processes run the command at once, each counted by itself; a number or a placeholder."""
+    """How many processes run the command at once, each counted separately; a number or a placeholder."""
     memory_limit: str = "none"
-    """Bytes that they may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
+    """Bytes that the processes may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
-    """The program opens and closes a region of interest, which is counted beside the whole process."""
+    """Whether the program marks a region of interest, which is counted in addition to the whole process."""
     huge_pages: Annotated[str, _one_of(*HUGE_PAGE_CHOICES)] = "host"
-    """Which memory gets transparent huge pages; ``never``: none, so that counts do not depend on free memory."""
+    """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
 
 class Metrics(Table):
-    """``[metrics]``: perf events to count besides the standing ones, and noisy metrics that have to be known well."""
+    """``[metrics]``: additional perf events, and the required precision and the budgets of metrics."""
 
     events: tuple[str, ...] = ()
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
-    """By metric: the smallest change that matters, in percent."""
+    """By metric: the smallest relevant change, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by nothing where it is not named."""
+    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by default not at all."""
 
     @model_validator(mode="after")
     def _budgets_can_be_kept(self) -> Self:
         for name, budget in self.budget.items():
             if budget != NONE and not metric(name).exact and name not in self.precision:
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless precision names it too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless it has a precision too"
                 )
         return self
 
 
 class Workload(Table):
-    """One workload as its file defines it."""
+    """A workload as its file defines it."""
 
     workload: General
     run: RunRecipe
     build: BuildRecipe = BuildRecipe()
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
     include: tuple[dict[Name, Parameter], ...] = ()
-    """Points besides those of the matrix."""
+    """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
-    """Points of the matrix to leave out: those that have all of these values."""
+    """Points of the matrix to leave out: those that match all of these values."""
     metrics: Metrics = Metrics()
     path: Path = Field(default=Path(), exclude=True)
-    """The file it was read from."""
+    """The path of the file."""
 
     @property
     def name(self) -> str:
@@ -140,11 +140,11 @@ class Workload(Table):
 
     @cached_property
     def definition(self) -> str:
-        """Hash of everything in the workload itself that can move a number.
+        """Hash of everything in the workload that can move a number.
 
-        The description and what says how often it runs are not part of it, and the matrix is not because each of its
-        points names a case of its own. Keys at their defaults are not either, so that a new key moves no series. The
-        sources are, where the workload brings its own program.
+        It excludes the description and the number of executions, and the matrix, because each of its points is a case
+        of its own. It also excludes keys at their defaults, so that a new key starts no new series. It includes the
+        sources if the workload contains its own program.
         """
         often = {"description", "samples", "max_samples"}
         left_out: dict[str, Any] = {
@@ -163,7 +163,7 @@ class Workload(Table):
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """Return the hash of each source file of a workload by its name; what explains the workload is left out."""
+    """Return the hash of each source file of a workload, by name; documentation is left out."""
     return {
         str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*"))
@@ -177,7 +177,7 @@ def load_workload(path: Path) -> Workload:
     Raises
     ------
     FaultwatchError
-        Where the file is missing, is not TOML, or does not say what it must; names the file, the key and the mistake.
+        The file is missing, is not TOML, or is not valid; the message names the file, the key and the mistake.
     """
     file = path / "workload.toml" if path.is_dir() else path
     document = read_toml(
@@ -193,7 +193,7 @@ def load_workload(path: Path) -> Workload:
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:
-    """Refuse a matrix without values, and points that are none of it."""
+    """Refuse a matrix without values, and points that do not belong to it."""
     empty = [name for name, values in workload.matrix.items() if not values]
     if empty:
         raise FaultwatchError(f"{file}: [matrix] {empty[0]}: no values")
@@ -201,7 +201,7 @@ def _check_matrix(workload: Workload, file: Path) -> None:
         if extra.keys() != workload.matrix.keys():
             raise FaultwatchError(
                 f"{file}: [[include]] {', '.join(extra)}: a point needs a value for each parameter of the matrix",
-                f"they are: {', '.join(workload.matrix) or 'none'}",
+                f"its parameters: {', '.join(workload.matrix) or 'none'}",
             )
     for left_out in workload.exclude:
         for name, value in left_out.items():
@@ -210,7 +210,7 @@ def _check_matrix(workload: Workload, file: Path) -> None:
 
 
 def _check_placeholders(workload: Workload, file: Path) -> None:
-    """Refuse ``{name}`` for which the matrix has no values, before anything is built."""
+    """Refuse ``{name}`` without values in the matrix before anything is built."""
     point = {name: values[0] for name, values in workload.matrix.items()}
     run = workload.run
     for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files, *_asked(run)):
@@ -222,12 +222,12 @@ def _asked(run: RunRecipe) -> tuple[str, ...]:
 
 
 def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
-    """Put the values of parameters in place of ``{name}``; ``{{`` and ``}}`` stand for braces.
+    """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
 
     Raises
     ------
     FaultwatchError
-        Where a name has no value.
+        A name has no value.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -238,12 +238,9 @@ def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload"
         if match[1] not in parameters:
             known = ", ".join(sorted(parameters)) or "none"
             raise FaultwatchError(
-                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have", f"it has: {known}"
+                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
+                f"its parameters: {known}",
             )
-        return _plain(parameters[match[1]])
+        return parameter_text(parameters[match[1]])
 
     return _PLACEHOLDER.sub(value, text)
-
-
-def _plain(value: Parameter) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

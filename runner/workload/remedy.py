@@ -1,4 +1,4 @@
-"""A workload with a remedy: other settings than its file has, for the same case. Pure."""
+"""Applies a remedy to a workload: changes settings of its file for the same cases. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,7 @@ from typing import Any
 from runner.errors import FaultwatchError
 from runner.state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATORS
+from runner.workload.assignments import parse_assignments
 from runner.workload.definition import Workload
 
 VARIABLE = "env."
@@ -14,24 +15,18 @@ _FIELDS = ("command", "environment", "allocator", "page_cache", "files", "proces
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
-    """Read ``NAME=VALUE`` arguments.
+    """Parse ``--set NAME=VALUE`` arguments.
 
     Raises
     ------
     FaultwatchError
-        Where one is not of that form.
+        An argument does not have that form.
     """
-    settings = {}
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or not name or "\0" in value:
-            raise FaultwatchError(f"--set {assignment!r} is not of the form NAME=VALUE")
-        settings[name] = value
-    return settings
+    return parse_assignments("--set", assignments, r".+")
 
 
 def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
-    """Return a workload whose cases run with other settings, under the names and parameters that they have.
+    """Return a workload whose cases run with other settings but keep their names and parameters.
 
     Parameters
     ----------
@@ -42,7 +37,7 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     Raises
     ------
     FaultwatchError
-        Where there is no such setting, or it takes no such value.
+        There is no such setting, or it cannot have that value.
     """
     run: dict[str, Any] = {name: getattr(workload.run, name) for name in _FIELDS}
     for name, value in settings.items():
@@ -56,18 +51,18 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
             run = {key: _filled(content, name, value) for key, content in run.items()}
         else:
             known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
-            raise FaultwatchError(f"--set {name}: there is no such setting", f"there are: {known}")
+            raise FaultwatchError(f"--set {name}: there is no such setting", f"settings: {known}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"there are: {', '.join(choices)}")
+        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"choose one of: {', '.join(choices)}")
     return value
 
 
 def _filled(content: Any, name: str, value: str) -> Any:
-    """Put a value wherever the parameter stands."""
+    """Replace a parameter by a value wherever it occurs."""
     if isinstance(content, str):
         return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _literally(value), content)
     if isinstance(content, tuple):
@@ -78,5 +73,5 @@ def _filled(content: Any, name: str, value: str) -> Any:
 
 
 def _literally(value: str) -> str:
-    """Return a value as it has to stand where ``{name}`` is a placeholder."""
+    """Escape braces in a value, because ``{name}`` is a placeholder."""
     return value.replace("{", "{{").replace("}", "}}")

@@ -11,11 +11,11 @@ import click
 from service.config.settings import Config
 
 
-@click.command(short_help="Tell what is new, once: e-mail and webhooks.")
+@click.command(short_help="Send the notifications that are due.")
 def notify() -> None:
-    """Tell what is new, once: e-mail and webhooks, see docs/notifications.md. A service that runs does so by itself."""
-    from service.config import channels as settings  # noqa: PLC0415
-    from service.notify import rounds  # noqa: PLC0415
+    """Send the notifications that are due (docs/notifications.md). A running service does so by itself."""
+    from service.config import notifications as settings  # noqa: PLC0415
+    from service.notify import delivery  # noqa: PLC0415
     from service.store.engine.database import Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade  # noqa: PLC0415
 
@@ -23,9 +23,9 @@ def notify() -> None:
     channels = settings.load(config.home, os.environ)
     database = Database(config.database_url)
     upgrade(database)
-    outcome = rounds.run(database, channels, os.environ, datetime.now(UTC))
-    click.echo(f"{outcome.sent} sent through {len(channels.channel)} channels, {len(outcome.failed)} of them failed")
-    for reason in outcome.failed:
-        click.echo(f"not sent: {reason}; it is tried again later", err=True)
-    if outcome.failed:
+    result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
+    click.echo(f"{result.sent} sent through {len(channels.channel)} channels, {len(result.failed)} of them failed")
+    for reason in result.failed:
+        click.echo(f"not sent: {reason}; it will be retried", err=True)
+    if result.failed:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The commands that keep what is stored: backup, restore, export, retain."""
+"""``faultwatch-service backup``, ``restore``, ``export`` and ``retain``."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from service.errors import ServiceError
 if TYPE_CHECKING:
     from service.store.engine.database import Database
 
-# The commands import what they need when they run, so that --help stays fast.
+# The commands import lazily, so that --help stays fast.
 # ruff: noqa: PLC0415
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
-    """Copy the whole database to FILE while the service goes on."""
+    """Back the database up to FILE. The service may run."""
     from service.store.engine.database import Database
     from service.store.maintenance.backup import backup as run
 
     database = Database(Config.from_environment().database_url)
     run(database, file)
-    click.echo(f"{database.name} is copied to {file}: {file.stat().st_size:,} bytes")
+    click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--replace", is_flag=True, help="Lose the runs that the database has and the backup has not.")
+@click.option("--replace", is_flag=True, help="Replace the database even if it has more runs: they are lost.")
 def restore(file: Path, replace: bool) -> None:
-    """Put the backup in FILE in the place of the database. The service has to be stopped."""
+    """Replace the database with the backup in FILE. Stop the service first."""
     from service.store.engine.database import Database
     from service.store.engine.upgrade import upgrade
     from service.store.maintenance.backup import restore as run
@@ -44,7 +44,7 @@ def restore(file: Path, replace: bool) -> None:
     run(database, file, replace)
     upgrade(database)
     database.close()
-    click.echo(f"{database.name} is as {file} has it")
+    click.echo(f"{database.name} was restored from {file}")
 
 
 @click.command()
@@ -54,12 +54,12 @@ def restore(file: Path, replace: bool) -> None:
     type=click.Choice(["csv", "jsonl", "reports", "pyperf"]),
     default="csv",
     show_default=True,
-    help="csv, jsonl: one flat row a sample. reports: whole reports. pyperf: one suite file a run, in a folder.",
+    help="csv, jsonl: one flat row a sample. reports: whole reports. pyperf: a folder with one suite file a run.",
 )
-@click.option("--subject", help="Only what was measured of this repository.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write there.  [default: standard output]")
+@click.option("--subject", help="Only the runs of this subject.")
+@click.option("--output", type=click.Path(path_type=Path), help="File or folder to write.  [default: standard output]")
 def export(kind: str, subject: str | None, output: Path | None) -> None:
-    """Write out everything that was measured."""
+    """Export everything that was measured."""
     from service.store.engine.database import Database
 
     database = Database(Config.from_environment().database_url)
@@ -78,33 +78,33 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 
 
 @click.command(short_help="Thin old reports and profiles; their numbers stay.")
-@click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than that.")
+@click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than this.")
 def retain(days: int) -> None:
-    """Thin old reports and profiles: perf's own output, single processes, logs and light stacks go; numbers stay."""
+    """Thin old reports and profiles: removes perf's output, single processes, logs and light stacks; numbers stay."""
     from service.store.engine.database import Database
     from service.store.maintenance.retain import retain as run
 
     database = Database(Config.from_environment().database_url)
-    done = run(database, datetime.now(UTC) - timedelta(days=days))
+    result = run(database, datetime.now(UTC) - timedelta(days=days))
     database.close()
-    click.echo(f"{done.runs:,} reports and {done.profiles:,} profiles take {done.freed:,} bytes less")
+    click.echo(f"{result.runs:,} reports and {result.profiles:,} profiles thinned, {result.freed:,} bytes freed")
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
-    from service.store.maintenance import export as everything
+    from service.store.maintenance import export as exports
 
     with database.reading() as session:
-        for line in everything.lines(session, kind, subject):
+        for line in exports.lines(session, kind, subject):
             stream.write(line)
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
-    from service.store.maintenance import export as everything
+    from service.store.maintenance import export as exports
 
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with database.reading() as session:
-        for run_id, text in everything.suites(session, subject):
+        for run_id, text in exports.suites(session, subject):
             (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
             count += 1
     return count

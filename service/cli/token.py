@@ -1,4 +1,4 @@
-"""``faultwatch-service token``: tokens made, listed and revoked, by whoever may write the database."""
+"""``faultwatch-service token``, for those who may write the database."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from service.store.engine.database import Database
 
 
-@click.group(short_help="Make, list and revoke tokens.")
+@click.group(short_help="Create, list and revoke tokens.")
 def token() -> None:
-    """Make, list and revoke the tokens by which programs and people reach the service."""
+    """Create, list and revoke the tokens by which programs and people reach the service."""
 
 
 @token.command(name="new")
@@ -29,17 +29,17 @@ def token() -> None:
     required=True,
     help="Repeatable.",
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True, help="How long it holds.")
-def make(name: str, scopes: tuple[str, ...], days: int) -> None:
-    """Make a token for NAME and print it. It is shown this once."""
-    from service.store import tokens  # noqa: PLC0415 - --help answers at once
+@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True, help="Days that it is valid.")
+def new(name: str, scopes: tuple[str, ...], days: int) -> None:
+    """Create a token called NAME and print it. It cannot be shown again."""
+    from service.store import tokens  # noqa: PLC0415 - so that --help stays fast
 
     try:
         with _database().writing() as session:
-            shown = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, datetime.now(UTC))
+            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, datetime.now(UTC))
     except ValueError as error:
         raise ServiceError("Not a name", repr(name), f"{error}.".capitalize()) from None
-    click.echo(shown.text)
+    click.echo(issued.text)
 
 
 @token.command(name="list")
@@ -49,24 +49,22 @@ def listed() -> None:
 
     now = datetime.now(UTC)
     with _database().reading() as session:
-        for kept in tokens.listed(session):
-            state = "revoked" if kept.revoked_at else "holds" if kept.holds(now) else "expired"
-            click.echo(
-                f"{kept.id}  {state:8} until {kept.expires_at:%Y-%m-%d}  {','.join(kept.scopes):20}  {kept.name}"
-            )
+        for row in tokens.listed(session):
+            state = "revoked" if row.revoked_at else "valid" if row.is_valid(now) else "expired"
+            click.echo(f"{row.id}  {state:8} until {row.expires_at:%Y-%m-%d}  {','.join(row.scopes):20}  {row.name}")
 
 
 @token.command()
 @click.argument("token_id", metavar="ID")
 def revoke(token_id: str) -> None:
-    """Revoke a token, from now on."""
+    """Revoke a token."""
     from service.store import tokens  # noqa: PLC0415
 
     with _database().writing() as session:
-        kept = tokens.revoke(session, token_id, datetime.now(UTC))
-    if kept is None:
-        raise ServiceError("There is no such token", token_id, "faultwatch-service token list shows them.")
-    click.echo(f"{token_id} is revoked.")
+        row = tokens.revoke(session, token_id, datetime.now(UTC))
+    if row is None:
+        raise ServiceError("There is no such token", token_id, "List the tokens with: faultwatch-service token list")
+    click.echo(f"{token_id} was revoked.")
 
 
 def _database() -> Database:

@@ -1,4 +1,4 @@
-"""Settings of the GitHub App, from the environment."""
+"""Reads the settings of the GitHub App from the environment."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _SHORTEST_SECRET = 16
 
 @dataclass(frozen=True)
 class GithubSettings:
-    """By which App the service speaks to GitHub.
+    """The GitHub App as which the service acts.
 
     Attributes
     ----------
     app_id
         Number of the App.
     key
-        Its private key, PEM.
+        Private key of the App, PEM.
     secret
-        What GitHub signs webhooks with.
+        The secret with which GitHub signs webhooks.
     api
         Address of GitHub's API.
     address
-        Where people reach this service, for links; empty where they cannot.
+        Address at which people reach this service, for links; empty where they cannot.
     workflow
-        File of the repository's workflow that measures a pull request.
+        Name of the workflow file that measures a pull request.
     """
 
     app_id: int
@@ -46,7 +46,7 @@ class GithubSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> GithubSettings | None:
         """Read FAULTWATCH_GITHUB_APP, _KEY_FILE, _SECRET_FILE, _API and _WORKFLOW, and FAULTWATCH_ADDRESS.
 
-        Without an App there is none of this.
+        Return None where no App is set.
         """
         app = environment.get(_APP)
         if not app:
@@ -55,7 +55,7 @@ class GithubSettings:
             raise ServiceError("Not the number of an App", f"{_APP}={app}", "Its page on GitHub shows its App ID.")
         secret = _file(environment, _SECRET).strip().encode()
         if len(secret) < _SHORTEST_SECRET:
-            remedy = f"Take {_SHORTEST_SECRET} characters or more: `openssl rand -hex 32` makes some."
+            remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
             raise ServiceError("The webhook's secret is too short", _SECRET, remedy)
         return cls(
             app_id=int(app),
@@ -72,4 +72,5 @@ def _file(environment: Mapping[str, str], name: str) -> str:
         return Path(environment.get(name) or "").expanduser().read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ServiceError("A file of the GitHub App cannot be read", f"{name}: {reason}", "Name it there.") from None
+        remedy = "Set the variable to the path of the file."
+        raise ServiceError("A file of the GitHub App cannot be read", f"{name}: {reason}", remedy) from None

@@ -1,4 +1,4 @@
-"""Settings of the service, from the environment."""
+"""Reads the settings of the service from the environment."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from service.errors import ServiceError
 
 LOOPBACK = ("localhost", "127.0.0.1")
 LEASE = timedelta(seconds=90)
-"""For how long a runner that is not heard of keeps its job."""
+"""How long a silent runner keeps its job."""
 
 
 class Access(StrEnum):
-    """Whom the service answers."""
+    """Who has access to the service."""
 
     OPEN = "open"
     """Everybody who reaches it may do everything."""
     TOKENS = "tokens"
-    """Callers have to show a token."""
+    """Callers have to present a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Where the service keeps its data and whom it answers.
+    """The settings of the service.
 
     Attributes
     ----------
     home
-        Folder of everything that the service stores.
+        Folder of all data that the service stores.
     database_url
         SQLAlchemy address of the database.
     port
-        TCP port to serve at; 0 for any that is free.
+        TCP port to serve at; 0 for any free one.
     trusted_hosts
-        Names by which the service may be called. A request for another name is refused, so that a web page somewhere
-        cannot reach a service on loopback by pointing its own name there. None trusts every name.
+        Names under which the service answers. Requests for other names are refused, so that a foreign web page cannot
+        reach a service on loopback by pointing its own name there. None trusts every name.
     access
-        Whom it answers. None leaves that to the names: it takes tokens, unless all of them are loopback's.
+        Who has access. None derives it from the names: tokens are required unless all names are loopback's.
     workers
-        Processes that serve.
+        Number of serving processes.
     github
-        The GitHub App that it is; None where it is none.
+        The GitHub App as which it acts; None for none.
     jobs
         The GitHub Actions jobs that may sign in; None for none.
     jobs_here
-        Whether jobs are carried out on this machine; None leaves that to whom it answers.
+        Whether this machine carries out jobs; None derives it from the access.
     lease
-        For how long a runner that is not heard of keeps its job.
+        How long a silent runner keeps its job.
     """
 
     home: Path
@@ -69,19 +69,22 @@ class Config:
 
     @property
     def starts_jobs(self) -> bool:
-        """Whether this machine carries out jobs: one that others reach does not, unless it is told to."""
+        """Whether this machine carries out jobs; by default not where callers need tokens."""
         return not self.by_token if self.jobs_here is None else self.jobs_here
 
     @property
     def by_token(self) -> bool:
-        """Whether callers have to show tokens."""
+        """Whether callers have to present tokens."""
         if self.access is not None:
             return self.access is Access.TOKENS
         return self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS and _WORKERS."""
+        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
+
+        The settings of the GitHub App and of trusted jobs are read as well.
+        """
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
             home=home,
@@ -101,13 +104,13 @@ def _access(text: str | None) -> Access | None:
     try:
         return Access(text) if text else None
     except ValueError:
-        remedy = "Set open or tokens, or leave it out."
-        raise ServiceError("Not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
+        remedy = "Set it to open or tokens, or unset it."
+        raise ServiceError("This is not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
 
 
 def _yes_or_no(name: str, text: str | None) -> bool | None:
     if text not in {None, "", "yes", "no"}:
-        raise ServiceError("Neither yes nor no", f"{name}={text}", "Set yes or no, or leave it out.")
+        raise ServiceError("This is neither yes nor no", f"{name}={text}", "Set it to yes or no, or unset it.")
     return text == "yes" if text else None
 
 
@@ -116,16 +119,19 @@ def _lease(text: str | None) -> timedelta:
         return LEASE
     if text.isdecimal() and 1 <= int(text) <= 86_400:
         return timedelta(seconds=int(text))
-    raise ServiceError("Not a time", f"FAULTWATCH_LEASE_SECONDS={text}", "Set seconds, from 1 to 86400.")
+    remedy = "Set it to a number of seconds from 1 to 86400."
+    raise ServiceError("This is not a duration", f"FAULTWATCH_LEASE_SECONDS={text}", remedy)
 
 
 def _workers(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 64:
         return int(text)
-    raise ServiceError("Not a number of processes", f"FAULTWATCH_WORKERS={text}", "Set a number from 1 to 64.")
+    remedy = "Set it to a number from 1 to 64."
+    raise ServiceError("This is not a number of processes", f"FAULTWATCH_WORKERS={text}", remedy)
 
 
 def _port(text: str) -> int:
     if text.isdecimal() and int(text) <= 65535:
         return int(text)
-    raise ServiceError("Not a port", f"FAULTWATCH_PORT={text}", "Set a number from 0 to 65535 (0: any free one).")
+    remedy = "Set it to a number from 0 to 65535 (0 for any free port)."
+    raise ServiceError("This is not a port", f"FAULTWATCH_PORT={text}", remedy)

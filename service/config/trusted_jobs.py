@@ -1,4 +1,4 @@
-"""Which jobs of GitHub Actions may sign in: settings, and the decision. Pure."""
+"""Reads which jobs of GitHub Actions may sign in, and decides whether one may. Pure."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any
 from service.errors import ServiceError
 
 GITHUB = "https://token.actions.githubusercontent.com"
-"""Who signs the identities of GitHub's own jobs."""
+"""The issuer of the identities of GitHub's own jobs."""
 _NAME = "FAULTWATCH_ACTIONS_"
 
 
-class Refused(Exception):
-    """An identity that lets nobody in; says why in one line."""
+class IdentityRefused(Exception):
+    """The identity is refused; the message says why in one line."""
 
 
-class Unsure(Exception):
-    """The issuer's keys cannot be had at the moment."""
+class IssuerUnavailable(Exception):
+    """The issuer's keys are not available at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedJobs:
-    """Jobs that may sign in.
+    """The jobs that may sign in.
 
     Attributes
     ----------
     repositories
-        Names such as ``octo-org/copies``, or ``octo-org/*`` for all of an owner; in small letters.
+        Names such as ``octo-org/copies``, or ``octo-org/*`` for all repositories of an owner; in lower case.
     audience
-        Whom an identity has to be made for: the address of this service.
+        The audience that an identity must name: the address of this service.
     workflows
-        What ``job_workflow_ref`` has to be, with ``*`` for anything; empty for any workflow.
+        Patterns for ``job_workflow_ref``, with ``*`` for anything; empty for any workflow.
     runners
         Kinds of runners: ``self-hosted``, ``github-hosted``.
     issuer
-        Who signs identities.
+        Who signs the identities.
     """
 
     repositories: tuple[str, ...]
@@ -49,7 +49,10 @@ class TrustedJobs:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> TrustedJobs | None:
-        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS, _ISSUER; without the first, nobody."""
+        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS and _ISSUER.
+
+        Return None where no repositories are set: then no job may sign in.
+        """
 
         def words(name: str) -> tuple[str, ...]:
             return tuple((environment.get(f"{_NAME}{name}") or "").replace(",", " ").split())
@@ -62,8 +65,8 @@ class TrustedJobs:
                 raise ServiceError("Not a repository", f"{_NAME}REPOSITORIES: {name}", "Name owner/name, or owner/*.")
         audience = environment.get(f"{_NAME}AUDIENCE") or environment.get("FAULTWATCH_ADDRESS")
         if not audience:
-            remedy = "Set the address by which runners reach this service."
-            raise ServiceError("Identities have to be made for somebody", "FAULTWATCH_ADDRESS is not set", remedy)
+            remedy = "Set it to the address by which runners reach this service."
+            raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return cls(
             repositories=repositories,
             audience=audience.rstrip("/"),
@@ -73,21 +76,21 @@ class TrustedJobs:
         )
 
     def objection(self, claims: Mapping[str, Any]) -> str:
-        """Return what is against a job whose identity is genuine, in one line; nothing where it may sign in."""
+        """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
-        if not any(_matches(repository, wanted) for wanted in self.repositories):
+        if not any(_matches(repository, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
         if owner != repository.partition("/")[0]:
             return f"the owner is {owner!r}"
         workflow = str(claims.get("job_workflow_ref", ""))
-        if self.workflows and not any(fnmatchcase(workflow, wanted) for wanted in self.workflows):
+        if self.workflows and not any(fnmatchcase(workflow, pattern) for pattern in self.workflows):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:
-            return f"the runner is {runner!r}, and has to be {' or '.join(self.runners)}"
+            return f"the runner is {runner!r}, but has to be {' or '.join(self.runners)}"
         return ""
 
 
-def _matches(repository: str, wanted: str) -> bool:
-    owner, _, name = wanted.partition("/")
-    return repository.startswith(f"{owner}/") if name == "*" else repository == wanted
+def _matches(repository: str, pattern: str) -> bool:
+    owner, _, name = pattern.partition("/")
+    return repository.startswith(f"{owner}/") if name == "*" else repository == pattern

@@ -1,1 +1,1 @@
-"""Telling GitHub, and being told by it: the comment, the check run, webhooks and commands."""
+"""The GitHub App: comments and check runs, webhooks, commands, and jobs as GitHub Actions workflows."""

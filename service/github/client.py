@@ -1,4 +1,4 @@
-"""GitHub, as the App that this service is: one short-lived token an installation, with the permissions named."""
+"""Calls GitHub as the App: with one short-lived token for each repository, limited to the permissions it needs."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from github.Repository import Repository
 from service.config.github_app import GithubSettings
 
 PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
-"""What each token is given, and no more: the check run, the comment, ordering workflows."""
-REGISTERING = {"administration": "write"}
-"""What the token is given by which runners of Actions are let in, and nothing else."""
+"""Permissions of the usual token: for check runs, comments and starting workflows."""
+REGISTRATION_PERMISSIONS = {"administration": "write"}
+"""Permissions of the token that registers runners of Actions."""
 _TIMEOUT = 10
-_BETWEEN_WRITES = 0.25
+_SECONDS_BETWEEN_WRITES = 0.25
 
 Failure = (GithubException, requests.RequestException)
-"""What a call raises where GitHub did not take it, or did not answer."""
+"""What a call raises where GitHub refuses it, or does not answer."""
 Purpose = Literal["registration", "remove"]
 _T = TypeVar("_T")
 
 
 class Client:
-    """Speaks to GitHub as the App."""
+    """Calls GitHub as the App."""
 
     def __init__(self, settings: GithubSettings) -> None:
         self._settings = settings
         self._app = Auth.AppAuth(settings.app_id, settings.key)
-        self._known: dict[str, Repository] = {}
+        self._repositories: dict[str, Repository] = {}
 
     @property
     def app_id(self) -> int:
-        """Number of the App."""
+        """Id of the App."""
         return self._settings.app_id
 
     def with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
-        """Do something with a repository; once more with a new token where GitHub does not take the one at hand."""
+        """Do some work with a repository; repeat it with a new token where GitHub rejects the current one."""
         try:
             return work(self._repository(name))
         except BadCredentialsException:
-            self._known.pop(name, None)
+            self._repositories.pop(name, None)
             return work(self._repository(name))
 
     def runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
-        """Return a ``token`` by which a runner of a repository registers or goes, and when it ``expires_at``."""
-        repository = self._reached(name, REGISTERING)
+        """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
+        repository = self._connect(name, REGISTRATION_PERMISSIONS)
         _, answer = repository.requester.requestJsonAndCheck(
             "POST", f"{repository.url}/actions/runners/{purpose}-token"
         )
         return cast("Mapping[str, str]", answer)
 
     def _repository(self, name: str) -> Repository:
-        if name not in self._known:
-            self._known[name] = self._reached(name, PERMISSIONS)
-        return self._known[name]
+        if name not in self._repositories:
+            self._repositories[name] = self._connect(name, PERMISSIONS)
+        return self._repositories[name]
 
-    def _reached(self, name: str, permissions: dict[str, str]) -> Repository:
-        owner, _, plain = name.partition("/")
+    def _connect(self, name: str, permissions: dict[str, str]) -> Repository:
+        owner, _, short_name = name.partition("/")
         app = GithubIntegration(
             auth=self._app,
             base_url=self._settings.api,
@@ -68,13 +68,13 @@ class Client:
             seconds_between_requests=0,
             seconds_between_writes=0,
         )
-        installation = app.get_repo_installation(owner, plain).id
+        installation = app.get_repo_installation(owner, short_name).id
         github = Github(
             auth=Auth.AppInstallationAuth(self._app, installation, permissions),
             base_url=self._settings.api,
             timeout=_TIMEOUT,
             retry=None,
             seconds_between_requests=0,
-            seconds_between_writes=_BETWEEN_WRITES,
+            seconds_between_writes=_SECONDS_BETWEEN_WRITES,
         )
         return github.get_repo(name)

@@ -1,4 +1,4 @@
-"""Commands in comments: ``/faultwatch accept the cache is wanted``. Pure."""
+"""Parses commands in comments, such as ``/faultwatch accept the cache is wanted``. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 _LINE = re.compile(r"/faultwatch(?:[ \t]+(\S.*))?")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _LONGEST = 500
-_MOST = 5
+_MOST_COMMANDS = 5
 
 
 class Verb(StrEnum):
-    """What can be asked for."""
+    """What a command does."""
 
     RERUN = "rerun"
     BISECT = "bisect"
@@ -30,45 +30,42 @@ class Command:
     text: str = ""
     """What follows the verb: the reason to accept, the case to bisect or to profile."""
     problem: str = ""
-    """Why it cannot be done as it was written."""
+    """Why it cannot be run as written."""
 
 
 HELP = """\
 | command | what it does |
 | :--- | :--- |
 | `/faultwatch rerun` | measures head and base again |
-| `/faultwatch bisect CASE` | looks for the commit that changed a case |
-| `/faultwatch accept REASON` | accepts this head's change, with the reason why |
+| `/faultwatch bisect CASE` | finds the commit that changed a case |
+| `/faultwatch accept REASON` | accepts the change of this head, for a reason |
 | `/faultwatch profile CASE` | records where the faults of a case come from |
-| `/faultwatch help` | says this |
+| `/faultwatch help` | shows this table |
 
-They are for people who may write to this repository.
+Only people with write access to this repository can run them.
 """
 
 
 def parse(comment: str) -> tuple[Command, ...]:
-    """Return the commands of a comment: lines that start with ``/faultwatch``, and are no code and no quote.
-
-    Of a comment with many, the first few are taken.
-    """
-    found: list[Command] = []
+    """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside of code and quotes."""
+    commands: list[Command] = []
     fence = ""
     for line in comment.splitlines():
         mark = _FENCE.match(line.lstrip(" "))
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        elif not fence and (told := _LINE.fullmatch(line.rstrip())):
-            found.append(_command(told[1] or ""))
-    return tuple(dict.fromkeys(found))[:_MOST]
+        elif not fence and (match := _LINE.fullmatch(line.rstrip())):
+            commands.append(_command(match[1] or ""))
+    return tuple(dict.fromkeys(commands))[:_MOST_COMMANDS]
 
 
-def _command(told: str) -> Command:
-    word, *rest = told.split(maxsplit=1)[:2] or [""]
+def _command(words: str) -> Command:
+    word, *rest = words.split(maxsplit=1)[:2] or [""]
     text = rest[0][:_LONGEST] if rest else ""
     try:
         verb = Verb(word.lower() or Verb.HELP)
     except ValueError:
         return Command(Verb.HELP, problem="There is no such command.")
     if verb is Verb.ACCEPT and not text:
-        return Command(verb, problem="Say why, for those who come later: `/faultwatch accept REASON`.")
+        return Command(verb, problem="Give a reason: `/faultwatch accept REASON`.")
     return Command(verb, text)

@@ -1,7 +1,7 @@
-"""What came of a job, as a reply in a thread on GitHub. Pure.
+"""Renders the result of a job as a reply in a thread on GitHub. Pure.
 
-A runner tells the result, and what a runner tells can be a stranger's: all of it is escaped, and only what is nothing
-but a hash is left for GitHub to link.
+The result comes from a runner and may hold untrusted text: all of it is escaped, except for commit hashes, which GitHub
+links.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from service.text.markdown import code
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST = 500
-_MOST = 8
-"""Culprits that are told one by one."""
+_MOST_CULPRITS = 8
+"""Culprits that are listed."""
 _PROOF = {
     ProofState.STANDS: "Proven",
     ProofState.FAILS: "**Not proven**",
@@ -34,11 +34,11 @@ def reply(job: Job, address: str) -> str:
     page = "bisects" if isinstance(job.question, BisectQuestion) else "jobs"
     link = f"[Job {job.id}]({address}/{page}/{job.id})" if address else f"Job {job.id}"
     lines = [f"{link}, the {job.question.kind} of {code(job.question.case)}, {verb}."]
-    found = _found(job)
-    return "\n\n".join([*lines, *(found or ([code(job.sentence, _LONGEST)] if job.sentence else []))])
+    result = _result(job)
+    return "\n\n".join([*lines, *(result or ([code(job.sentence, _LONGEST)] if job.sentence else []))])
 
 
-def _found(job: Job) -> list[str]:
+def _result(job: Job) -> list[str]:
     if not isinstance(job.question, BisectQuestion) or job.result is None:
         return []
     try:
@@ -48,20 +48,20 @@ def _found(job: Job) -> list[str]:
     if isinstance(answer, NothingToFind):
         return [f"There is nothing to search for: {code(answer.sentence, _LONGEST)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
-    told = [_culprit(one, job.question.metric) for one in culprits[:_MOST]]
-    return [*told, f"And {len(culprits) - _MOST} more."] if len(culprits) > _MOST else told
+    listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MOST_CULPRITS]]
+    return [*listed, f"And {len(culprits) - _MOST_CULPRITS} more."] if len(culprits) > _MOST_CULPRITS else listed
 
 
-def _culprit(one: Culprit, name: str) -> str:
+def _culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
-    moved = f"{_commit(one.commit)} moves {code(name)} from {one.before:,} to {one.after:,} {unit}."
-    others = len(one.candidates) - 1
+    moved = f"{_commit(culprit.commit)} moves {code(name)} from {culprit.before:,} to {culprit.after:,} {unit}."
+    others = len(culprit.candidates) - 1
     before = "the commit" if others == 1 else f"one of the {others} commits"
     doubt = f" Or {before} before it, which could not be measured." if others > 0 else ""
-    if one.proof is None:
+    if culprit.proof is None:
         return f"{moved}{doubt}"
-    proof = f"{_PROOF[one.proof.state]}, measured in turns with its parent {_commit(one.parent)}"
-    return f"{moved}{doubt} {proof}: {code(one.proof.sentence, _LONGEST)}"
+    proof = f"{_PROOF[culprit.proof.state]}, measured in turns with its parent {_commit(culprit.parent)}"
+    return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _LONGEST)}"
 
 
 def _commit(name: str) -> str:

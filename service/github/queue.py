@@ -1,7 +1,7 @@
-"""Says when there is work for GitHub: at once where something came in, later where GitHub asked for patience.
+"""Wakes the GitHub worker: at once when work arrives, later when work is due.
 
-What is to be done are rows of the database. This only rings: a ring that is lost with the process that heard it loses
-nothing, since all that is due is looked for at every start and every minute.
+The work itself is rows of the database. A wake-up that is lost with its process loses no work, because the worker looks
+for due work at every start and every minute.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from huey.consumer import Consumer
 from service.github.worker import GithubWorker
 from service.jobs.queue_consumer import QuietConsumer
 
-_LOOK_SECONDS = 0.3
-"""How long a ring may go unheard."""
+_POLL_SECONDS = 0.3
+"""Longest delay of a wake-up."""
 _FILE = "queue.db"
 
 
-class Queue:
-    """Rings, and a thread that hears them."""
+class GithubQueue:
+    """Wake-ups for the GitHub worker, and the thread in which it works."""
 
     def __init__(self, worker: GithubWorker, home: Path) -> None:
         self.worker = worker
@@ -31,20 +31,20 @@ class Queue:
         self._huey.periodic_task(crontab(minute="*"), name="look")(self._work)
         self._consumer: Consumer | None = None
 
-    def ring(self) -> None:
-        """Say that there is something to do."""
+    def wake(self) -> None:
+        """Have the worker look for work."""
         self._task()
 
     def start(self) -> None:
-        """Begin to work, in a thread of this process; what was left undone comes first."""
+        """Start working in a thread of this process, with the work left from before."""
         self._consumer = QuietConsumer(
-            self._huey, workers=1, initial_delay=0.05, max_delay=_LOOK_SECONDS, check_worker_health=False
+            self._huey, workers=1, initial_delay=0.05, max_delay=_POLL_SECONDS, check_worker_health=False
         )
         self._consumer.start()
-        self.ring()
+        self.wake()
 
     def stop(self) -> None:
-        """End it."""
+        """Stop working."""
         if self._consumer is not None:
             self._consumer.stop(graceful=True)
             self._consumer = None
@@ -52,5 +52,5 @@ class Queue:
     def _work(self) -> None:
         due = self.worker.work()
         wait = (due - datetime.now(UTC)).total_seconds() if due else 60
-        if wait < 60:  # else the next look is early enough
+        if wait < 60:  # else the next periodic look is early enough
             self._task.schedule(delay=max(wait, 0.1))

@@ -1,4 +1,4 @@
-"""When to try again what GitHub did not take. Pure."""
+"""Decides when to retry a call that GitHub refused or did not answer."""
 
 from __future__ import annotations
 
@@ -6,61 +6,85 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-MOST = 20
-"""Attempts at one thing: with the waits between them, the better part of two days."""
-_LONGEST = timedelta(hours=3)
-_FIRST = timedelta(seconds=5)
-_LIMITED = timedelta(minutes=1)
-"""GitHub's own advice where a limit is hit and nothing says for how long."""
-_NEVER = frozenset({404, 410, 422})
-"""What another attempt will not change: it is gone, or it is not a thing that GitHub takes."""
+from github import GithubException
+
+from service.github.client import Failure
+
+MOST_ATTEMPTS = 20
+"""Attempts at one call: with the waits between them, almost two days."""
+_LONGEST_WAIT = timedelta(hours=3)
+_FIRST_WAIT = timedelta(seconds=5)
+_RATE_LIMIT_WAIT = timedelta(minutes=1)
+"""GitHub's own advice for a rate limit that comes without a time."""
+_PERMANENT = frozenset({404, 410, 422})
+"""Statuses that another attempt will not change: the target is gone, or GitHub rejects the request as such."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """What to do after a failure."""
+class Retry:
+    """What to do after a failed call."""
 
     at: datetime | None
-    """When to try again; None for never."""
-    everything: bool = False
-    """Whether GitHub wants to be left alone altogether until then."""
+    """When to retry; None for never."""
+    pause_all: bool = False
+    """Whether GitHub asks for no calls at all until then."""
 
 
-def again(status: int | None, headers: Mapping[str, str], message: str, attempts: int, now: datetime) -> Again:
-    """Decide when to try again.
+def after_failure(error: Exception, attempts: int, now: datetime) -> tuple[Retry, str]:
+    """Return when to retry work that raised an exception, and what happened.
+
+    Parameters
+    ----------
+    error
+        The exception.
+    attempts
+        Attempts so far, this one included.
+    now
+        The time.
+    """
+    if isinstance(error, GithubException):
+        headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+        message = str(error.message or error)
+        return decide_retry(error.status, headers, message, attempts, now), message
+    message = str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+    return decide_retry(None, {}, message, attempts, now), message
+
+
+def decide_retry(status: int | None, headers: Mapping[str, str], message: str, attempts: int, now: datetime) -> Retry:
+    """Decide when to retry. Pure.
 
     Parameters
     ----------
     status
-        HTTP status; None where there was no answer at all.
+        HTTP status; None without an answer.
     headers
-        Of the answer, in small letters.
+        Headers of the answer, their names in lower case.
     message
-        What GitHub said.
+        GitHub's error message.
     attempts
-        How often it was tried, this time included.
+        Attempts so far, this one included.
     now
         The time.
     """
-    wait = min(_LONGEST, _FIRST * 2 ** min(attempts - 1, 20))
-    if status == 429 or (status == 403 and _limited(headers, message)):
-        return Again(now + max(_asked(headers, now) or _LIMITED, timedelta(seconds=1)), everything=True)
-    if status in _NEVER or attempts >= MOST:
-        return Again(None)
-    asked = _asked(headers, now) if status is not None and status >= 500 else None
-    return Again(now + max(wait, asked or wait))
+    wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
+    if status == 429 or (status == 403 and _rate_limited(headers, message)):
+        return Retry(now + max(_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True)
+    if status in _PERMANENT or attempts >= MOST_ATTEMPTS:
+        return Retry(None)
+    requested = _requested_wait(headers, now) if status is not None and status >= 500 else None
+    return Retry(now + max(wait, requested or wait))
 
 
-def _limited(headers: Mapping[str, str], message: str) -> bool:
+def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
     spent = headers.get("x-ratelimit-remaining") == "0"
     return spent or "retry-after" in headers or "rate limit" in message.lower()
 
 
-def _asked(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """Return for how long GitHub asks to be left alone, within reason."""
+def _requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    """Return how long GitHub asks to wait, at most :data:`_LONGEST_WAIT`."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if after.isdecimal():
-        return min(_LONGEST, timedelta(seconds=min(int(after), 10**6)))
+        return min(_LONGEST_WAIT, timedelta(seconds=min(int(after), 10**6)))
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and len(reset) < 12:
-        return min(_LONGEST, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
+        return min(_LONGEST_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
     return None

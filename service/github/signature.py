@@ -1,4 +1,4 @@
-"""How GitHub signs what it delivers. Pure."""
+"""Checks the signature of GitHub's webhooks. Pure."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def signed(secret: bytes, body: bytes) -> str:
 
 
 def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether this is the signature of a body; takes as long whatever the answer is."""
+    """Return whether a signature is that of a body, in constant time."""
     return hmac.compare_digest(signature.encode(), signed(secret, body).encode())

@@ -1,86 +1,88 @@
-"""A verdict in a sentence that reads well on a phone. Pure."""
+"""Words the verdict of a gate as one sentence, short enough for a phone. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from runner.contract import MetricVerdict, metric
-from service.rules.gate.verdict import Finding, Row, State
+from service.rules.gate.verdict import GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
 Show = Callable[[str], str]
-"""How the text of a repository is written."""
+"""Escapes text from a repository."""
 
 
-def verdict(finding: Finding, show: Show) -> str:
-    """Return the verdict as one sentence, with what is worst by name."""
-    return f"{_said(finding, show)}{_accepted(finding, show)}"
+def verdict(outcome: GateOutcome, show: Show) -> str:
+    """Return the verdict as one sentence that names the worst case."""
+    return f"{_sentence(outcome, show)}{_acceptance(outcome, show)}"
 
 
-def _said(finding: Finding, show: Show) -> str:
-    state, cases = finding.state, finding.cases
-    worst = next((one for one in cases if one.state is state), None)
+def _sentence(outcome: GateOutcome, show: Show) -> str:
+    state, cases = outcome.state, outcome.cases
+    worst = next((case for case in cases if case.state is state), None)
     if worst is None:
         return "There was nothing to measure."
-    others = _others(sum(one.state is state for one in cases) - 1, "case")
-    if state in {State.HEAD_FAILED, State.BASE_FAILED} and worst.failed:
+    others = _others(sum(case.state is state for case in cases) - 1, "case")
+    if state in {GateState.HEAD_FAILED, GateState.BASE_FAILED} and worst.failed:
         side, failure = worst.failed
         what = {"build": "does not build", "run": "does not run to its end"}.get(failure.stage, "was not measured")
         tail = "" if side == "head" else ", so there is nothing to compare with"
         return f"The {side} {what}{tail}: {show(worst.name)}{others}."
-    if state is State.UNDECIDED:
-        return f"Not decided: {show(worst.name)}{others} would need more runs.{_beside(finding)}"
-    if state is State.SAME:
+    if state is GateState.UNDECIDED:
+        return f"Not decided: {show(worst.name)}{others} would need more runs.{_other_changes(outcome)}"
+    if state is GateState.SAME:
         return f"No change in {_count(len(cases), 'case')}."
-    row = next(finding.changed())
-    if state is State.CREPT:
-        where, budget = f"{show(row.case)} ({metric_name(row.one, show)})", row.one.budget
-        return f"Worse step by step: {since(row)} in {where}; {change(row.one)} is within the budget of {budget}."
-    beside = _others(sum(1 for _ in finding.changed()) - 1, "change")
-    lead = {State.OVER: "Worse", State.WITHIN: "Worse, within budget", State.BETTER: "Better"}[state]
-    return f"{lead}: {_row(row, show)}{beside}."
+    row = next(outcome.changed_metrics())
+    if state is GateState.CREPT:
+        step, budget = change(row.metric_verdict), row.metric_verdict.budget
+        where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
+        return f"Worse step by step: {since(row)} in {where}; {step} is within the budget of {budget}."
+    others = _others(sum(1 for _ in outcome.changed_metrics()) - 1, "change")
+    lead = {GateState.OVER: "Worse", GateState.WITHIN: "Worse, within budget", GateState.BETTER: "Better"}[state]
+    return f"{lead}: {_row(row, show)}{others}."
 
 
-def since(row: Row) -> str:
-    """Return the change since the baseline; nothing where none was looked up."""
-    if row.since is None or row.one.head.level is None:
+def since(row: MetricOutcome) -> str:
+    """Return the change since the baseline; an empty text where the row has none."""
+    if row.baseline is None or row.metric_verdict.head.level is None:
         return ""
-    whole = row.one.head.level - row.since.level
-    percent = 100 * whole / abs(row.since.level) if row.since.level else None
-    return f"{change(row.one.model_copy(update={'change': whole, 'percent': percent}))} since {row.since.commit[:10]}"
+    total = row.metric_verdict.head.level - row.baseline.level
+    percent = 100 * total / abs(row.baseline.level) if row.baseline.level else None
+    since_baseline = row.metric_verdict.model_copy(update={"change": total, "percent": percent})
+    return f"{change(since_baseline)} since {row.baseline.commit[:10]}"
 
 
-def _row(row: Row, show: Show) -> str:
-    return f"{change(row.one)} in {show(row.case)} ({metric_name(row.one, show)})"
+def _row(row: MetricOutcome, show: Show) -> str:
+    return f"{change(row.metric_verdict)} in {show(row.case)} ({metric_name(row.metric_verdict, show)})"
 
 
-def _beside(finding: Finding) -> str:
-    changed = sum(1 for _ in finding.changed())
-    return f" {_count(changed, 'change')} beside that." if changed else ""
+def _other_changes(outcome: GateOutcome) -> str:
+    changed = sum(1 for _ in outcome.changed_metrics())
+    return f" {_count(changed, 'metric')} changed." if changed else ""
 
 
-def _accepted(finding: Finding, show: Show) -> str:
-    if finding.accepted is None or finding.state not in {State.OVER, State.CREPT}:
+def _acceptance(outcome: GateOutcome, show: Show) -> str:
+    if outcome.accepted is None or outcome.state not in {GateState.OVER, GateState.CREPT}:
         return ""
-    reason = f": {show(finding.accepted.reason)}" if finding.accepted.reason else ""
-    return f" Accepted by {show(finding.accepted.by)}{reason}."
+    reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""
+    return f" Accepted by {show(outcome.accepted.by)}{reason}."
 
 
-def metric_name(one: MetricVerdict, show: Show) -> str:
-    """Return a metric as the catalogue calls it, or the name that a workload file gave it."""
-    known = metric(one.metric)
-    return known.title[:1].lower() + known.title[1:] if known.title != one.metric else show(one.metric)
+def metric_name(verdict: MetricVerdict, show: Show) -> str:
+    """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
+    title = metric(verdict.metric).title
+    return title[:1].lower() + title[1:] if title != verdict.metric else show(verdict.metric)
 
 
-def change(one: MetricVerdict) -> str:
-    """Return a change in the metric's unit and in percent; of nothing there is no percent."""
-    if one.change is None:
+def change(verdict: MetricVerdict) -> str:
+    """Return a change in the metric's unit and, unless the base is zero, in percent."""
+    if verdict.change is None:
         return "–"
-    if not one.change:
+    if not verdict.change:
         return "0"
-    unit = metric(one.metric).unit
-    shown = difference(one.change, "points" if unit == "%" else unit)
-    return shown if one.percent is None else f"{shown} ({percent(one.percent)})"
+    unit = metric(verdict.metric).unit
+    shown = difference(verdict.change, "points" if unit == "%" else unit)
+    return shown if verdict.percent is None else f"{shown} ({percent(verdict.percent)})"
 
 
 def _others(count: int, noun: str) -> str:

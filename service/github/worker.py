@@ -1,4 +1,4 @@
-"""Does what GitHub asked for and tells it what it is to be told: row by row, until nothing is due."""
+"""Works off what is due for GitHub, row by row: webhooks to act on, and gate outcomes to publish."""
 
 from __future__ import annotations
 
@@ -8,22 +8,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from github import GithubException
 from github.Repository import Repository
 from sqlalchemy.orm import Session
 
 from service.config.github_app import GithubSettings
-from service.github import command_reply, job_order
+from service.github import job_order, workflows
 from service.github.client import Client, Failure
 from service.github.commands import Command
 from service.github.comment import links
-from service.github.post import Telling, post
-from service.github.react import Accept, Follow, Forget, Head, Measure, Merged, Ran, Said, Work, react
-from service.github.retry import Again, again
+from service.github.publication import Publication, publish
+from service.github.retry import Retry, after_failure
+from service.github.run_commands import CommandHandlers, run_commands
+from service.github.webhook_actions import (
+    AcceptHead,
+    CommandComment,
+    ForgetRepositories,
+    MeasureHead,
+    RecordHead,
+    RecordMerge,
+    RepositoryAction,
+    UpdateJob,
+    WebhookAction,
+    actions_for,
+)
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
-from service.rules.gate.verdict import Accepted, judge
-from service.store import baselines
+from service.rules.gate.verdict import Acceptance, judge_gate
+from service.store import gate_baselines
 from service.store import github as store
 from service.store.engine.database import Database
 from service.store.models import GithubDelivery, GithubGate
@@ -38,150 +49,153 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class GithubWorker:
-    """Everything it takes to do a piece of work."""
+    """Acts on webhooks, and publishes the outcomes of gates."""
 
     database: Database
     client: Client
     settings: GithubSettings
     now: Callable[[], datetime] = _now
     jobs: JobScheduler | None = None
-    """Where commands order what needs a host."""
+    """Takes the jobs that commands order."""
 
     def work(self) -> datetime | None:
-        """Do all that is due; return when there is more to do."""
-        while self._delivery() or self._gate():
+        """Do everything that is due; return when more is due."""
+        while self._handle_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
             return store.next_due(session)
 
-    def _delivery(self) -> bool:
+    def _handle_delivery(self) -> bool:
+        """Act on one webhook; return whether one was due."""
         with self.database.writing() as session:
-            taken = store.take_delivery(session, self.now())
-            if taken is None:
+            delivery = store.take_delivery(session, self.now())
+            if delivery is None:
                 return False
-            key, event, payload, attempts = taken.id, taken.event, taken.payload, taken.attempts
-        later, error = self._tried(lambda: self._all(react(event, json.loads(payload or "{}"))), attempts)
+            key, event, payload, attempts = delivery.id, delivery.event, delivery.payload, delivery.attempts
+        retry, error = self._attempt(lambda: self._act(event, payload), attempts)
         with self.database.writing() as session:
             row = session.get_one(GithubDelivery, key)
-            row.error, row.due_at = error, later.at if later else None
+            row.error, row.due_at = error, retry.at if retry else None
             if row.due_at is None:
                 row.payload = None
-            self._be_patient(session, later)
+            self._pause_if_limited(session, retry)
         return True
 
-    def _gate(self) -> bool:
+    def _publish_gate(self) -> bool:
+        """Publish one gate; return whether one was due."""
         with self.database.writing() as session:
-            taken = store.take_gate(session, self.now())
-            if taken is None:
+            gate = store.take_gate(session, self.now())
+            if gate is None:
                 return False
-            key, wanted, attempts = taken.id, taken.wanted, taken.attempts
-            name, telling = taken.pull.repository, self._telling(taken)
+            key, wanted, attempts = gate.id, gate.wanted, gate.attempts
+            name, publication = gate.pull.repository, self._publication(gate)
         with self.database.reading() as session:
-            telling = telling.seen(gate_insights.find(session, telling.finding))
-        told: list[int | None] = [telling.comment_id]
+            publication = publication.with_insights(gate_insights.find(session, publication.outcome))
+        comment_id: list[int | None] = [publication.comment_id]
 
-        def tell() -> None:
-            told[0] = self.client.with_repository(name, lambda repository: post(repository, telling))
+        def publish_now() -> None:
+            comment_id[0] = self.client.with_repository(name, lambda repository: publish(repository, publication))
 
-        later, error = self._tried(tell, attempts)
+        retry, error = self._attempt(publish_now, attempts)
         with self.database.writing() as session:
             row = session.get_one(GithubGate, key, options=[store.WITH_PULL])
-            row.pull.comment_id, row.pull.busy_until = told[0], None
+            row.pull.comment_id, row.pull.busy_until = comment_id[0], None
             row.error = error
-            if later is None:
+            if retry is None:
                 row.told = wanted
-            if row.wanted == wanted:  # else there is news since, which is due
-                row.due_at = later.at if later else None
-            self._be_patient(session, later)
+            if row.wanted == wanted:  # else the gate has changed meanwhile and stays due
+                row.due_at = retry.at if retry else None
+            self._pause_if_limited(session, retry)
         return True
 
-    def _telling(self, gate: GithubGate) -> Telling:
+    def _publication(self, gate: GithubGate) -> Publication:
         report = store.report_of(gate)
-        accepted = Accepted(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
-        return Telling(
+        acceptance = Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
+        return Publication(
             repository=gate.pull.repository,
             number=gate.pull.number,
-            finding=judge(report, accepted).since(baselines.unpack(gate.baselines)),
+            outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack(gate.baselines)),
             links=links(self.settings.address, report.base, report.head, report.log_url),
             comment_id=gate.pull.comment_id,
             app_id=self.client.app_id,
             key=f"faultwatch-{gate.id}-{gate.wanted}",
-            tried=gate.attempts > 1,
+            attempted=gate.attempts > 1,
         )
 
-    def _all(self, works: tuple[Work, ...]) -> None:
-        for work in works:
-            self._do(work)
+    def _act(self, event: str, payload: str | None) -> None:
+        for action in actions_for(event, json.loads(payload or "{}")):
+            self._do(action)
 
-    def _do(self, work: Work) -> None:
-        if isinstance(work, Forget):
+    def _do(self, action: WebhookAction) -> None:
+        if isinstance(action, ForgetRepositories):
             with self.database.writing() as session:
-                store.forget(session, work.repositories)
-        elif isinstance(work, Head):
+                store.stop_publishing(session, action.repositories)
+        elif isinstance(action, RecordHead):
             with self.database.writing() as session:
-                store.gate(session, work.repository, work.number, work.head)
-        elif isinstance(work, Accept):
-            self._accept(work, "by label", new=True)
-        elif isinstance(work, Merged):
+                store.get_or_create_gate(session, action.repository, action.number, action.head)
+        elif isinstance(action, AcceptHead):
+            self._accept(action, "by label", new=True)
+        elif isinstance(action, RecordMerge):
             with self.database.writing() as session:
-                found = store.gate(session, work.repository, work.number, work.head)
-                found.merged_as, found.merged_at = work.commit, self.now()
-        elif isinstance(work, Ran):
+                gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+                gate.merged_as, gate.merged_at = action.commit, self.now()
+        elif isinstance(action, UpdateJob):
             if self.jobs is not None:
-                self.jobs.ran(work.job_id, work.repository, work.url, work.conclusion)
+                self.jobs.update_from_workflow(action.job_id, action.repository, action.url, action.conclusion)
         else:
-            self.client.with_repository(work.repository, lambda repository: self._with(repository, work))
+            self.client.with_repository(
+                action.repository, lambda repository: self._do_in_repository(repository, action)
+            )
 
-    def _with(self, repository: Repository, work: Said | Measure | Follow) -> None:
-        if isinstance(work, Said):
-
-            def accept(head: str, reason: str) -> bool:
-                return self._accept(Accept(work.repository, work.number, head, work.by), reason, new=False)
-
-            def order(command: Command, head: str) -> tuple[bool, str]:
-                if self.jobs is None:
-                    return False, "This service orders no jobs."
-                return job_order.order(self.jobs, work, command, head, self.settings.address)
-
-            command_reply.commands(repository, work, command_reply.Doing(accept, order, self.settings.workflow))
-        elif isinstance(work, Measure):
-            command_reply.measure(repository, work.number or self._number(work), work.head, self.settings)
+    def _do_in_repository(self, repository: Repository, action: RepositoryAction) -> None:
+        if isinstance(action, CommandComment):
+            run_commands(repository, action, self._handlers(action))
+        elif isinstance(action, MeasureHead):
+            number = action.number or self._pull_request_of(action)
+            workflows.measure_head(repository, number, action.head, self.settings)
         else:
-            command_reply.dispatch(repository, command_reply.MEASURE, {"revision": work.head})
+            workflows.dispatch(repository, workflows.MEASURE, {"revision": action.head})
 
-    def _number(self, work: Measure) -> int | None:
-        """Return the pull request as GitHub told of it before: it names none where the head is that of a fork."""
+    def _handlers(self, comment: CommandComment) -> CommandHandlers:
+        def accept(head: str, reason: str) -> bool:
+            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason, new=False)
+
+        def order_job(command: Command, head: str) -> tuple[bool, str]:
+            if self.jobs is None:
+                return False, "This service orders no jobs."
+            return job_order.order(self.jobs, comment, command, head, self.settings.address)
+
+        return CommandHandlers(accept, order_job, self.settings.workflow)
+
+    def _pull_request_of(self, action: MeasureHead) -> int | None:
+        """Return the pull request recorded for a head: GitHub names none where the head is in a fork."""
         with self.database.reading() as session:
-            return store.number_of(session, work.repository, work.head)
+            return store.pull_request_of(session, action.repository, action.head)
 
-    def _accept(self, work: Accept, reason: str, *, new: bool) -> bool:
-        """Accept what a head changes; whether that was done, where it has to be known already."""
+    def _accept(self, action: AcceptHead, reason: str, *, new: bool) -> bool:
+        """Accept the change of a head; return False where the head is unknown and ``new`` ones are not allowed."""
         with self.database.writing() as session:
-            if not new and store.number_of(session, work.repository, work.head) is None:
+            if not new and store.pull_request_of(session, action.repository, action.head) is None:
                 return False
-            found = store.gate(session, work.repository, work.number, work.head)
-            store.accept(found, work.by, reason, self.now())
+            gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+            store.accept(gate, action.author, reason, self.now())
         return True
 
-    def _tried(self, work: Callable[[], None], attempts: int) -> tuple[Again | None, str | None]:
-        """Do something; return when to try again and why, if it failed."""
+    def _attempt(self, work: Callable[[], None], attempts: int) -> tuple[Retry | None, str | None]:
+        """Do some work; if it fails, return when to retry it and what happened."""
         try:
             work()
-        except Failure as error:
-            status = error.status if isinstance(error, GithubException) else None
-            headers = (error.headers if isinstance(error, GithubException) else None) or {}
-            small = {name.lower(): value for name, value in headers.items()}
-            said = str(getattr(error, "message", "") or error)
-            later = again(status, small, said, attempts, self.now())
         except Exception as error:
-            log.exception("work for GitHub crashed")
-            said, later = f"{type(error).__name__}: {error}", again(None, {}, "", attempts, self.now())
+            if not isinstance(error, Failure):
+                log.exception("work for GitHub crashed")
+            retry, message = after_failure(error, attempts, self.now())
         else:
             return None, None
-        log.warning("GitHub did not take it: %r; %s", said[:_LONGEST_ERROR], later.at or "it is given up")
-        return later, said[:_LONGEST_ERROR]
+        outlook = f"next attempt at {retry.at}" if retry.at else "given up"
+        log.warning("GitHub call failed: %r; %s", message[:_LONGEST_ERROR], outlook)
+        return retry, message[:_LONGEST_ERROR]
 
     @staticmethod
-    def _be_patient(session: Session, later: Again | None) -> None:
-        if later and later.everything and later.at:
-            store.wait_until(session, later.at)
+    def _pause_if_limited(session: Session, retry: Retry | None) -> None:
+        if retry and retry.pause_all and retry.at:
+            store.postpone_all(session, retry.at)

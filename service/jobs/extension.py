@@ -1,4 +1,4 @@
-"""The job scheduler of a Flask application, and the thread in which it works."""
+"""Sets up the job scheduler of a Flask application, and the thread in which it works."""
 
 from __future__ import annotations
 
@@ -13,72 +13,80 @@ from flask import Flask, current_app
 
 from runner.contract.job import Backend
 from service.config.settings import Config
-from service.jobs.profiling import Profiling
+from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
 
 if TYPE_CHECKING:
-    from service.jobs.local import LocalStarter
+    from service.jobs.local_starter import LocalStarter
 
 log = logging.getLogger(__name__)
 
-EVERY = 5.0
-"""Seconds between two rounds of the scheduler, unless something wakes it earlier."""
+INTERVAL = 5.0
+"""Seconds between two rounds of the scheduler, unless it is woken earlier."""
 _EXTENSION = "faultwatch.jobs"
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _JobsExtension:
     scheduler: JobScheduler
     local: LocalStarter | None
 
 
 def register(app: Flask, data: Database, config: Config) -> JobScheduler:
-    """Give an application its scheduler, which starts jobs on this machine where the settings allow that."""
+    """Give an application its scheduler, which starts jobs on this machine where the settings allow it."""
     scheduler = JobScheduler(data, lease=config.lease)
     local = None
     if config.starts_jobs:
-        from service.jobs.local import LocalStarter  # noqa: PLC0415 - Huey, which other services need not load
+        from service.jobs.local_starter import LocalStarter  # noqa: PLC0415 - Huey, which other services need not load
 
-        local = LocalStarter(config.home, data, config.by_token, scheduler.ended)
+        local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended)
         scheduler.starters[Backend.LOCAL] = local
-    app.extensions[_EXTENSION] = _State(scheduler, local)
+    app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler
 
 
 def scheduler(app: Flask | None = None) -> JobScheduler:
-    """Return the scheduler of an application, by default of the one that serves this request."""
-    return _state(app).scheduler
+    """Return the scheduler of an application, by default of the current one."""
+    return _extension(app).scheduler
 
 
 def log_file(job_id: int) -> Path | None:
     """Return the log of a job that ran on this machine; None where there is none."""
-    local = _state().local
+    local = _extension().local
     return local.log(job_id) if local and local.log(job_id).exists() else None
 
 
 def start(app: Flask, url: str) -> None:
-    """Start the scheduler in threads that end with the process; runners reach the service at this address."""
-    state = _state(app)
-    bell = threading.Event()
-    state.scheduler.bell, state.scheduler.awake_since = bell.set, datetime.now(UTC)
-    if state.local is not None:
-        state.local.consume(url)
+    """Start the scheduler in daemon threads.
 
-    profiling = Profiling(state.scheduler)
+    Parameters
+    ----------
+    app
+        The application.
+    url
+        Where runners on this machine reach the service.
+    """
+    extension = _extension(app)
+    scheduler, woken = extension.scheduler, threading.Event()
+    scheduler.wake, scheduler.awake_since = woken.set, datetime.now(UTC)
+    if extension.local is not None:
+        extension.local.consume(url)
+
+    profiler = DriftProfiler(scheduler)
 
     def work() -> None:
         while True:
             try:
-                state.scheduler.work()
-                profiling.look()
-            except Exception:  # whatever it is, the next round comes
+                scheduler.work()
+                profiler.order_profiles()
+            except Exception:  # the next round tries again
                 log.exception("a round of the job scheduler crashed")
-            bell.wait(EVERY)
-            bell.clear()
+            woken.wait(INTERVAL)
+            woken.clear()
 
     threading.Thread(target=work, daemon=True, name="jobs").start()
 
 
-def _state(app: Flask | None = None) -> _State:
-    return cast(_State, (app or current_app).extensions[_EXTENSION])
+def _extension(app: Flask | None = None) -> _JobsExtension:
+    return cast(_JobsExtension, (app or current_app).extensions[_EXTENSION])

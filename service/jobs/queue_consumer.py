@@ -1,4 +1,4 @@
-"""A Huey consumer within the process of a server."""
+"""A Huey consumer that runs in a thread of the service."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from huey.consumer import Consumer
 
 
 class QuietConsumer(Consumer):  # type: ignore[misc]
-    """Leaves signals to the server whose process it works in."""
+    """Installs no signal handlers: the server has its own."""
 
     def _set_signal_handlers(self) -> None:
-        """Set none."""
+        """Install none."""

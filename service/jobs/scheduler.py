@@ -1,4 +1,4 @@
-"""Sees to the jobs: takes orders, looks what is due, has the rest started, and has those told who asked."""
+"""Schedules jobs: takes orders, applies what is due, starts jobs, and has their results posted."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from typing import Protocol
 
 from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import LEASE
-from service.rules.jobs.due import SERVICE, Due, due
+from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
 from service.rules.jobs.states import Act
 from service.store import drifts, jobs
 from service.store.engine.database import Database
-from service.store.jobs import Asked
-from service.store.models import Job as Row
+from service.store.jobs import Requester
+from service.store.models import Job as JobRow
 
 log = logging.getLogger(__name__)
 
-_TELLING = timedelta(minutes=3)
-"""Longer than it takes to tell one thing to GitHub."""
+_POSTING_LEASE = timedelta(minutes=3)
+"""How long a result belongs to the process that posts it: longer than posting takes."""
 
 
-class NotDispatched(Exception):
-    """Something was not taken. It is tried again at a time, or given up where there is none."""
+class RemoteCallFailed(Exception):
+    """A remote service refused a call or did not answer."""
 
-    def __init__(self, why: str, again_at: datetime | None) -> None:
+    def __init__(self, why: str, retry_at: datetime | None) -> None:
+        """Say why, and when to retry the call; None where it is given up."""
         super().__init__(why)
-        self.again_at = again_at
+        self.retry_at = retry_at
 
 
 class WrongOrderError(ValueError):
-    """An order that cannot be carried out: which part of it, and why."""
+    """An order that cannot be carried out: which field is wrong, and why."""
 
     def __init__(self, part: str, why: str) -> None:
         super().__init__(why)
@@ -42,29 +43,29 @@ class WrongOrderError(ValueError):
 class Starter(Protocol):
     """Starts jobs somewhere."""
 
-    def objection(self, asked: JobOrder) -> str:
-        """Return why it cannot start what is asked for; nothing where it can."""
+    def objection(self, order: JobOrder) -> str:
+        """Return why it cannot start a job; an empty text where it can."""
 
     def start(self, job: Job) -> str:
-        """Have a runner started that claims the job; return where its log is, if that is known.
+        """Start a runner that claims the job; return the address of its log, or an empty text.
 
         Raises
         ------
-        NotDispatched
-            Where that failed.
+        RemoteCallFailed
+            Where the runner could not be started.
         """
 
 
-class Teller(Protocol):
-    """Tells those who asked for a job."""
+class ResultPoster(Protocol):
+    """Posts results in the threads where the jobs were requested."""
 
-    def tell(self, job: Job, tellings: int) -> None:
-        """Tell what came of a job, once, however often it is tried.
+    def post_result(self, job: Job, attempts: int) -> None:
+        """Post the result of a job, once, however often it is attempted.
 
         Raises
         ------
-        NotDispatched
-            Where that failed.
+        RemoteCallFailed
+            Where it could not be posted.
         """
 
 
@@ -74,128 +75,149 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class JobScheduler:
-    """Everything it takes to see to the jobs.
+    """Schedules the jobs of a service.
 
     Attributes
     ----------
+    database
+        Holds the jobs.
+    starters
+        What starts jobs, by backend.
+    result_poster
+        Posts results; None where nothing can.
+    lease
+        How long a runner keeps a job without a progress report.
+    now
+        The clock.
     awake_since
-        Since when runners can reach the service. They could not be heard of before.
-    bell
-        Is called where there is something to do.
+        Since when runners can reach the service. Leases that ran out before do not count as lost.
+    wake
+        Wakes the thread that calls :meth:`work`.
     """
 
     database: Database
     starters: dict[Backend, Starter] = field(default_factory=dict)
-    teller: Teller | None = None
+    result_poster: ResultPoster | None = None
     lease: timedelta = LEASE
     now: Callable[[], datetime] = _now
     awake_since: datetime = field(default_factory=_now)
-    bell: Callable[[], None] = lambda: None
+    wake: Callable[[], None] = lambda: None
 
-    def order(self, asked: JobOrder, by: Asked) -> tuple[Job, bool]:
-        """Take an order, and have it seen to; return the job, and whether it is new.
+    def order(self, order: JobOrder, requester: Requester) -> tuple[Job, bool]:
+        """Take an order; return the job, and whether it is new.
 
         Raises
         ------
         WrongOrderError
-            Where it cannot be carried out.
+            Where the order cannot be carried out.
         """
         now = self.now()
-        if asked.deadline_at is not None and asked.deadline_at <= now:
+        if order.deadline_at is not None and order.deadline_at <= now:
             raise WrongOrderError("deadline_at", "is not in the future")
         with self.database.writing() as session:
-            if asked.drift is not None:
-                drift = drifts.find(session, asked.drift)
+            if order.drift is not None:
+                drift = drifts.find(session, order.drift)
                 if drift is None:
-                    raise WrongOrderError("drift", f"there is no drift {asked.drift}")
-                asked = asked.model_copy(update={"question": jobs.about(session, drift), "drift": None})
-            if asked.github is None and asked.question is not None:
-                asked = asked.model_copy(update={"github": jobs.github_of(session, asked.question.subject)})
-            asked = asked.model_copy(update={"backend": self.backend(asked)})
-            row, new = jobs.order(session, asked, by, now)
-            found = jobs.view(row)
-        self.bell()
-        return found, new
+                    raise WrongOrderError("drift", f"there is no drift {order.drift}")
+                order = order.model_copy(update={"question": jobs.bisect_question(session, drift), "drift": None})
+            if order.github is None and order.question is not None:
+                order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
+            order = order.model_copy(update={"backend": self.backend(order)})
+            row, new = jobs.order(session, order, requester, now)
+            job = jobs.view(row)
+        self.wake()
+        return job, new
 
-    def backend(self, asked: JobOrder) -> Backend:
-        """Return who is to start a job: who is named, else the first who can.
+    def backend(self, order: JobOrder) -> Backend:
+        """Return the backend that starts a job: the one that the order names, else the first that can.
 
         Raises
         ------
         WrongOrderError
-            Where the one who is named cannot.
+            Where the named backend cannot start the job.
         """
-        if asked.backend is Backend.CALLER:
+        if order.backend is Backend.CALLER:
             return Backend.CALLER
-        for backend in (Backend.GITHUB, Backend.LOCAL) if asked.backend is None else (asked.backend,):
+        for backend in (Backend.GITHUB, Backend.LOCAL) if order.backend is None else (order.backend,):
             starter = self.starters.get(backend)
-            objection = starter.objection(asked) if starter else f"this service starts no jobs by {backend}"
+            objection = starter.objection(order) if starter else f"this service starts no jobs by {backend}"
             if not objection:
                 return backend
-            if asked.backend is not None:
+            if order.backend is not None:
                 raise WrongOrderError("backend", objection)
         return Backend.CALLER
 
     def work(self) -> None:
-        """Do all that is due."""
+        """Do everything that is due."""
         with self.database.reading() as session:
-            waiting = [row.id for row in jobs.open_jobs(session) if self._due(row)]
-        for job_id in waiting:
-            while self._one(job_id):
+            due = [row.id for row in jobs.open_jobs(session) if self._due_act(row)]
+        for job_id in due:
+            while self._apply_due_act(job_id):
                 pass
-        while self._tell():
+        while self._post_result():
             pass
 
-    def _due(self, row: Row) -> Due | None:
-        heard = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
-        found = due(replace(jobs.standing(row), leased_until=heard), self.now())
-        if found is None or (found.act is Act.DISPATCH and row.backend not in self.starters):
-            return None  # another process of the service may have what starts it
-        return found
+    def _due_act(self, row: JobRow) -> AutomaticAct | None:
+        leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
+        due = automatic_act(replace(jobs.snapshot(row), leased_until=leased_until), self.now())
+        if due is None or (due.act is Act.DISPATCH and row.backend not in self.starters):
+            return None  # another process of the service may have the starter
+        return due
 
-    def _one(self, job_id: int) -> bool:
-        """Do what is due for one job; whether there may be more."""
+    def _apply_due_act(self, job_id: int) -> bool:
+        """Apply what is due for a job; return whether more may be due."""
         with self.database.writing() as session:
             row = jobs.find(session, job_id)
-            found = self._due(row) if row else None
-            if row is None or found is None:
+            due = self._due_act(row) if row else None
+            if row is None or due is None:
                 return False
-            jobs.move(row, found.act, SERVICE, found.why, self.now())
-            started = jobs.view(row) if found.act is Act.DISPATCH else None
-        if started is not None:
-            self._start(started)
-        return started is None
+            jobs.move(row, due.act, SERVICE, due.why, self.now())
+            dispatched = jobs.view(row) if due.act is Act.DISPATCH else None
+        if dispatched is not None:
+            self._start(dispatched)
+        return dispatched is None
 
     def _start(self, job: Job) -> None:
-        why, again_at, log_url = "", None, ""
+        why, retry_at, log_url = "", None, ""
         try:
             log_url = self.starters[job.backend].start(job)
-        except NotDispatched as error:
-            why, again_at = str(error), error.again_at
+        except RemoteCallFailed as error:
+            why, retry_at = str(error), error.retry_at
         except Exception as error:
             log.exception("job %s could not be started", job.id)
-            why, again_at = f"{type(error).__name__}: {error}", self.now() + timedelta(minutes=1)
+            why, retry_at = f"{type(error).__name__}: {error}", self.now() + timedelta(minutes=1)
         if why:
             log.warning("job %s was not started: %s", job.id, why)
         with self.database.writing() as session:
             row = jobs.find(session, job.id)
             if row is not None and why and row.state is State.DISPATCHED:
-                jobs.not_started(row, why, again_at, self.now())
+                jobs.record_failed_start(row, why, retry_at, self.now())
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def ended(self, job_id: int, why: str) -> None:
-        """Take it that whatever carried out a job has ended, with or without a word of its own."""
+    def process_ended(self, job_id: int, why: str) -> None:
+        """Mark a job lost where its process has ended and the job has not."""
         with self.database.writing() as session:
             row = jobs.find(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
                 jobs.move(row, Act.LOSE, SERVICE, why, self.now())
-        self.bell()
+        self.wake()
 
-    def ran(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
-        """Take it that a workflow of a repository carries out a job, or has ended.
+    def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
+        """Update a job from its workflow, which has started or ended.
 
-        What it does not speak for is left alone: a job of another repository, an attempt before the one that runs.
+        Workflows of another repository, and earlier attempts than the running one, change nothing.
+
+        Parameters
+        ----------
+        job_id
+            The job that the workflow carries out.
+        repository
+            Repository of the workflow.
+        log_url
+            Address of the workflow run.
+        conclusion
+            How the workflow has ended; None while it runs.
         """
         with self.database.writing() as session:
             row = jobs.find(session, job_id)
@@ -208,28 +230,28 @@ class JobScheduler:
                 jobs.move(row, Act.CANCEL, SERVICE, "Its workflow was cancelled.", self.now())
             elif conclusion is not None:
                 jobs.move(row, Act.LOSE, SERVICE, f"Its workflow has ended: {conclusion}.", self.now())
-        self.bell()
+        self.wake()
 
-    def _tell(self) -> bool:
-        """Tell what came of one job in the thread where it was asked for; whether there may be more."""
-        teller, now = self.teller, self.now()
-        if teller is None:
+    def _post_result(self) -> bool:
+        """Post the result of one job in the thread where it was requested; return whether more may be due."""
+        poster, now = self.result_poster, self.now()
+        if poster is None:
             return False
         with self.database.writing() as session:
-            row = jobs.to_be_told(session, now)
+            row = jobs.result_due(session, now)
             if row is None:
                 return False
-            row.tell_at = now + _TELLING  # whoever takes it and is ended leaves it to be taken again
+            row.tell_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
             row.tellings += 1
-            job, tellings = jobs.view(row), row.tellings
-        again_at = None
+            job, attempts = jobs.view(row), row.tellings
+        retry_at = None
         try:
-            teller.tell(job, tellings)
-        except NotDispatched as error:
-            log.warning("job %s was not told: %s", job.id, error)
-            again_at = error.again_at
+            poster.post_result(job, attempts)
+        except RemoteCallFailed as error:
+            log.warning("the result of job %s was not posted: %s", job.id, error)
+            retry_at = error.retry_at
         with self.database.writing() as session:
             row = jobs.find(session, job.id)
             if row is not None:
-                row.tell_at = again_at
+                row.tell_at = retry_at
         return True

@@ -1,1 +1,1 @@
-"""Tells events: by e-mail, by webhook, in a feed. Each event once."""
+"""Notifications of events: e-mail, chat webhooks and an Atom feed. Each event is sent once."""

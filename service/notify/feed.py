@@ -1,4 +1,4 @@
-"""Events as an Atom feed (RFC 4287). Pure."""
+"""Writes events as an Atom feed (RFC 4287). Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.letter import link, plain, subject
+from service.notify.message import link, plain, subject
 from service.schemas.events import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"

@@ -1,4 +1,4 @@
-"""Sends letters by SMTP."""
+"""Sends messages by SMTP."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
-from service.config.channels import EmailChannel
-from service.notify.letter import Letter
+from service.config.notifications import EmailChannel
+from service.notify.message import Message
 
 TIMEOUT = 20
 """Seconds to wait for the server, at each step."""
 
 
 class NotSentError(Exception):
-    """A letter was not sent; the message says why, in one line."""
+    """A message was not sent; the text says why in one line."""
 
 
-def compose(letter: Letter, channel: EmailChannel, now: datetime) -> EmailMessage:
-    """Make the mail. It has the same Message-ID whenever it is sent, so that a receiver can drop a second copy."""
-    message = EmailMessage(policy=SMTP)
-    message["Subject"] = letter.subject
-    message["From"] = channel.sender
-    message["To"] = ", ".join(channel.to)
-    message["Date"] = format_datetime(now)
-    message["Message-ID"] = f"<{letter.key}.{channel.name}@{channel.sender.rpartition('@')[2]}>"
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content("\n".join(letter.lines) + "\n")
-    return message
+def compose(message: Message, channel: EmailChannel, now: datetime) -> EmailMessage:
+    """Return the mail. Its Message-ID is the same at each attempt, so that receivers can drop a second copy."""
+    mail = EmailMessage(policy=SMTP)
+    mail["Subject"] = message.subject
+    mail["From"] = channel.sender
+    mail["To"] = ", ".join(channel.to)
+    mail["Date"] = format_datetime(now)
+    mail["Message-ID"] = f"<{message.key}.{channel.name}@{channel.sender.rpartition('@')[2]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content("\n".join(message.lines) + "\n")
+    return mail
 
 
-def send(letter: Letter, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
-    """Hand a letter to the channel's server.
+def send(message: Message, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
+    """Send a message through the channel's server.
 
     Raises
     ------
     NotSentError
-        Where the server does not take it.
+        Where the server refuses it or does not answer.
     """
     try:
         with _connect(channel) as server:
             if channel.user is not None and channel.password_variable is not None:
                 server.login(channel.user, _password(channel.password_variable, environment))
-            server.send_message(compose(letter, channel, now))
+            server.send_message(compose(message, channel, now))
     except (OSError, smtplib.SMTPException) as error:
         raise NotSentError(f"{channel.host} port {channel.port}: {error or type(error).__name__}") from error
 

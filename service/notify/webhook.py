@@ -1,4 +1,4 @@
-"""Posts letters to a chat's incoming webhook."""
+"""Posts messages to a chat's incoming webhook."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Mapping
 
 import requests
 
-from service.config.channels import WebhookChannel
-from service.notify.letter import Letter, for_slack
+from service.config.notifications import WebhookChannel
 from service.notify.mail import NotSentError
+from service.notify.message import Message, for_slack
 
 TIMEOUT = (5, 20)
-"""Seconds to connect, and to wait for each part of the answer."""
+"""Timeouts in seconds: to connect, and between two parts of the answer."""
 
 
-def send(letter: Letter, channel: WebhookChannel, environment: Mapping[str, str]) -> None:
-    """Post a letter. It has the same key whenever it is sent, so that a receiver can drop a second copy.
+def send(message: Message, channel: WebhookChannel, environment: Mapping[str, str]) -> None:
+    """Post a message. Its key is the same at each attempt, so that receivers can drop a second copy.
 
-    Redirects are not followed: who answers at the address has no say in which other hosts the service calls.
+    Redirects are not followed: the receiver must not choose which other hosts the service calls.
 
     Raises
     ------
     NotSentError
-        Where the receiver does not take it. The address is not told: it is a secret.
+        Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
     try:
         with requests.post(
             _address(channel, environment),
-            json=for_slack(letter),
-            headers={"Idempotency-Key": letter.key},
+            json=for_slack(message),
+            headers={"Idempotency-Key": message.key},
             allow_redirects=False,
             timeout=TIMEOUT,
             stream=True,

@@ -1,4 +1,4 @@
-"""What somebody accepted of a pull request is expected once it is merged: its level becomes the new baseline."""
+"""Marks the drifts of merged pull requests as expected where somebody accepted them: their levels become baselines."""
 
 from __future__ import annotations
 
@@ -8,74 +8,74 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Verdict
-from service.pipeline import detect_drifts
-from service.rules.events.followup import Entry
-from service.rules.gate.verdict import judge
+from service.pipeline import decide_events, detect_drifts
+from service.rules.events.automatic_decisions import LogEntry
+from service.rules.gate.verdict import judge_gate
 from service.schemas.events import Action, State
-from service.store import decisions, github, shared_rows
+from service.store import github, shared_rows
 from service.store.engine.database import Database
-from service.store.models import Case, Event, EventDrift, GithubGate, Revision, Series, Subject
+from service.store.models import Case, Event, EventDriftRow, GithubGate, Revision, Series, Subject
 
-FOR = timedelta(days=30)
-"""How long after a merge its drifts are waited for."""
-Place = tuple[str, str, str]
+WAIT = timedelta(days=30)
+"""How long after a merge its drifts are expected to show up."""
+SeriesKey = tuple[str, str, str]
 """Subject, case and metric."""
 
 
 def settle(database: Database, now: datetime) -> bool:
-    """Expect the drifts that merged pull requests brought as somebody accepted them; whether there were any.
+    """Mark the accepted drifts of merged pull requests as expected; return whether there were any.
 
-    An event is left to people where somebody decided about it, or it holds a drift of which the gate had not told.
+    An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
     """
     with database.reading() as session:
-        if not any(_brought(session, gate) for gate in _merged(session, now)):
+        if not any(_accepted_events(session, gate) for gate in _merged(session, now)):
             return False
     with database.writing() as session:
         for gate in _merged(session, now):
-            for event in _brought(session, gate):
+            for event in _accepted_events(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
-                entry = Entry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
-                decisions.add(session, event, entry, gate.accepted_by or "", now)
+                entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
+                decide_events.add(session, event, entry, gate.accepted_by or "", now)
     detect_drifts.refresh(database)
     return True
 
 
 def _merged(session: Session, now: datetime) -> list[GithubGate]:
-    asked = select(GithubGate).options(github.WITH_PULL)
-    recent = asked.where(GithubGate.accepted_by.is_not(None), GithubGate.merged_at > now - FOR)
+    query = select(GithubGate).options(github.WITH_PULL)
+    recent = query.where(GithubGate.accepted_by.is_not(None), GithubGate.merged_at > now - WAIT)
     return list(session.scalars(recent.where(GithubGate.document.is_not(None))))
 
 
-def _brought(session: Session, gate: GithubGate) -> list[Event]:
-    """Return the new events at the commit of a merge, or at its head, that hold nothing but what was accepted."""
-    at = (
-        select(EventDrift.event_id)
-        .join(Revision, EventDrift.last_revision_id == Revision.id)
-        .where(EventDrift.found, Revision.commit.in_([gate.merged_as, gate.head]))
+def _accepted_events(session: Session, gate: GithubGate) -> list[Event]:
+    """Return the new events at the merge commit, or at the head, of which every drift was accepted."""
+    at_merge = (
+        select(EventDriftRow.event_id)
+        .join(Revision, EventDriftRow.last_revision_id == Revision.id)
+        .where(EventDriftRow.found, Revision.commit.in_([gate.merged_as, gate.head]))
     )
-    events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at))).all()
-    accepted = _accepted(gate) if events else set()
-    return [event for event in events if _places(session, event) <= accepted]
+    events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at_merge))).all()
+    accepted = _accepted_changes(gate) if events else set()
+    return [event for event in events if _series_of(session, event) <= accepted]
 
 
-def _places(session: Session, event: Event) -> set[Place | None]:
-    """Return where an event's drifts are; None stands for one of a whole suite."""
+def _series_of(session: Session, event: Event) -> set[SeriesKey | None]:
+    """Return the series of an event's drifts; None stands for a shift of a whole suite."""
     rows = session.execute(
         select(Subject.name, Case.key, Series.metric)
-        .select_from(EventDrift)
-        .outerjoin(Series, EventDrift.series_id == Series.id)
+        .select_from(EventDriftRow)
+        .outerjoin(Series, EventDriftRow.series_id == Series.id)
         .outerjoin(Case, Series.case_id == Case.id)
         .outerjoin(Subject, Series.subject_id == Subject.id)
-        .where(EventDrift.event_id == event.id, EventDrift.found)
+        .where(EventDriftRow.event_id == event.id, EventDriftRow.found)
     )
     return {(subject, key, metric) if metric else None for subject, key, metric in rows}
 
 
-def _accepted(gate: GithubGate) -> set[Place]:
-    """Return what a gate told to have changed."""
+def _accepted_changes(gate: GithubGate) -> set[SeriesKey]:
+    """Return the changes that a gate reported."""
     return {
-        (one.case.head.subject, shared_rows.case_key(one.case.head.case), metric.metric)
-        for one in judge(github.report_of(gate)).cases
-        for metric in (one.comparison.metrics if one.comparison else ())
+        (outcome.case.head.subject, shared_rows.case_key(outcome.case.head.case), metric.metric)
+        for outcome in judge_gate(github.report_of(gate)).cases
+        for metric in (outcome.comparison.metrics if outcome.comparison else ())
         if metric.verdict is Verdict.CHANGED
     }

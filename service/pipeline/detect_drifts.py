@@ -1,4 +1,4 @@
-"""Keeps the stored drifts in step with the points."""
+"""Detects the drifts of series whose points have changed."""
 
 from __future__ import annotations
 
@@ -11,49 +11,48 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
 from service.rules.same_bytes import system_files
-from service.rules.series import drifts
-from service.rules.series import shifts as judge
-from service.rules.series.outline import Outline
-from service.rules.series.path import Point
-from service.rules.series.shifts import Shift
+from service.rules.series import describe_drift
+from service.rules.series.find_drifts import SeriesDrift, find_drifts
+from service.rules.series.outline import SeriesOutline
+from service.rules.series.path import PathPoint
 from service.schemas import history
 from service.schemas.history import Cause
 from service.store import events, outlines, points, runs, series
 from service.store.engine.database import Database
-from service.store.models import Drift, Revision, Series, Subject
+from service.store.models import DriftRow, Revision, Series, Subject
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 64
-"""Series that are judged while the one who sent a run waits."""
-_NEAREST = 5
-"""Runs on each side of a drift that companions are taken from: noisy metrics are not told from one run."""
+MOST_AT_ONCE = 64
+"""Most series that are judged before a report is answered."""
+_NEAREST_RUNS = 5
+"""Runs on each side of a drift whose other metrics are shown with it: one run says little about a noisy metric."""
 
 
 def refresh(database: Database) -> None:
-    """Judge what changed since it was judged: at once where a run brought it, soon where it is more than that."""
-    if len(_stale(database)) <= AT_ONCE:
+    """Judge the series that have changed: a few of them now, many in the background."""
+    if len(_stale(database)) <= MOST_AT_ONCE:
         refresh_all(database)
     else:
-        database.later(refresh_all)
+        database.defer(refresh_all)
 
 
 def refresh_all(database: Database) -> None:
-    """Judge every series that changed since it was judged.
+    """Judge every series that has changed since it was judged.
 
-    Judging can take long, so it happens outside of the write lock. Where a series has changed meanwhile, what was
-    found is dropped and looked for again.
+    Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
+    dropped and the series is judged again.
     """
-    given_up: set[int] = set()
-    while stale := _stale(database) - given_up:
-        # Several processes may be at it: each begins elsewhere, and passes over what another has done.
+    failed: set[int] = set()
+    while stale := _stale(database) - failed:
+        # In random order: several processes may do this at once, and each skips what another one has done.
         for series_id in random.sample(sorted(stale), len(stale)):
             try:
                 _refresh(database, series_id)
             except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-                # A series that cannot be judged must not keep runs from being stored. It stays to be judged.
+                # A series that cannot be judged must not stop runs from being stored. It stays stale.
                 log.exception("series %d could not be judged", series_id)
-                given_up.add(series_id)
+                failed.add(series_id)
     if update_events.refresh(database):
         refresh(database)
 
@@ -69,60 +68,64 @@ def _refresh(database: Database, series_id: int) -> None:
         assert row is not None
         if row.version == row.judged_version:
             return
-        version, (found, drawn) = row.version, _judge(session, row)
+        version, (detected, outline) = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
             return
-        if _differ(session, series_id, found):
-            session.execute(delete(Drift).where(Drift.series_id == series_id))
-            session.add_all(found)
+        if _differ(session, series_id, detected):
+            session.execute(delete(DriftRow).where(DriftRow.series_id == series_id))
+            session.add_all(detected)
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
-        outlines.keep(session, series_id, version, drawn)
+        outlines.store(session, series_id, version, outline)
         session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
 
 
-def _differ(session: Session, series_id: int, found: list[Drift]) -> bool:
-    stored = session.execute(select(Drift.id, Drift.position, Drift.document).where(Drift.series_id == series_id))
-    return {tuple(row[:2]): row[2] for row in stored} != {(one.id, one.position): one.document for one in found}
+def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
+    stored = session.execute(
+        select(DriftRow.id, DriftRow.position, DriftRow.document).where(DriftRow.series_id == series_id)
+    )
+    return {tuple(row[:2]): row[2] for row in stored} != {
+        (drift.id, drift.position): drift.document for drift in detected
+    }
 
 
-def _judge(session: Session, row: Series) -> tuple[list[Drift], Outline | None]:
+def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None]:
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = judge.find_shifts(trend, head.kind, events.baselines(session, row.id))
-    named = zip(drifts.identify(row.id, shifts), shifts, strict=True)
-    told = [drifts.tell(name, head, shift, _context(session, row, shift)) for name, shift in named]
-    places = [shift.after.position for shift in shifts]
-    return [_drift(*found) for found in zip(told, places, strict=True)], outlines.make(trend, told)
+    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id))
+    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
+    views = [describe_drift.describe_drift(name, head, shift, _context(session, row, shift)) for name, shift in named]
+    rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
+    return rows, outlines.compute(trend, views)
 
 
-def _drift(told: history.Drift, position: int) -> Drift:
-    return Drift(
-        id=told.id,
-        series_id=told.series_id,
-        cause=told.cause,
-        committed_at=told.committed_at,
+def _row(view: history.Drift, position: int) -> DriftRow:
+    return DriftRow(
+        id=view.id,
+        series_id=view.series_id,
+        cause=view.cause,
+        committed_at=view.committed_at,
         position=position,
-        document=told.model_dump(mode="json"),
+        document=view.model_dump(mode="json"),
     )
 
 
-def _knobs(session: Session, shift: Shift, point: Point) -> Mapping[str, str]:
-    """Return the knobs of one side; the files from elsewhere that it mapped are some, where they are what differs."""
-    known = points.knobs(session, point.environment)
+def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[str, str]:
+    """Return the knobs of one side, and the files that it mapped from elsewhere where those are what differs."""
+    held = points.knobs(session, point.environment)
     if shift.cause is not Cause.CONFIG or shift.before.environment != shift.after.environment:
-        return known
+        return held
     report = runs.report(session, point.run_id)
-    return {**known, **(system_files(report) if report else {})}
+    return {**held, **(system_files(report) if report else {})}
 
 
-def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
+def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
     between = (Revision.position > shift.after_position, Revision.position <= shift.up_to_position)
-    return drifts.Context(
+    return describe_drift.DriftContext(
         title=blamed.title,
         author=blamed.author,
         committed_at=blamed.committed_at,
@@ -132,6 +135,6 @@ def _context(session: Session, row: Series, shift: Shift) -> drifts.Context:
         ],
         knobs_before=_knobs(session, shift, shift.before),
         knobs_after=_knobs(session, shift, shift.after),
-        levels_before=points.levels(session, [point.run_id for point in shift.old[-_NEAREST:]]),
-        levels_after=points.levels(session, [point.run_id for point in shift.new[:_NEAREST]]),
+        levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
+        levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
     )

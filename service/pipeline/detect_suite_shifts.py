@@ -1,4 +1,4 @@
-"""Looks at whole suites: a shift of many series at once that none of them shows by itself. Once a revision."""
+"""Detects shifts of whole suites: changes of many series at once that none of them shows by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.rules.series.path import Points
 from service.schemas import history as views
 from service.store import points
 from service.store.engine.database import Database
-from service.store.models import Drift, Host, Revision, Run, Series, Subject, SuiteLook
+from service.store.models import DriftRow, Host, Revision, Run, Series, Subject, SuiteLook
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 
@@ -31,20 +31,20 @@ class Suite(NamedTuple):
     before: Revision
 
 
-def look(database: Database) -> None:
-    """Look at the newest revision of each subject on each host, once it is measured in all cases."""
+def detect_shifts(database: Database) -> None:
+    """Check the newest revision of each subject on each host, once, when all its cases are measured."""
     with database.reading() as session:
-        due = [(one, metric) for one in _complete(session) for metric in _unseen(session, one)]
-    for one, metric in due:
+        due = [(suite, metric) for suite in _complete_suites(session) for metric in _unchecked_metrics(session, suite)]
+    for suite, metric in due:
         with database.reading() as session:
-            found = _judge(session, one, metric)
+            shift = _judge(session, suite, metric)
         with database.writing() as session:
-            _note(session, one, metric, found)
+            _store(session, suite, metric, shift)
     if due:
         update_events.refresh(database)
 
 
-def _complete(session: Session) -> Iterable[Suite]:
+def _complete_suites(session: Session) -> Iterable[Suite]:
     for subject in session.scalars(select(Subject)):
         for host in session.scalars(select(Host)):
             measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host.id).exists()
@@ -55,23 +55,23 @@ def _complete(session: Session) -> Iterable[Suite]:
 
 
 def _cases(session: Session, revision: Revision, host: Host) -> set[int]:
-    """Return the cases that were tried at a revision, whatever came of that."""
+    """Return the cases that were run at a revision, with any outcome."""
     return set(session.scalars(select(Run.case_id).where(Run.revision_id == revision.id, Run.host_id == host.id)))
 
 
-def _unseen(session: Session, one: Suite) -> Sequence[str]:
-    looked = select(SuiteLook.metric).where(
-        SuiteLook.subject_id == one.subject.id,
-        SuiteLook.host_id == one.host.id,
-        SuiteLook.revision_id == one.newest.id,
+def _unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
+    checked = select(SuiteLook.metric).where(
+        SuiteLook.subject_id == suite.subject.id,
+        SuiteLook.host_id == suite.host.id,
+        SuiteLook.revision_id == suite.newest.id,
     )
-    seen = set(session.scalars(looked))
-    return [metric for metric in _JUDGED if metric not in seen]
+    metrics = set(session.scalars(checked))
+    return [metric for metric in _JUDGED if metric not in metrics]
 
 
-def _judge(session: Session, one: Suite, metric: str) -> views.Drift | None:
+def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
-    paths = _paths(session, one, metric)
+    paths = _paths(session, suite, metric)
     histories = [suite_shift.level_before(path, last_change) for path, last_change in paths]
     shift = detect.find_pooled_shift(
         [[point.value for point in history] for history in histories], [path[-1].value for path, _ in paths]
@@ -80,60 +80,60 @@ def _judge(session: Session, one: Suite, metric: str) -> views.Drift | None:
         return None
     path = paths[0][0]
     knobs = [points.knobs(session, point.environment) for point in (path[-2], path[-1])]
-    return suite_shift.tell(
-        identity=hash_of(["suite", one.subject.name, one.host.name, metric, one.newest.commit]),
-        place=suite_shift.Place(one.subject.name, one.host.name, metric),
+    return suite_shift.describe_suite_shift(
+        identity=hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
+        suite=suite_shift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
         knobs=(knobs[0], knobs[1]),
-        candidates=_candidates(session, one, path),
-        committed_at=one.newest.committed_at,
+        candidates=_candidates(session, suite, path),
+        committed_at=suite.newest.committed_at,
     )
 
 
-def _paths(session: Session, one: Suite, metric: str) -> list[tuple[Points, int]]:
-    """Return each series that ends with the two revisions, with the place of its last known change.
+def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
+    """Return the paths that end with the two revisions, each with the position of its last drift.
 
-    A series that shows a drift at the newest revision by itself is left out: that is told already. All have to be in
-    the environments that most are in, so that they have one cause.
+    A series with a drift of its own at the newest revision is left out. All paths have the environments that most
+    series have, so that they share one cause.
     """
-    newest, changes = aliased(Revision), aliased(Drift)
-    told = (
+    newest, changes = aliased(Revision), aliased(DriftRow)
+    drifted = (
         select(changes.id)
-        .join(newest, newest.id == one.newest.id)
+        .join(newest, newest.id == suite.newest.id)
         .where(changes.series_id == Series.id, changes.position >= newest.position)
         .exists()
     )
     of_suite = select(Series.id).where(
-        Series.subject_id == one.subject.id, Series.host_id == one.host.id, Series.metric == metric, ~told
+        Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
-    found = []
+    paths = []
     for series_id in session.scalars(of_suite.order_by(Series.id)).all():
         path = points.trend_of(session, series_id).path
-        if len(path) > 1 and path[-1].revision == one.newest.commit and path[-2].revision == one.before.commit:
-            last = session.scalars(select(Drift.position).where(Drift.series_id == series_id)).all()
-            found.append((path, max(last, default=-1)))
-    return suite_shift.alike(found)
+        if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
+            last = session.scalars(select(DriftRow.position).where(DriftRow.series_id == series_id)).all()
+            paths.append((path, max(last, default=-1)))
+    return suite_shift.in_common_environments(paths)
 
 
-def _candidates(session: Session, one: Suite, path: Points) -> list[views.Candidate]:
+def _candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
     between = (Revision.position > path[-2].position, Revision.position <= path[-1].position)
     rows = session.scalars(
-        select(Revision).where(Revision.subject_id == one.subject.id, *between).order_by(Revision.position)
+        select(Revision).where(Revision.subject_id == suite.subject.id, *between).order_by(Revision.position)
     )
     return [views.Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
 
 
-def _note(session: Session, one: Suite, metric: str, found: views.Drift | None) -> None:
-    place: dict[str, Any] = {
-        "subject_id": one.subject.id,
-        "host_id": one.host.id,
+def _store(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:
+    key: dict[str, Any] = {
+        "subject_id": suite.subject.id,
+        "host_id": suite.host.id,
         "metric": metric,
-        "revision_id": one.newest.id,
+        "revision_id": suite.newest.id,
     }
-    if session.scalar(select(SuiteLook.id).filter_by(**place)) is not None:
+    if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
         return
-    identity = hash_of(["suite", one.subject.name, one.host.name, metric, one.newest.commit])
-    session.add(SuiteLook(id=identity, **place, document=found and found.model_dump(mode="json")))
-    if found is not None:
-        session.get_one(Subject, one.subject.id).drifts_version += 1
+    identity = hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
+    session.add(SuiteLook(id=identity, **key, document=shift and shift.model_dump(mode="json")))
+    if shift is not None:
+        session.get_one(Subject, suite.subject.id).drifts_version += 1

@@ -1,4 +1,4 @@
-"""Reads what profiles show of the cases that a gate found changed."""
+"""Explains the cases that a gate found changed, by their profiles."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Report
 from runner.contract.profile import Profile
-from service.rules.gate.insight import Insight, insight
-from service.rules.gate.verdict import Finding
+from service.rules.gate.insight import Insight, make_insight
+from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
-MOST = 3
-"""Cases of which something is told."""
+MOST_CASES = 3
+"""Most cases that are explained."""
 
 
-def find(session: Session, finding: Finding) -> tuple[Insight, ...]:
-    """Return what is known of the cases that changed most, as far as they were profiled."""
-    changed = dict.fromkeys(row.case for row in finding.changed())
-    by_name = {one.name: one.case for one in finding.cases}
-    found = []
-    for name in list(changed)[:MOST]:
+def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
+    """Return what profiles show of the cases that changed most, as far as they were profiled."""
+    changed = dict.fromkeys(row.case for row in outcome.changed_metrics())
+    by_name = {case.name: case.case for case in outcome.cases}
+    insights = []
+    for name in list(changed)[:MOST_CASES]:
         after = _newest(session, by_name[name].head)
         if after is not None:
-            found.append(insight(name, _newest(session, by_name[name].base), after))
-    return tuple(found)
+            insights.append(make_insight(name, _newest(session, by_name[name].base), after))
+    return tuple(insights)
 
 
 def _newest(session: Session, side: Report) -> Profile | None:
-    asked = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
-    newest = profiles.newest(session, asked, side.environment.hash)
+    profile_filter = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
+    newest = profiles.newest(session, profile_filter, side.environment.hash)
     return None if newest is None else profiles.find(session, newest)

@@ -1,1 +1,1 @@
-"""Every decision, pure: no database, no clock, no network, no chance."""
+"""All decisions, as pure functions: no database, no clock, no network, no randomness."""

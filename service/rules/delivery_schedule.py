@@ -1,18 +1,18 @@
-"""When a channel may send. Pure."""
+"""Decides when a channel may send. Pure."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from service.config.channels import Channel, Quiet
+from service.config.notifications import ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(hours=6)
 
 
-def may_send(channel: Channel, now: datetime, last_digest: datetime | None) -> bool:
-    """Tell whether a channel sends now what it has.
+def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
+    """Decide whether a channel sends its pending events now.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ def may_send(channel: Channel, now: datetime, last_digest: datetime | None) -> b
 
 
 def is_quiet(quiet: Quiet, local: datetime) -> bool:
-    """Tell whether a time lies within the quiet hours, which may go over midnight."""
+    """Return whether a time lies within the quiet hours, which may span midnight."""
     moment = local.time()
     if quiet.start < quiet.end:
         return quiet.start <= moment < quiet.end
     return moment >= quiet.start or moment < quiet.end
 
 
-def digest_due(channel: Channel, now: datetime) -> datetime:
-    """Return when the newest digest was due, now or before."""
+def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
+    """Return the latest time at or before now at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local = now.astimezone(zone)
@@ -47,5 +47,5 @@ def digest_due(channel: Channel, now: datetime) -> datetime:
 
 
 def wait_after(attempts: int) -> timedelta:
-    """Return how long to wait after so many attempts that failed: twice as long each time, up to a limit."""
+    """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
     return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

@@ -1,4 +1,4 @@
-"""The nightly grid: cases against hosts and their configurations, with the level of each cell and its change. Pure."""
+"""Builds the nightly grid: cases by hosts and configurations, with the level of each cell and its change. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from runner.contract import Status
+from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 
 NIGHT = timedelta(hours=12)
-"""On a host without nights a change is told from the newest run that is at least this much older; else from the run
-before."""
+"""On a host without nightly runs, a level is compared with the newest one that is at least this much older, or with
+the previous one where there is none."""
 CURRENT = timedelta(days=7)
-"""A configuration that its host was not seen in for longer has no column."""
-MOST = 8
-"""Columns of one host."""
+"""A configuration in which its host was not seen for longer than this has no column."""
+MOST_COLUMNS = 8
+"""The most columns of one host."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
-    """One of the newest points of a series."""
+class RecentPoint:
+    """A recent point of a series."""
 
     series_id: int
     subject: str
@@ -40,8 +41,8 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """A run that measured nothing, and why."""
+class UnmeasuredRun:
+    """A run without measurements, and the reason."""
 
     subject: str
     host: str
@@ -54,7 +55,7 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A host in one of its configurations."""
 
     host: str
@@ -63,21 +64,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One case in one column.
 
     Attributes
     ----------
     series_id, run_id
-        Where a click leads: the newest run with a level, or the one that has none.
+        The series and run that the cell links to: those of the newest level, or of the run without one.
     before, since
-        The level that the change is told from, and when that was measured.
+        The level that the current one is compared with, and when it was measured.
     why
         Why there is no level; empty where there is one.
     missed
-        Why it was planned for last night and not measured; empty where it was, or was not planned.
+        Why the case was planned for last night but not measured; empty otherwise.
     efficiency
-        Weak-scaling efficiency, where the case is measured for it.
+        Weak-scaling efficiency, where it is measured.
     """
 
     series_id: int | None = None
@@ -92,43 +93,45 @@ class Cell:
 
     @property
     def change(self) -> Number | None:
-        """The level minus the one before."""
+        """The level minus the previous one."""
         return None if self.value is None or self.before is None else self.value - self.before
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the level before; None where that is zero."""
-        return None if self.change is None or not self.before else 100 * self.change / abs(self.before)
+        """The change in percent of the previous level; None where that is zero."""
+        return percent_change(self.change, self.before)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GridRow:
     """One case of a subject."""
 
     subject: str
     case: str
     case_key: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class NightlyGrid:
     """The grid."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[GridColumn, ...]
+    rows: tuple[GridRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LastNight:
-    """What the grid has to know of a night.
+    """The part of a nightly run that the grid depends on.
 
     Attributes
     ----------
     began
-        Its hosts' changes are told from the newest run before this.
+        When it began: levels of its hosts are compared with the newest one before.
+    hosts
+        The hosts that took part.
     missed
-        Why it did not measure a case, by host and case.
+        Why a case was not measured, by host and case.
     """
 
     began: datetime
@@ -136,60 +139,58 @@ class LastNight:
     missed: Mapping[tuple[str, str], str]
 
 
-_Place = tuple[str, str, str, str]
+_CellKey = tuple[str, str, str, str]
+"""Subject, case key, host and environment."""
 
 
-def arrange(
-    recent: Sequence[Recent],
-    failures: Iterable[Unmeasured],
-    efficiency: Sequence[Recent] = (),
+def build_grid(
+    recent: Sequence[RecentPoint],
+    failures: Iterable[UnmeasuredRun],
+    efficiency: Sequence[RecentPoint] = (),
     night: LastNight | None = None,
-) -> Matrix:
-    """Put the newest points of a metric into the grid.
+) -> NightlyGrid:
+    """Arrange the recent points of a metric in a grid.
 
     Parameters
     ----------
     failures
         Runs without a level, the newest first.
     efficiency
-        The newest points of the weak-scaling efficiency.
+        The recent points of the weak-scaling efficiency.
     night
-        The last one, if there was any.
+        The last nightly run, if there was one.
     """
-    failed: dict[_Place, Unmeasured] = {}
+    failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
         failed.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _grouped(recent)
-    scaling = {place: _newest(points).value for place, points in _grouped(efficiency).items()}
-    seen: list[Recent | Unmeasured] = [*failed.values(), *recent]
-    names = {(run.subject, run.case_key): run.case for run in seen}
-    columns = _columns(seen)
+    scaling = {key: _newest(points).value for key, points in _grouped(efficiency).items()}
+    runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
+    names = {(run.subject, run.case_key): run.case for run in runs}
+    columns = _columns(runs)
     rows = []
     for (subject, case_key), case in sorted(names.items(), key=lambda entry: (entry[0][0], entry[1], entry[0][1])):
-        places = [(subject, case_key, column.host, column.environment) for column in columns]
-        told = [
-            _cell(cells.get(place, ()), failed.get(place), scaling.get(place), _began(night, place[2]))
-            for place in places
-        ]
-        rows.append(Row(subject, case, case_key, tuple(_marked(told, columns, case, night))))
-    return Matrix(columns, tuple(rows))
+        keys = [(subject, case_key, column.host, column.environment) for column in columns]
+        row = [_cell(cells.get(key, ()), failed.get(key), scaling.get(key), _began(night, key[2])) for key in keys]
+        rows.append(GridRow(subject, case, case_key, tuple(_mark_missed(row, columns, case, night))))
+    return NightlyGrid(columns, tuple(rows))
 
 
-def _columns(seen: Iterable[Recent | Unmeasured]) -> tuple[Column, ...]:
+def _columns(runs: Iterable[RecentPoint | UnmeasuredRun]) -> tuple[GridColumn, ...]:
     newest: dict[tuple[str, str], datetime] = {}
-    for run in seen:
+    for run in runs:
         key = run.host, run.environment
         newest[key] = max(run.started_at, newest.get(key, run.started_at))
-    columns: list[Column] = []
+    columns: list[GridColumn] = []
     for host in sorted({host for host, _ in newest}):
-        own = [Column(host, environment, at) for (name, environment), at in newest.items() if name == host]
-        own.sort(key=lambda column: column.last_seen, reverse=True)
-        columns += [column for column in own[:MOST] if own[0].last_seen - column.last_seen <= CURRENT]
+        of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
+        of_host.sort(key=lambda column: column.last_seen, reverse=True)
+        columns += [column for column in of_host[:MOST_COLUMNS] if of_host[0].last_seen - column.last_seen <= CURRENT]
     return tuple(columns)
 
 
-def _grouped(points: Iterable[Recent]) -> dict[_Place, list[Recent]]:
-    groups: dict[_Place, list[Recent]] = {}
+def _grouped(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
+    groups: dict[_CellKey, list[RecentPoint]] = {}
     for point in points:
         groups.setdefault((point.subject, point.case_key, point.host, point.environment), []).append(point)
     return groups
@@ -199,8 +200,10 @@ def _began(night: LastNight | None, host: str) -> datetime | None:
     return night.began if night is not None and host in night.hosts else None
 
 
-def _marked(cells: list[Cell], columns: Sequence[Column], case: str, night: LastNight | None) -> list[Cell]:
-    """Say why a case was missed, in the newest configuration of its host."""
+def _mark_missed(
+    cells: list[GridCell], columns: Sequence[GridColumn], case: str, night: LastNight | None
+) -> list[GridCell]:
+    """Record why a case was missed, in the column of its host's newest configuration."""
     hosts = [column.host for column in columns]
     missed = {} if night is None else {host: why for (host, name), why in night.missed.items() if name == case}
     for host, why in missed.items():
@@ -209,25 +212,25 @@ def _marked(cells: list[Cell], columns: Sequence[Column], case: str, night: Last
     return cells
 
 
-def _newest(points: Sequence[Recent]) -> Recent:
+def _newest(points: Sequence[RecentPoint]) -> RecentPoint:
     return max(points, key=lambda point: (point.position, point.started_at))
 
 
 def _cell(
-    points: Sequence[Recent], failed: Unmeasured | None, efficiency: Number | None, began: datetime | None
-) -> Cell:
+    points: Sequence[RecentPoint], failed: UnmeasuredRun | None, efficiency: Number | None, began: datetime | None
+) -> GridCell:
     levels = [point for point in points if point.value is not None and point.quarantine is None]
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
-        return Cell(run_id=failed.run_id, why=failed.why)
+        return GridCell(run_id=failed.run_id, why=failed.why)
     if not levels:
         return _without_level(points)
     latest = _newest(levels)
     older = [point for point in levels if point is not latest]
     until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
-    nights = [point for point in older if point.started_at <= until]
-    before = _newest(nights or older) if older else None
-    return Cell(
+    earlier_nights = [point for point in older if point.started_at <= until]
+    before = _newest(earlier_nights or older) if older else None
+    return GridCell(
         series_id=latest.series_id,
         run_id=latest.run_id,
         value=latest.value,
@@ -238,9 +241,9 @@ def _cell(
     )
 
 
-def _without_level(points: Sequence[Recent]) -> Cell:
+def _without_level(points: Sequence[RecentPoint]) -> GridCell:
     if not points:
-        return Cell(why="not measured here")
+        return GridCell(why="not measured here")
     newest = _newest(points)
     why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
-    return Cell(series_id=newest.series_id, run_id=newest.run_id, why=why)
+    return GridCell(series_id=newest.series_id, run_id=newest.run_id, why=why)

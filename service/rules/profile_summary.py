@@ -1,4 +1,4 @@
-"""What is shown of a profile without its stacks. Pure."""
+"""Summarises a profile without its stacks. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from service.rules.diagnose import diagnose
 from service.schemas.profiles import ProfileGist, ProfileSummary, StackHead
 
 
-def gist(profile: Profile) -> ProfileGist:
-    """Return what is told of a profile without its stacks."""
-    told = profile.model_dump(
+def summarise_profile(profile: Profile) -> ProfileGist:
+    """Return a profile without its stacks, with its diagnosis."""
+    same_fields = profile.model_dump(
         include={"profile_id", "subject", "runner_version", "started_at", "finished_at", "scope", "processes"}
     )
     return ProfileGist(
-        **told,
+        **same_fields,
         revision=profile.revision,
         case=profile.case,
         host=profile.host.name,
@@ -23,15 +23,15 @@ def gist(profile: Profile) -> ProfileGist:
         overhead_percent=profile.overhead_percent,
         kinds=[
             StackHead(
-                kind=one.kind,
-                samples=one.samples,
-                period=one.period,
-                total=one.total,
-                lost=one.lost,
-                call_graph=one.call_graph,
-                stacks=len(one.stacks),
+                kind=stacks.kind,
+                samples=stacks.samples,
+                period=stacks.period,
+                total=stacks.total,
+                lost=stacks.lost,
+                call_graph=stacks.call_graph,
+                stacks=len(stacks.stacks),
             )
-            for one in profile.stack_profiles
+            for stacks in profile.stack_profiles
         ],
         anatomy=profile.anatomy,
         census=profile.census,
@@ -40,17 +40,17 @@ def gist(profile: Profile) -> ProfileGist:
     )
 
 
-def summary(told: ProfileGist) -> ProfileSummary:
-    """Return a line of a list."""
+def list_entry(summary: ProfileGist) -> ProfileSummary:
+    """Return the entry of a profile in a list."""
     return ProfileSummary(
-        profile_id=told.profile_id,
-        subject=told.subject,
-        host=told.host,
-        case=told.case.name,
-        revision=told.revision.commit,
-        title=told.revision.title,
-        environment=told.environment,
-        started_at=told.started_at,
-        faults=told.faults,
-        diagnosis=[finding.rule for finding in told.diagnosis.findings],
+        profile_id=summary.profile_id,
+        subject=summary.subject,
+        host=summary.host,
+        case=summary.case.name,
+        revision=summary.revision.commit,
+        title=summary.revision.title,
+        environment=summary.environment,
+        started_at=summary.started_at,
+        faults=summary.faults,
+        diagnosis=[finding.rule for finding in summary.diagnosis.findings],
     )

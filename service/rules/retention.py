@@ -1,4 +1,4 @@
-"""What is left of a report or a profile once it is old. Pure."""
+"""Decides what remains of a report or a profile once it is old. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from runner.contract import Report
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
 
 _STACKS = 200
-"""The heaviest of each kind that stay."""
-_REST = Frame(function="[lighter stacks, put together by retention]")
+"""How many of the heaviest stacks of each kind are kept."""
+_REST = Frame(function="[lighter stacks, merged by retention]")
 
 
-def thin(report: Report) -> Report:
-    """Return a report without perf's own output, the readings of single processes, and logs.
+def thin_report(report: Report) -> Report:
+    """Return a report without perf's output, the readings of single processes, and logs.
 
-    Everything that a level, a drift or a page's number comes from stays.
+    Everything that levels, drifts and the numbers on pages are computed from stays.
     """
     samples = tuple(sample.model_copy(update={"perf_output": "", "processes": ()}) for sample in report.samples)
     build = report.build and report.build.model_copy(update={"log": ""})
@@ -22,29 +22,29 @@ def thin(report: Report) -> Report:
 
 
 def thin_profile(profile: Profile) -> Profile:
-    """Return a profile with its heaviest stacks; the others are put together into one, so that every sum stays."""
+    """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
     frames = (*profile.frames, _REST)
     thinned = {
         name: _heaviest(stacks, len(profile.frames))
         for name in ("faults", "on_cpu", "off_cpu")
         if (stacks := getattr(profile, name)) is not None
     }
-    used = sorted({place for one in thinned.values() for stack in one.stacks for place in stack.frames})
-    places = {old: new for new, old in enumerate(used)}
-    renamed = {name: _renamed(one, places) for name, one in thinned.items()}
-    return profile.model_copy(update={**renamed, "frames": tuple(frames[place] for place in used)})
+    used = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
+    new_indices = {old: new for new, old in enumerate(used)}
+    renumbered = {name: _renumbered(stacks, new_indices) for name, stacks in thinned.items()}
+    return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used)})
 
 
 def _heaviest(profile: StackProfile, rest: int) -> StackProfile:
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    kept, left = by_weight[:_STACKS], by_weight[_STACKS:]
-    if left:
-        kept.append(Stack(frames=(rest,), weight=sum(stack.weight for stack in left)))
-    return profile.model_copy(update={"stacks": tuple(kept)})
+    heavy, light = by_weight[:_STACKS], by_weight[_STACKS:]
+    if light:
+        heavy.append(Stack(frames=(rest,), weight=sum(stack.weight for stack in light)))
+    return profile.model_copy(update={"stacks": tuple(heavy)})
 
 
-def _renamed(profile: StackProfile, places: dict[int, int]) -> StackProfile:
+def _renumbered(profile: StackProfile, indices: dict[int, int]) -> StackProfile:
     stacks = tuple(
-        stack.model_copy(update={"frames": tuple(places[place] for place in stack.frames)}) for stack in profile.stacks
+        stack.model_copy(update={"frames": tuple(indices[index] for index in stack.frames)}) for stack in profile.stacks
     )
     return profile.model_copy(update={"stacks": stacks})

@@ -1,1 +1,1 @@
-"""The shapes of what the API answers and the pages show."""
+"""Defines the models that the API answers with and the pages show."""

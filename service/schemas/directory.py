@@ -1,4 +1,4 @@
-"""What the service knows of hosts, environments and workloads, as their pages list it."""
+"""Models of hosts, environments and cases as their pages list them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from service.schemas.history import View
 
 
 class HostEntry(View):
-    """A machine, by its newest run."""
+    """A host, described by its newest run."""
 
     name: str
     labels: list[str]
     runs: int
-    """How many runs of it are stored."""
+    """Number of its stored runs."""
     last_seen: datetime
     last_run: UUID
     outcome: Outcome
     environment: str
     """Hash of the environment of its newest run."""
     quarantine: str | None
-    """Why what it measures now is not judged; None where it is."""
+    """Why its current runs are not judged; None where they are."""
     canary: str | None
-    """What it counted of the canary before its newest session; None where that is not known."""
+    """The count of the canary before its newest session; None where it is unknown."""
     canary_holds: bool | None
     mismatches: list[Mismatch]
 
@@ -51,13 +51,13 @@ class CaseEntry(View):
     definition: str
     parameters: dict[str, Parameter]
     series: int
-    """How many series it has, over all subjects and hosts."""
+    """Number of its series, over all subjects and hosts."""
     last_seen: datetime | None
-    """When it had a value last."""
+    """When it last had a value."""
 
 
 class Hit(View):
-    """Something that a search found."""
+    """A result of a search."""
 
     kind: str
     title: str
@@ -66,12 +66,12 @@ class Hit(View):
 
 
 class Activity(View):
-    """What a host has measured lately."""
+    """The recent runs of a host."""
 
     host: str
     runs: int
     run_id: UUID
-    """The newest of them, as are the case and the revision."""
+    """The newest of these runs, to which the case and the revision belong as well."""
     case: str
     revision: str
     title: str

@@ -1,4 +1,4 @@
-"""What the service tells of events, decisions, silences and cross-measurements."""
+"""Models of events, decisions, silences and cross-measurements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from runner.contract import CATALOGUE
 from runner.contract.base import CommitHash
 from service.schemas.history import Candidate, Cause, Direction, KnobChange, Number, View
 
@@ -21,23 +20,23 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern
 
 
 class State(StrEnum):
-    """Where an event stands."""
+    """The state of an event."""
 
     NEW = "new"
     ACKNOWLEDGED = "acknowledged"
-    """Somebody looks into it."""
+    """Somebody investigates it."""
     EXPECTED = "expected"
-    """It is as it should be: what comes later is measured from the new level."""
+    """The change is intended: later runs are judged from the new level."""
     FIXED = "fixed"
-    """A later change brought the former level back, or is meant to."""
+    """A later change restored the former level, or is meant to."""
     FALSE_ALARM = "false_alarm"
     """Nothing changed."""
     REOPENED = "reopened"
-    """It came back, or what was decided was taken back."""
+    """It came back, or its decision was withdrawn."""
 
 
 class Action(StrEnum):
-    """What can be decided."""
+    """A decision about an event."""
 
     ACKNOWLEDGE = "acknowledge"
     EXPECT = "expect"
@@ -47,25 +46,25 @@ class Action(StrEnum):
 
 
 def needs_reason(action: Action) -> bool:
-    """Tell whether those who come later have to be told why."""
+    """Return whether a decision needs a reason, so that others understand it later."""
     return action in {Action.EXPECT, Action.DISMISS, Action.REOPEN}
 
 
 class Decision(View):
-    """One entry in the log of an event: what was decided, by whom, when and why."""
+    """An entry in the log of an event: what was decided, by whom, when and why."""
 
     id: int
     event_id: str
     action: Action
     author: str
     by_service: bool
-    """Whether the service found this by itself."""
+    """Whether the service decided this by itself."""
     at: datetime
     reason: str
     commit: str | None
     """The commit that fixed it, or with which it came back."""
     carried_from: str | None
-    """The event at which it was decided, where that one became this one or was split."""
+    """The event about which it was decided, where that one was merged into this one or split."""
 
 
 class DecisionList(View):
@@ -76,35 +75,35 @@ class DecisionList(View):
 
 
 class Delivery(View):
-    """That an event is told, or was, through one channel."""
+    """The delivery of an event through one channel, done or pending."""
 
     channel: str
     occasion: Literal["new", "reopened"]
     attempts: int
-    """How often that was tried, the one under way included."""
+    """Number of attempts, including the current one."""
     sent_at: datetime | None
-    """When the receiver took it; None while it did not."""
+    """When the receiver accepted it; None before that."""
     next_at: datetime | None
-    """Not tried again before this time; None once it was taken."""
+    """Earliest time of the next attempt; None once it was accepted."""
     error: str | None
-    """Why the last attempt failed."""
+    """Why the last attempt failed; None where it did not."""
 
 
 class DeliveryList(View):
-    """All that was told of an event, oldest first."""
+    """The deliveries of an event, oldest first."""
 
     items: list[Delivery]
     total: int
 
 
 class DecisionRequest(BaseModel):
-    """What somebody decides."""
+    """A decision that somebody makes about an event."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     action: Action
     author: Author | None = None
-    """Who decides, where there are no tokens to tell."""
+    """Who decides; needed where no token identifies the caller."""
     reason: Reason = ""
     commit: CommitHash | None = None
     """With ``fix``: the commit that fixes it."""
@@ -112,16 +111,16 @@ class DecisionRequest(BaseModel):
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
         if needs_reason(self.action) and not self.reason:
-            raise ValueError(f"reason is needed to {self.action}: those who come later have to know why")
+            raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is needed to fix: which one fixes it")
+            raise ValueError("commit is needed to fix: name the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
-            raise ValueError(f"commit cannot be given to {self.action}: only to fix")
+            raise ValueError(f"commit cannot be given to {self.action}: it belongs to fix only")
         return self
 
 
 class Silence(View):
-    """Why, by whom and until when the drifts of some series are not told."""
+    """A silence: nobody is notified of the drifts of some series until a time."""
 
     id: int
     subject: str
@@ -134,7 +133,7 @@ class Silence(View):
     until: datetime
     active: bool
     ended_at: datetime | None
-    """When somebody ended it before its time."""
+    """When somebody ended it early; None where nobody did."""
     ended_by: str | None
 
 
@@ -148,7 +147,7 @@ class SilenceList(View):
 
 
 class SilenceRequest(BaseModel):
-    """Which series to silence until when."""
+    """The series to silence, and until when."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -160,29 +159,29 @@ class SilenceRequest(BaseModel):
     metric: Pattern = "*"
     until: AwareDatetime
     author: Author | None = None
-    """Who silences, where there are no tokens to tell."""
+    """Who silences; needed where no token identifies the caller."""
     reason: Reason
 
     @model_validator(mode="after")
     def _says_what(self) -> SilenceRequest:
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
-            raise ValueError("name a series_id, or a pattern of subject, host, case or metric that is not all of them")
+            raise ValueError("name a series_id, or a pattern of subject, host, case or metric that does not match all")
         if self.series_id is not None and set(patterns) != {"*"}:
             raise ValueError("series_id and patterns exclude each other")
         if not self.reason:
-            raise ValueError("reason is needed: others have to know why they are not told")
+            raise ValueError("reason is needed, so that others know why they are not notified")
         return self
 
 
 class Split(View):
-    """How much of a change the commits made and how much the configuration."""
+    """The parts of a change that the commits and the configuration made."""
 
     commit: Number
     config: Number
     interaction: Number | None
-    """What the commits make more in the new environment than in the old one; None while one of them is not measured.
-    Where it is not zero, both parts are means over the two orders in which the changes can be made."""
+    """By how much more the commits change the level in the new environment than in the old one; None until both are
+    measured. If it is not zero, each part is the mean over the two orders in which the changes can be made."""
 
 
 class Crossing(View):
@@ -201,7 +200,7 @@ class Crossing(View):
     new_in_old: Number | None
     new_in_new: Number | None
     status: Literal["ordered", "settled", "impossible"]
-    """Settled as soon as one of the two is measured that were not; impossible where both were tried and failed."""
+    """Settled as soon as one of the two missing levels is measured; impossible where both attempts failed."""
     split: Split | None
 
 
@@ -209,7 +208,7 @@ class EventDrift(View):
     """A drift in an event."""
 
     drift_id: str | None
-    """None at a shift of a whole suite that no series shows by itself."""
+    """None for a shift of a whole suite, which no single series shows."""
     series_id: int | None
     host: str
     case: str
@@ -229,29 +228,29 @@ class EventDrift(View):
 
 
 class EventSummary(View):
-    """Drifts with one cause at one place: told once."""
+    """Drifts with one cause at one location."""
 
     id: str
     subject: str
     cause: Cause
     state: State
     open: bool
-    """Whether somebody has something to do about it."""
+    """Whether somebody still has to act on it."""
     found: bool
-    """Whether any of its drifts is found still."""
+    """Whether any of its drifts is still detected."""
     confirmed: bool
-    """False while each of its drifts waits for a rerun."""
+    """False while all of its drifts wait for a rerun."""
     silenced: bool
-    """Whether all of its drifts are in series that are silenced."""
+    """Whether all of its drifts are in silenced series."""
     direction: Direction
-    """Of its largest change."""
+    """Direction of its largest change."""
     headline: str
     revision: str
     previous_revision: str
     title: str
     author: str
     committed_at: datetime
-    """Of its newest drift."""
+    """Commit time of its newest drift."""
     first_seen_at: datetime
     changed_at: datetime
     n_drifts: int
@@ -261,15 +260,15 @@ class EventSummary(View):
 
 
 class EventDetail(EventSummary):
-    """An event with everything that is known of it."""
+    """An event with all its details."""
 
     candidates: list[Candidate]
     knobs: list[KnobChange]
     drifts: list[EventDrift]
-    """The largest change first, measured by its level."""
+    """The largest change first, relative to its level."""
     crossings: list[Crossing]
     allowed: list[Action]
-    """What can be decided now."""
+    """The decisions that are possible now."""
 
 
 class EventList(View):
@@ -279,9 +278,3 @@ class EventList(View):
     total: int
     limit: int
     offset: int
-
-
-def unit_of(metric: str) -> str:
-    """Return the unit of a metric, nothing where the catalogue does not know it."""
-    entry = CATALOGUE.get(metric)
-    return entry.unit if entry else ""

@@ -1,4 +1,4 @@
-"""What the service tells: the models that the API answers with and the pages show."""
+"""Models of runs, series and drifts."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 
 Number = int | float
-"""An exact count stays an integer, however large."""
+"""A level or a sample; an exact count stays an integer, however large."""
 
 
 class View(BaseModel):
-    """Base of every answer: immutable, and built only from known fields."""
+    """Base of all answers: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Cause(StrEnum):
-    """What a change of level is blamed on."""
+    """The cause that a change of level is blamed on."""
 
     COMMIT = "commit"
     CONFIG = "config"
     BOTH = "both"
-    """Commit and configuration changed at once, or it cannot be told between which points the change lies."""
+    """Commit and configuration changed at once, or it is uncertain between which points the change lies."""
     UNKNOWN = "unknown"
     """Neither changed."""
 
@@ -49,14 +49,14 @@ class Health(View):
 
 
 class Stored(View):
-    """How many revisions of a subject the service knows now."""
+    """The number of revisions of a subject that the service knows now."""
 
     subject: str
     revisions: int
 
 
 class RunReceipt(View):
-    """What became of a report that was sent."""
+    """The acknowledgement of a report."""
 
     run_id: UUID
     created: bool
@@ -85,7 +85,7 @@ class RunSummary(View):
     outcome: Outcome
     failure: FailureSummary | None
     quarantine: str | None
-    """Why it is kept but never judged; None where nothing is against it."""
+    """Why the run is never judged; None where it is."""
     started_at: datetime
     finished_at: datetime
 
@@ -100,7 +100,7 @@ class RunPage(View):
 
 
 class KnobChange(View):
-    """One knob that differs between two environments; None where one of them has no such knob."""
+    """A knob that differs between two environments; a value is None where that environment has no such knob."""
 
     name: str
     before: str | None
@@ -108,7 +108,7 @@ class KnobChange(View):
 
 
 class SeriesPoint(View):
-    """One run in a series."""
+    """A run in a series."""
 
     run_id: UUID
     revision: str
@@ -116,7 +116,7 @@ class SeriesPoint(View):
     author: str
     committed_at: datetime
     position: int
-    """Place of the revision in the subject's history, oldest first."""
+    """Position of the revision in the subject's history, oldest first."""
     measured_at: datetime
     environment: str
     """Hash of the environment."""
@@ -126,15 +126,15 @@ class SeriesPoint(View):
     low: Number | None
     high: Number | None
     n: int
-    """Samples that have a value."""
+    """Number of samples that have a value."""
     on_path: bool
-    """Whether the point is in the one sequence that the trend is drawn and judged along."""
+    """Whether the point is on the path along which the trend is drawn and judged."""
     quarantine: str | None = None
-    """Why the point is kept but never judged; None where nothing is against it."""
+    """Why the point is never judged; None where it is."""
 
 
 class ConfigChange(View):
-    """A place on the path where the environment changes."""
+    """A change of the environment along the path."""
 
     revision: str
     """Revision of the first point in the new environment."""
@@ -146,7 +146,7 @@ class ConfigChange(View):
 
 
 class SeriesFailure(View):
-    """A revision that this case could not be measured at, and why."""
+    """A revision at which this case could not be measured, and the reason."""
 
     revision: str
     title: str
@@ -165,21 +165,21 @@ class Candidate(View):
 
 
 class Evidence(View):
-    """Why a change of level is told as a drift."""
+    """The evidence for a drift."""
 
     n_before: int
     """Runs on the old level."""
     n_after: int
     """Runs on the new level."""
     spread: Number
-    """Largest minus smallest sample within one level: the larger of both sides."""
+    """Largest minus smallest sample within one level, on the side where that is larger."""
     sentence: str
     wants_rerun: bool
-    """True while one more run is needed before this is a fact."""
+    """True while one more run is needed before the drift is a fact."""
 
 
 class Companion(View):
-    """Another metric of the same case on both sides of a drift: what the drift cost."""
+    """Another metric of the same case on both sides of a drift, which shows what the drift cost."""
 
     metric: str
     title: str
@@ -209,7 +209,7 @@ class Drift(View):
     committed_at: datetime
     previous_revision: str
     candidates: list[Candidate]
-    """Commits after the previous revision, up to the blamed one: oldest first. Empty where no commit lies between."""
+    """Commits after the previous revision, up to the blamed one, oldest first; empty where no commit lies between."""
     before: Number
     after: Number
     change: Number
@@ -233,7 +233,7 @@ class DriftList(View):
 
 
 class SeriesHead(View):
-    """What a series is a series of."""
+    """The case, host and metric of a series."""
 
     id: int
     subject: str
@@ -271,7 +271,7 @@ class SeriesDetail(SeriesHead):
     """A series with everything that its page shows."""
 
     n_points: int
-    """How many points it has; more than are told where it was asked for thinned."""
+    """Number of points; larger than the number of returned points if these were thinned."""
     points: list[SeriesPoint]
     """Along the path first, then the points beside it in history order."""
     changes: list[ConfigChange]

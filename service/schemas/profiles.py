@@ -1,4 +1,4 @@
-"""Profiles without their stacks: what a list or the head of a page shows of them."""
+"""Models of profiles without their stacks, as lists and the heads of pages show them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class StackHead(View):
     lost: int
     call_graph: str
     stacks: int
-    """How many different ones there are."""
+    """Number of different stacks."""
 
 
 class ProfileGist(View):
-    """A profile without its stacks and readings, and what it shows."""
+    """A profile without its stacks and readings, with its diagnosis."""
 
     profile_id: UUID
     subject: str
@@ -50,12 +50,12 @@ class ProfileGist(View):
 
     @property
     def faults(self) -> int | None:
-        """How many there were; None where they were not recorded."""
+        """Number of faults; None where they were not recorded."""
         return self.anatomy.counted if self.anatomy else None
 
 
 class ProfileSummary(View):
-    """One profile in a list."""
+    """A profile in a list."""
 
     profile_id: UUID
     subject: str
@@ -67,7 +67,7 @@ class ProfileSummary(View):
     started_at: datetime
     faults: int | None
     diagnosis: list[str]
-    """The rules that hold, the weightiest first."""
+    """The rules that apply, the weightiest first."""
 
 
 class ProfileList(View):
@@ -80,7 +80,7 @@ class ProfileList(View):
 
 
 class ProfileReceipt(View):
-    """What became of a profile that was sent."""
+    """The acknowledgement of a profile."""
 
     profile_id: UUID
     created: bool

@@ -1,1 +1,1 @@
-"""What the service remembers: tables, sessions, and one module of queries a noun."""
+"""The database: its tables, its engine, and one module of queries for each noun."""

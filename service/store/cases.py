@@ -1,4 +1,4 @@
-"""Cases of the workloads that were measured."""
+"""The cases of workloads that runs were reported for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from service.store.models import Case, Series
 
 
 def listed(session: Session, workload: str | None = None) -> list[CaseEntry]:
-    """Return the cases that were ever reported, by name; those of one workload if asked."""
-    wanted = select(Case) if workload is None else select(Case).where(Case.workload == workload)
-    rows = session.scalars(wanted.order_by(Case.workload, Case.name, Case.id)).all()
+    """Return all cases, or those of one workload, by name."""
+    query = select(Case) if workload is None else select(Case).where(Case.workload == workload)
+    rows = session.scalars(query.order_by(Case.workload, Case.name, Case.id)).all()
     return _entries(session, rows)
 
 
@@ -26,7 +26,7 @@ def find(session: Session, key: str) -> CaseEntry | None:
 
 def _entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
     counted = session.execute(select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id))
-    known = {case: (count, last) for case, count, last in counted}
+    by_case = {case: (count, last) for case, count, last in counted}
     return [
         CaseEntry(
             key=row.key,
@@ -34,8 +34,8 @@ def _entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
             workload=row.workload,
             definition=row.definition,
             parameters=row.parameters,
-            series=known.get(row.id, (0, None))[0],
-            last_seen=known.get(row.id, (0, None))[1],
+            series=by_case.get(row.id, (0, None))[0],
+            last_seen=by_case.get(row.id, (0, None))[1],
         )
         for row in rows
     ]

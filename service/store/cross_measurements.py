@@ -1,4 +1,4 @@
-"""Cross-measurements: ordered where commit and configuration changed at once, and told with what came of them."""
+"""Cross-measurements: ordered where commit and configuration changed together, and listed with their results."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.level import median
-from service.rules.series.cross_measurement import Cells, split
+from service.rules.series.cross_measurement import CrossLevels, split
 from service.schemas import events
 from service.schemas.history import Cause, Number
 from service.schemas.history import Drift as DriftView
 from service.store import event_drifts, points, series
 from service.store.models import (
     Case,
-    Crossing,
+    CrossingRow,
     Environment,
-    EventDrift,
+    EventDriftRow,
     Host,
     Revision,
     Run,
@@ -30,49 +30,51 @@ from service.store.models import (
 
 
 def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
-    """Order the cross-measurement of each of some drifts that has both causes, once."""
+    """Order a cross-measurement, once, for each of these drifts that has both causes."""
     for drift in event_drifts.drifts(session, sorted(drifts), Cause.BOTH):
         if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
             _order(session, subject_id, drift)
 
 
-class Order(NamedTuple):
-    """A revision to measure a case at, in the environment that was asked for."""
+class CrosswiseRun(NamedTuple):
+    """A case and a revision to measure it at."""
 
     case_key: str
     revision: str
 
 
-def wanted(session: Session, subject: str, host: str, environment: str) -> set[Order]:
-    """Return the cross-measurements that a host can make while an environment holds."""
+def ordered(session: Session, subject: str, host: str, environment: str) -> set[CrosswiseRun]:
+    """Return the runs of ordered cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
     rows = session.execute(
         select(Case.key, old_revision.commit, new_revision.commit, new.hash)
-        .select_from(Crossing)
-        .join(Series, Crossing.series_id == Series.id)
+        .select_from(CrossingRow)
+        .join(Series, CrossingRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .join(old_revision, Crossing.revision_before_id == old_revision.id)
-        .join(new_revision, Crossing.revision_after_id == new_revision.id)
-        .join(old, Crossing.environment_before_id == old.id)
-        .join(new, Crossing.environment_after_id == new.id)
+        .join(old_revision, CrossingRow.revision_before_id == old_revision.id)
+        .join(new_revision, CrossingRow.revision_after_id == new_revision.id)
+        .join(old, CrossingRow.environment_before_id == old.id)
+        .join(new, CrossingRow.environment_after_id == new.id)
         .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
     )
-    return {Order(key, before if held == environment else after) for key, before, after, held in rows}
+    return {CrosswiseRun(key, before if held == environment else after) for key, before, after, held in rows}
 
 
 def of_event(session: Session, event_id: str) -> list[events.Crossing]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    drifts = select(EventDrift.drift_id).where(EventDrift.event_id == event_id, EventDrift.found)
-    found = event_drifts.drifts(session, list(session.scalars(drifts)))
+    drifts = select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found)
+    views = event_drifts.drifts(session, list(session.scalars(drifts)))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
-    for drift in found:
+    for drift in views:
         by_series[drift.series_id].append(drift)
-    rows = session.scalars(select(Crossing).where(Crossing.series_id.in_(by_series)).order_by(Crossing.id))
+    rows = session.scalars(select(CrossingRow).where(CrossingRow.series_id.in_(by_series)).order_by(CrossingRow.id))
     crossings = [_view(session, row) for row in rows]
-    return [one for one in crossings if any(_concerns(one, drift) for drift in by_series[one.series_id])]
+    return [
+        crossing for crossing in crossings if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
+    ]
 
 
 def _order(session: Session, subject_id: int, drift: DriftView) -> None:
@@ -81,22 +83,22 @@ def _order(session: Session, subject_id: int, drift: DriftView) -> None:
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
         ).one()
 
-    def environment(held: str) -> int:
-        return session.scalars(select(Environment.id).where(Environment.hash == held)).one()
+    def environment(hash_: str) -> int:
+        return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
 
-    place = {
+    key = {
         "series_id": drift.series_id,
         "revision_before_id": revision(drift.previous_revision),
         "revision_after_id": revision(drift.revision),
         "environment_before_id": environment(drift.environment_before),
         "environment_after_id": environment(drift.environment_after),
     }
-    if session.scalar(select(Crossing.id).filter_by(**place)) is None:
-        session.add(Crossing(**place))
+    if session.scalar(select(CrossingRow.id).filter_by(**key)) is None:
+        session.add(CrossingRow(**key))
         session.flush()
 
 
-def _view(session: Session, row: Crossing) -> events.Crossing:
+def _view(session: Session, row: CrossingRow) -> events.Crossing:
     head = series.find(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
@@ -107,9 +109,9 @@ def _view(session: Session, row: Crossing) -> events.Crossing:
     for point in points.of_series(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
-    (old, new), (there, here) = revisions, environments
-    cells = Cells(
-        median(levels[old, there]), median(levels[old, here]), median(levels[new, there]), median(levels[new, here])
+    (old, new), (before, after) = revisions, environments
+    cells = CrossLevels(
+        median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
     )
     parts = split(cells)
     return events.Crossing(
@@ -119,8 +121,8 @@ def _view(session: Session, row: Crossing) -> events.Crossing:
         metric=head.metric,
         revision_before=old,
         revision_after=new,
-        environment_before=there,
-        environment_after=here,
+        environment_before=before,
+        environment_after=after,
         old_in_old=cells.old_in_old,
         old_in_new=cells.old_in_new,
         new_in_old=cells.new_in_old,
@@ -131,7 +133,7 @@ def _view(session: Session, row: Crossing) -> events.Crossing:
 
 
 def _status(
-    session: Session, row: Crossing, head: Series, *, settled: bool
+    session: Session, row: CrossingRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
     if settled:
         return "settled"
@@ -139,7 +141,7 @@ def _status(
         (row.revision_before_id, row.environment_after_id),
         (row.revision_after_id, row.environment_before_id),
     )
-    tried = [
+    failed = [
         session.scalar(
             select(Run.id).where(
                 Run.subject_id == head.subject_id,
@@ -152,13 +154,13 @@ def _status(
         )
         for revision, environment in crosswise
     ]
-    return "impossible" if all(tried) else "ordered"
+    return "impossible" if all(failed) else "ordered"
 
 
-def _concerns(one: events.Crossing, drift: DriftView) -> bool:
-    """Tell whether a drift is the one that was to be split, or one of its parts."""
-    revisions = {one.revision_before, one.revision_after}
-    environments = {one.environment_before, one.environment_after}
+def _concerns(crossing: events.Crossing, drift: DriftView) -> bool:
+    """Return whether a drift is the one to split, or one of its parts."""
+    revisions = {crossing.revision_before, crossing.revision_after}
+    environments = {crossing.environment_before, crossing.environment_after}
     return {drift.previous_revision, drift.revision} <= revisions and {
         drift.environment_before,
         drift.environment_after,

@@ -1,4 +1,4 @@
-"""The log of deliveries: which event was told through which channel, and what is to be tried again."""
+"""The log of deliveries: which event was sent through which channel, and what is to be retried."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from runner.contract.report import hash_of
 from service.rules.delivery_schedule import wait_after
 from service.schemas import events
 from service.schemas.events import Action, State
-from service.store.models import Channel, Decision, Delivery, Event
+from service.store.models import Channel, DecisionRow, DeliveryRow, Event
 
 LEASE = timedelta(minutes=5)
-"""How long a message belongs to the process that sends it; it is free again if that was killed."""
+"""How long a message belongs to the process that sends it. If the process is killed, another one sends it again."""
 
 
 class Occasion(NamedTuple):
-    """Why an event is told."""
+    """Why a notification is sent: the event is new, or was reopened."""
 
     event_id: str
     name: str
 
 
 def channel(session: Session, name: str, now: datetime) -> Channel:
-    """Return the row of a channel. One that is new tells nothing of what was known before."""
+    """Return the row of a channel. A new channel sends no events from before it was added."""
     row = session.get(Channel, name)
     if row is None:
         row = Channel(name=name, since=now, digest_at=None)
@@ -36,56 +36,56 @@ def channel(session: Session, name: str, now: datetime) -> Channel:
     return row
 
 
-def untold(session: Session, name: str, since: datetime) -> list[Occasion]:
-    """Return what has happened since a time and was not told through a channel: what is new, and what came back.
+def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
+    """Return the new and reopened events since a time that were not sent through a channel.
 
-    An event is told once it is confirmed, while nobody has decided about it.
+    An event is sent once it is confirmed, unless somebody has decided about it before.
     """
-    rows = session.execute(select(Delivery.event_id, Delivery.occasion).where(Delivery.channel == name))
-    known = {Occasion(*row) for row in rows}
-    waiting = (Event.found, Event.confirmed, Event.merged_into.is_(None))
+    rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
+    logged = {Occasion(*row) for row in rows}
+    sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
     new = session.scalars(
         select(Event.id)
-        .where(*waiting, Event.state == State.NEW, Event.first_seen_at >= since)
+        .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
     )
-    reopening = func.max(Decision.id)
-    back = session.execute(
+    reopening = func.max(DecisionRow.id)
+    reopened = session.execute(
         select(Event.id, reopening)
-        .join(Decision, Decision.event_id == Event.id)
-        .where(*waiting, Event.state == State.REOPENED, Decision.action == Action.REOPEN, Decision.at >= since)
+        .join(DecisionRow, DecisionRow.event_id == Event.id)
+        .where(*sendable, Event.state == State.REOPENED, DecisionRow.action == Action.REOPEN, DecisionRow.at >= since)
         .group_by(Event.id)
         .order_by(reopening)
     )
     occasions = [Occasion(event, "new") for event in new]
-    occasions += [Occasion(event, f"reopened {decision}") for event, decision in back]
-    return [one for one in occasions if one not in known]
+    occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
+    return [occasion for occasion in occasions if occasion not in logged]
 
 
 def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
-    """Note a message that is about to be sent; return its key."""
+    """Log a message that is about to be sent; return its key."""
     key = hash_of([name, *sorted(occasions)])
     session.add_all(
-        Delivery(
+        DeliveryRow(
             channel=name,
-            event_id=one.event_id,
-            occasion=one.name,
+            event_id=occasion.event_id,
+            occasion=occasion.name,
             message_id=key,
             attempts=1,
             next_at=now + LEASE,
             sent_at=None,
             error=None,
         )
-        for one in occasions
+        for occasion in occasions
     )
     session.flush()
     return key
 
 
 def claim_due(session: Session, name: str, now: datetime) -> list[str]:
-    """Take on the messages that were not sent and may be tried again; return their keys."""
-    due = (Delivery.channel == name, Delivery.sent_at.is_(None), Delivery.next_at <= now)
-    rows = session.scalars(select(Delivery).where(*due).order_by(Delivery.id).with_for_update()).all()
+    """Claim the unsent messages that are due for another attempt; return their keys."""
+    due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
+    rows = session.scalars(select(DeliveryRow).where(*due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
         row.attempts += 1
         row.next_at = now + LEASE
@@ -94,13 +94,15 @@ def claim_due(session: Session, name: str, now: datetime) -> list[str]:
 
 
 def events_of(session: Session, key: str) -> list[str]:
-    """Return the events that a message tells."""
-    return list(session.scalars(select(Delivery.event_id).where(Delivery.message_id == key).order_by(Delivery.id)))
+    """Return the events of a message."""
+    return list(
+        session.scalars(select(DeliveryRow.event_id).where(DeliveryRow.message_id == key).order_by(DeliveryRow.id))
+    )
 
 
 def listed(session: Session, event_id: str) -> events.DeliveryList:
-    """Return what was told of an event, or is to be told again, oldest first."""
-    rows = session.scalars(select(Delivery).where(Delivery.event_id == event_id).order_by(Delivery.id))
+    """Return the deliveries of an event, oldest first."""
+    rows = session.scalars(select(DeliveryRow).where(DeliveryRow.event_id == event_id).order_by(DeliveryRow.id))
     items = [
         events.Delivery(
             channel=row.channel,
@@ -115,10 +117,10 @@ def listed(session: Session, event_id: str) -> events.DeliveryList:
     return events.DeliveryList(items=items, total=len(items))
 
 
-def note(session: Session, key: str, trouble: str | None, now: datetime) -> None:
-    """Note that a message was taken; or why it was not, so that it is tried again."""
-    for row in session.scalars(select(Delivery).where(Delivery.message_id == key)):
-        if trouble is None:
+def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:
+    """Mark a message as sent; or log the problem, and schedule the next attempt."""
+    for row in session.scalars(select(DeliveryRow).where(DeliveryRow.message_id == key)):
+        if problem is None:
             row.sent_at, row.error = now, None
         else:
-            row.error, row.next_at = trouble[:1000], now + wait_after(row.attempts)
+            row.error, row.next_at = problem[:1000], now + wait_after(row.attempts)

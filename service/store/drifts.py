@@ -1,4 +1,4 @@
-"""The drifts that were found, as the API and the pages ask for them."""
+"""Detected drifts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from service.schemas.history import Cause, DriftList
 from service.schemas.history import Drift as DriftView
-from service.store.models import Case, Drift, Series, Subject
+from service.store.models import Case, DriftRow, Series, Subject
 
 
 @dataclass(frozen=True, slots=True)
 class DriftFilter:
-    """Which drifts are asked for; None asks for all."""
+    """Selects drifts; None selects all."""
 
     subject: str | None = None
     metric: str | None = None
@@ -22,34 +22,36 @@ class DriftFilter:
     case: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on drifts alone: the series are looked up first."""
-        asked = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
-        of_series = [column == value for column, value in asked if value is not None]
-        conditions: list[ColumnElement[bool]] = [] if self.cause is None else [Drift.cause == self.cause]
+        """Return the conditions on drifts alone: the series are selected by a subquery."""
+        filters = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
+        of_series = [column == value for column, value in filters if value is not None]
+        conditions: list[ColumnElement[bool]] = [] if self.cause is None else [DriftRow.cause == self.cause]
         if of_series:
             joined = (
                 select(Series.id).join(Subject, Series.subject_id == Subject.id).join(Case, Series.case_id == Case.id)
             )
-            conditions.append(Drift.series_id.in_(joined.where(*of_series)))
+            conditions.append(DriftRow.series_id.in_(joined.where(*of_series)))
         return conditions
 
 
-def listed(session: Session, asked: DriftFilter, limit: int, offset: int = 0) -> DriftList:
-    """Return the drifts asked for: those of the newest commits first."""
-    conditions = asked.conditions()
-    total = session.scalar(select(func.count()).select_from(Drift).where(*conditions)) or 0
-    order = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
-    rows = session.scalars(select(Drift).where(*conditions).order_by(*order).limit(limit).offset(offset))
+def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
+    """Return a page of drifts, those of the newest commits first."""
+    conditions = drift_filter.conditions()
+    total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
+    order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
+    rows = session.scalars(select(DriftRow).where(*conditions).order_by(*order).limit(limit).offset(offset))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 
 def find(session: Session, identity: str) -> DriftView | None:
-    """Return one drift, if it is still found."""
-    row = session.get(Drift, identity)
+    """Return one drift, if it is still detected."""
+    row = session.get(DriftRow, identity)
     return None if row is None else DriftView.model_validate(row.document)
 
 
 def of_series(session: Session, series_id: int) -> list[DriftView]:
     """Return the drifts of one series, in the order of the history."""
-    rows = session.scalars(select(Drift).where(Drift.series_id == series_id).order_by(Drift.position, Drift.id))
+    rows = session.scalars(
+        select(DriftRow).where(DriftRow.series_id == series_id).order_by(DriftRow.position, DriftRow.id)
+    )
     return [DriftView.model_validate(row.document) for row in rows]

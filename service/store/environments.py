@@ -1,4 +1,4 @@
-"""Environments, and where each was seen."""
+"""Environments, and the hosts and times at which they were seen."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, Host, Run
 
 _LISTED = 200
-_NEWEST = 200
-"""Runs of an environment that tell on which hosts it holds."""
+_NEWEST_RUNS = 200
+"""Newest runs of an environment from which its hosts are read."""
 
 
 def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
-    """Return the environments in which something was measured, the last seen first; those of one host if asked."""
-    wanted = select(Environment)
+    """Return the environments of all runs, or of those of one host, the last seen first."""
+    query = select(Environment)
     if host is not None:
-        here = select(Host.id).where(Host.name == host).scalar_subquery()
-        wanted = wanted.where(select(Run.id).where(Run.environment_id == Environment.id, Run.host_id == here).exists())
-    rows = session.scalars(wanted.order_by(Environment.id.desc()).limit(_LISTED)).all()
+        host_id = select(Host.id).where(Host.name == host).scalar_subquery()
+        on_host = select(Run.id).where(Run.environment_id == Environment.id, Run.host_id == host_id)
+        query = query.where(on_host.exists())
+    rows = session.scalars(query.order_by(Environment.id.desc()).limit(_LISTED)).all()
     entries = [entry for row in rows if (entry := _entry(session, row)) is not None]
     return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
 
 
-def find(session: Session, beginning: str) -> EnvironmentEntry | None:
-    """Return the environment whose hash begins like this, where there is exactly one."""
-    found = session.scalars(
-        select(Environment).where(Environment.hash.startswith(beginning, autoescape=True)).limit(2)
+def find(session: Session, prefix: str) -> EnvironmentEntry | None:
+    """Return the environment whose hash has this prefix, if there is exactly one."""
+    rows = session.scalars(
+        select(Environment).where(Environment.hash.startswith(prefix, autoescape=True)).limit(2)
     ).all()
-    return _entry(session, found[0]) if len(found) == 1 else None
+    return _entry(session, rows[0]) if len(rows) == 1 else None
 
 
 def knobs(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the knobs of some environments, by their hashes."""
+    """Return the knobs of environments, by hash."""
     rows = session.execute(select(Environment.hash, Environment.knobs).where(Environment.hash.in_(hashes)))
-    return {environment: held for environment, held in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {environment: knobs for environment, knobs in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
 def before(session: Session, environment: EnvironmentEntry) -> str | None:
-    """Return the hash of the environment that was seen last on the same host before this one was."""
+    """Return the hash of the environment that was seen last on the same hosts before this one."""
     host = select(Host.id).where(Host.name.in_(environment.hosts))
     return session.scalar(
         select(Environment.hash)
@@ -53,19 +54,19 @@ def before(session: Session, environment: EnvironmentEntry) -> str | None:
 
 
 def _entry(session: Session, row: Environment) -> EnvironmentEntry | None:
-    here = Run.environment_id == row.id
+    in_environment = Run.environment_id == row.id
     first, last = (
-        session.scalar(select(func.min(Run.started_at)).where(here)),
-        session.scalar(select(func.max(Run.started_at)).where(here)),
+        session.scalar(select(func.min(Run.started_at)).where(in_environment)),
+        session.scalar(select(func.max(Run.started_at)).where(in_environment)),
     )
     if first is None or last is None:
         return None
-    newest = select(Run.host_id).where(here).order_by(Run.started_at.desc()).limit(_NEWEST).subquery()
+    newest = select(Run.host_id).where(in_environment).order_by(Run.started_at.desc()).limit(_NEWEST_RUNS).subquery()
     hosts = select(Host.name).where(Host.id.in_(select(newest.c.host_id))).order_by(Host.name)
     return EnvironmentEntry(
         hash=row.hash,
         hosts=list(session.scalars(hosts)),
-        runs=session.scalar(select(func.count()).select_from(Run).where(here)) or 0,
+        runs=session.scalar(select(func.count()).select_from(Run).where(in_environment)) or 0,
         first_seen=first,
         last_seen=last,
         knobs=row.knobs,

@@ -1,10 +1,10 @@
-"""The places of drifts, kept beside the events: also those of drifts that are no longer found."""
+"""The drifts of events with their locations, including drifts that are no longer found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from sqlalchemy import Table, select, update
@@ -12,79 +12,78 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
 from runner.contract.report import hash_of
-from service.rules.events.grouping import Trace
+from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
 from service.store import points
 from service.store.engine import bulk
-from service.store.models import Drift, EventDrift, Revision, Run, Series, SuiteLook
+from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
 
-_CHUNK = 500
-"""Values in one IN: SQLite's oldest limit is 999."""
-_LITTLE = 0.01
-"""Share of a step by which its levels may move before its event is made anew."""
+_IDS_PER_QUERY = 500
+_TOLERANCE = 0.01
+"""Share of a step by which its levels may move before its event is rebuilt."""
 
 
-class Stored(NamedTuple):
-    """A stored trace with what is kept of it beside."""
+class AssignedDrift(NamedTuple):
+    """A stored drift of an event."""
 
-    trace: Trace
+    located: LocatedDrift
     event: str
     found: bool
     unsure: bool
 
 
-class Updated(NamedTuple):
-    """What was changed about the traces of a subject."""
+class DriftUpdate(NamedTuple):
+    """What has changed about the stored drifts of a subject."""
 
-    new: list[EventDrift]
-    """Those that have no event yet. They are not in the database until they get one."""
+    new: list[EventDriftRow]
+    """Rows that have no event yet. They are inserted once they have one."""
     refreshed: set[str]
-    """The drifts that were found anew, or for the first time."""
+    """Drifts that were detected again, or for the first time."""
     moved: bool
-    """Whether any drift is new, gone, at another place, or between other levels."""
+    """Whether any drift is new, is gone, or has another location or other levels."""
 
 
 def unchanged(session: Session, subject_id: int) -> dict[str, str]:
-    """Return the event of each drift that was found anew and is told just as it is known. Nothing is changed."""
+    """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
     with session.no_autoflush:
-        rows = _follow(session, subject_id)
+        rows = _updated_rows(session, subject_id)
         return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
 
 
-def update_all(session: Session, subject_id: int) -> Updated:
-    """Bring the stored traces of a subject in step with its drifts."""
+def update_all(session: Session, subject_id: int) -> DriftUpdate:
+    """Update the stored drifts of a subject from its detected drifts."""
     gone = _mark_gone(session, subject_id)
-    rows = _follow(session, subject_id)
+    rows = _updated_rows(session, subject_id)
     new = [row for row in rows if row not in session]
     moved = gone or bool(new) or any(map(session.is_modified, rows))
     session.flush()
-    return Updated(new, {row.drift_id for row in rows}, moved)
+    return DriftUpdate(new, {row.drift_id for row in rows}, moved)
 
 
-def insert(session: Session, rows: Sequence[EventDrift]) -> None:
-    """Store new traces: a change of the configuration can bring thousands at once, and writers wait meanwhile."""
-    table = cast(Table, EventDrift.__table__)
+def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
+    """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
+    table = cast(Table, EventDriftRow.__table__)
     columns = table.columns.keys()
     bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
-def stored(session: Session, subject_id: int) -> list[Stored]:
-    """Return all traces of a subject that are part of an event."""
+def stored(session: Session, subject_id: int) -> list[AssignedDrift]:
+    """Return all stored drifts of a subject."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
-        select(EventDrift, first.position, last.position)
-        .join(first, EventDrift.first_revision_id == first.id)
-        .join(last, EventDrift.last_revision_id == last.id)
-        .where(EventDrift.subject_id == subject_id)
+        select(EventDriftRow, first.position, last.position)
+        .join(first, EventDriftRow.first_revision_id == first.id)
+        .join(last, EventDriftRow.last_revision_id == last.id)
+        .where(EventDriftRow.subject_id == subject_id)
     )
-    return [Stored(trace(row, *places), row.event_id, row.found, row.unsure) for row, *places in rows]
+    return [AssignedDrift(locate(row, *positions), row.event_id, row.found, row.unsure) for row, *positions in rows]
 
 
-def trace(row: EventDrift, first: int, last: int) -> Trace:
-    """Return what the place and the life of a drift depend on."""
-    return Trace(
-        drift=row.drift_id,
+def locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
+    """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
+    return LocatedDrift(
+        drift_id=row.drift_id,
         series=row.drift_id if row.series_id is None else row.series_id,
         cause=row.cause,
         detail=row.detail,
@@ -101,102 +100,108 @@ def trace(row: EventDrift, first: int, last: int) -> Trace:
     )
 
 
-def positions(session: Session, rows: Sequence[EventDrift]) -> dict[int, int]:
-    """Return the places of the revisions of some traces, by the revision's number."""
-    wanted = {number for row in rows for number in (row.first_revision_id, row.last_revision_id)}
-    found: dict[int, int] = {}
-    for chunk in _chunks(sorted(wanted)):
-        found |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
-    return found
+def positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
+    """Return the positions of the first and last revisions of rows, by the id of the revision."""
+    ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
+    by_id: dict[int, int] = {}
+    for chunk in bulk.chunks(sorted(ids), _IDS_PER_QUERY):
+        by_id |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
+    return by_id
 
 
-def units(session: Session, numbers: Iterable[int | str]) -> dict[int | str, str]:
-    """Return the unit of each of some series, by the number of the series."""
-    found: dict[int | str, str] = {}
-    for chunk in _chunks(sorted(number for number in numbers if isinstance(number, int))):
+def units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
+    """Return the units of series, by the id of the series. Ids of suite shifts, which are texts, have none."""
+    by_id: dict[int | str, str] = {}
+    ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
+    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
-        found |= {number: metric(name).unit for number, name in rows}
-    return found
+        by_id |= {series_id: metric(name).unit for series_id, name in rows}
+    return by_id
 
 
-def drifts(session: Session, identities: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
-    """Return drifts and shifts of whole suites as they are told; those with one cause, if asked for."""
-    found: list[history.Drift] = []
-    for chunk in _chunks(identities):
-        some = select(Drift.document).where(Drift.id.in_(chunk))
-        found += map(
-            history.Drift.model_validate, session.scalars(some if cause is None else some.where(Drift.cause == cause))
-        )
+def drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
+    """Return drifts and suite shifts as the API serves them; with a cause, only the drifts that have it."""
+    views: list[history.Drift] = []
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        query = select(DriftRow.document).where(DriftRow.id.in_(chunk))
+        documents = session.scalars(query if cause is None else query.where(DriftRow.cause == cause))
+        views += map(history.Drift.model_validate, documents)
         if cause is None:
-            found += map(
-                history.Drift.model_validate, session.scalars(select(SuiteLook.document).where(SuiteLook.id.in_(chunk)))
-            )
-    return sorted(found, key=lambda drift: drift.id)
+            shifts = session.scalars(select(SuiteLook.document).where(SuiteLook.id.in_(chunk)))
+            views += map(history.Drift.model_validate, shifts)
+    return sorted(views, key=lambda drift: drift.id)
 
 
-def events_of(session: Session, identities: Sequence[str]) -> dict[str, str]:
-    """Return the event that each of some drifts is part of."""
-    found: dict[str, str] = {}
-    for chunk in _chunks(identities):
-        rows = session.execute(select(EventDrift.drift_id, EventDrift.event_id).where(EventDrift.drift_id.in_(chunk)))
-        found |= dict(rows.all())
-    return found
+def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
+    """Return the event of each drift, by the drift's id."""
+    by_drift: dict[str, str] = {}
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        rows = session.execute(
+            select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
+        )
+        by_drift |= dict(rows.all())
+    return by_drift
 
 
-def _follow(session: Session, subject_id: int) -> list[EventDrift]:
-    """Return the traces of all drifts that were found anew, as those are told now; new ones are in no session."""
-    fresh = [*_new_drifts(session, subject_id), *_new_looks(session, subject_id)]
-    told = {identity: history.Drift.model_validate(document) for identity, document in fresh}
-    runs = _measured_at(session, told.values())
-    commits = _revision_ids(session, subject_id, told.values())
-    rows = {row.drift_id: row for row in _rows(session, list(told))}
-    for identity, drift in told.items():
+def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
+    """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
+    fresh = [*_new_drifts(session, subject_id), *_new_suite_shifts(session, subject_id)]
+    views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
+    runs = _measured_at(session, views.values())
+    commits = _revision_ids(session, subject_id, views.values())
+    rows = {row.drift_id: row for row in _rows(session, list(views))}
+    for identity, drift in views.items():
         if identity not in rows:
-            rows[identity] = EventDrift(drift_id=identity, subject_id=subject_id, returned=False)
+            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False)
         _fill(session, rows[identity], drift, runs, commits)
     return list(rows.values())
 
 
 def _new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    of_subject = select(Drift.id, Drift.document).join(Series, Drift.series_id == Series.id)
-    fresh = of_subject.where(Series.subject_id == subject_id, Drift.event_id.is_(None))
+    of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
+    fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
     yield from [(identity, document) for identity, document in session.execute(fresh)]
 
 
-def _new_looks(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    traced = select(EventDrift.drift_id).where(EventDrift.subject_id == subject_id)
-    looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(traced))
+def _new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
+    looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(looks):
         if look.document:
             yield look.id, look.document
 
 
 def _mark_gone(session: Session, subject_id: int) -> bool:
-    here = EventDrift.subject_id == subject_id
-    drifts = select(Drift.id).join(Series, Drift.series_id == Series.id).where(Series.subject_id == subject_id)
-    gone = (here, EventDrift.found, EventDrift.series_id.is_not(None), EventDrift.drift_id.not_in(drifts))
-    rows = list(session.scalars(select(EventDrift.drift_id).where(*gone)))
-    for chunk in _chunks(rows):
-        away = update(EventDrift).where(EventDrift.drift_id.in_(chunk)).values(found=False)
-        session.execute(away.execution_options(synchronize_session=False))
+    of_subject = EventDriftRow.subject_id == subject_id
+    drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
+    gone = (
+        of_subject,
+        EventDriftRow.found,
+        EventDriftRow.series_id.is_not(None),
+        EventDriftRow.drift_id.not_in(drifts),
+    )
+    rows = list(session.scalars(select(EventDriftRow.drift_id).where(*gone)))
+    for chunk in bulk.chunks(rows, _IDS_PER_QUERY):
+        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
+        session.execute(mark_gone.execution_options(synchronize_session=False))
     return bool(rows)
 
 
 def _measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
-    wanted = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
-    found: dict[UUID, datetime] = {}
-    for chunk in _chunks(wanted):
-        found |= dict(session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk))).all())
-    return found
+    run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
+    started_at: dict[UUID, datetime] = {}
+    for chunk in bulk.chunks(run_ids, _IDS_PER_QUERY):
+        started_at |= dict(session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk))).all())
+    return started_at
 
 
 def _revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
-    wanted = sorted({commit for drift in drifts for commit in _ends(drift)})
-    found: dict[str, int] = {}
-    for chunk in _chunks(wanted):
+    commits = sorted({commit for drift in drifts for commit in _ends(drift)})
+    ids: dict[str, int] = {}
+    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
         of_subject = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
-        found |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
-    return found
+        ids |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
+    return ids
 
 
 def _ends(drift: history.Drift) -> tuple[str, str]:
@@ -207,7 +212,11 @@ def _ends(drift: history.Drift) -> tuple[str, str]:
 
 
 def _fill(
-    session: Session, row: EventDrift, drift: history.Drift, runs: Mapping[UUID, datetime], commits: Mapping[str, int]
+    session: Session,
+    row: EventDriftRow,
+    drift: history.Drift,
+    runs: Mapping[UUID, datetime],
+    commits: Mapping[str, int],
 ) -> None:
     first, last = _ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
@@ -215,27 +224,27 @@ def _fill(
     row.cause, row.detail = drift.cause, _detail(drift)
     row.first_revision_id, row.last_revision_id = commits[first], commits[last]
     row.since, row.until = moments
-    if row.before is None or _tells_otherwise(row, drift):
+    if row.before is None or _levels_differ(row, drift):
         row.before, row.after, row.spread = drift.before, drift.after, drift.evidence.spread
     row.worse = drift.direction is Direction.REGRESSION
     row.revision, row.rule = drift.revision, drift.rule
-    row.run_after = _new_level(session, drift, last)
+    row.run_after = _first_run_at_new_level(session, drift, last)
     row.unsure, row.found = drift.evidence.wants_rerun, True
 
 
-def _tells_otherwise(row: EventDrift, drift: history.Drift) -> bool:
-    """Tell whether the levels are others than those known: in noise, each run moves them a little."""
-    off = max(abs(drift.before - row.before), abs(drift.after - row.after))
-    return off > _LITTLE * abs(row.after - row.before)
+def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
+    """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
+    difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
+    return difference > _TOLERANCE * abs(row.after - row.before)
 
 
-def _new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the run that begins the new level: for a ramp, where it ends."""
+def _first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
+    """Return the run that begins the new level: for a ramp, the one at its end."""
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
-    there = (drift.environment_after, last)
+    end = (drift.environment_after, last)
     rows = points.of_series(session, drift.series_id)
-    return next((row.run_id for row in rows if (row.environment, row.revision) == there), None)
+    return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 
 def _detail(drift: history.Drift) -> str:
@@ -246,10 +255,6 @@ def _detail(drift: history.Drift) -> str:
     return hash_of([[knob.name, knob.before, knob.after] for knob in drift.knobs])
 
 
-def _rows(session: Session, values: Sequence[str]) -> Iterable[EventDrift]:
-    for chunk in _chunks(values):
-        yield from session.scalars(select(EventDrift).where(EventDrift.drift_id.in_(chunk)))
-
-
-def _chunks(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
+def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

@@ -1,4 +1,4 @@
-"""Events, as the API, the pages and the messages ask for them."""
+"""Events: listed in short, and one in detail."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from service.rules.events import headline, lifecycle
-from service.rules.events.silence import Silence
+from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas import events
 from service.schemas.events import State
 from service.schemas.history import Cause, Drift, Number
 from service.store import cross_measurements, decisions, event_drifts, silences
-from service.store.models import Case, Event, EventDrift, Host, Series, Subject
+from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_ONLY = ("candidates", "knobs")
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events are asked for; None asks for all, but not for those that nobody decided about and that are gone."""
+    """Selects events; None selects all, except those that are gone and without any decision."""
 
     subject: str | None = None
     state: State | None = None
@@ -36,33 +36,33 @@ class EventFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
-        asked: tuple[tuple[Any, object], ...] = (
+        filters: tuple[tuple[Any, object], ...] = (
             (Subject.name, self.subject),
             (Event.state, self.state),
             (Event.cause, self.cause),
             (Event.state.in_(lifecycle.OPEN), self.open),
             (Event.found, self.found),
         )
-        conditions = [column == value for column, value in asked if value is not None]
+        conditions = [column == value for column, value in filters if value is not None]
         return conditions if self.found is not None else [*conditions, Event.found | (Event.state != State.NEW)]
 
 
-def page(session: Session, asked: EventFilter, limit: int, offset: int) -> events.EventList:
-    """Return a page of the events asked for, those of the newest commits first; none that ended in another one."""
-    wanted = (
+def page(session: Session, event_filter: EventFilter, limit: int, offset: int) -> events.EventList:
+    """Return a page of events, those of the newest commits first, without merged ones."""
+    query = (
         select(Event, Subject.name)
         .join(Subject, Event.subject_id == Subject.id)
-        .where(Event.merged_into.is_(None), *asked.conditions())
+        .where(Event.merged_into.is_(None), *event_filter.conditions())
     )
-    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
+    total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     order = (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id)
-    rows = session.execute(wanted.order_by(*order).limit(limit).offset(offset)).all()
+    rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
     items = _summaries(session, [(event, subject) for event, subject in rows])
     return events.EventList(items=items, total=total, limit=limit, offset=offset)
 
 
 def summaries(session: Session, event_ids: Sequence[str]) -> list[events.EventSummary]:
-    """Return some events in short."""
+    """Return events in short."""
     rows = session.execute(
         select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
     )
@@ -75,14 +75,16 @@ def find(session: Session, event_id: str) -> Event | None:
 
 
 def detail(session: Session, event_id: str) -> events.EventDetail | None:
-    """Return one event with its drifts; one that ended in another one says in which."""
+    """Return one event with its drifts; a merged event names the one it was merged into."""
     event = session.get(Event, event_id)
     if event is None:
         return None
     subject = session.get_one(Subject, event.subject_id).name
     (summary,) = _summaries(session, [(event, subject)])
-    found = select(EventDrift.drift_id, EventDrift.returned).where(EventDrift.event_id == event_id, EventDrift.found)
-    returned = dict(session.execute(found).all())
+    query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
+        EventDriftRow.event_id == event_id, EventDriftRow.found
+    )
+    returned = dict(session.execute(query).all())
     drifts = sorted(event_drifts.drifts(session, list(returned)), key=lambda drift: (-headline.size(drift), drift.id))
     active = silences.active(session, datetime.now(UTC))
     return events.EventDetail(
@@ -91,21 +93,32 @@ def detail(session: Session, event_id: str) -> events.EventDetail | None:
         knobs=event.document["knobs"],
         drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
         crossings=cross_measurements.of_event(session, event_id),
-        allowed=lifecycle.allowed(event.state) if event.merged_into is None else [],
+        allowed=lifecycle.allowed_actions(event.state) if event.merged_into is None else [],
     )
 
 
+def of_drift(session: Session, drift_id: str) -> events.EventDetail | None:
+    """Return the event that a drift is part of."""
+    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    return None if event_id is None else detail(session, event_id)
+
+
 def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Number] | None]:
-    """Return the runs from which a series is judged anew, because what led to their level is expected."""
+    """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
+
+    The levels are None for a ramp.
+    """
     rows = session.scalars(
-        select(EventDrift)
-        .join(Event, EventDrift.event_id == Event.id)
-        .where(EventDrift.series_id == series_id, Event.state == State.EXPECTED)
+        select(EventDriftRow)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id == series_id, Event.state == State.EXPECTED)
     )
     return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
 
 
 def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[events.EventSummary]:
+    if not rows:
+        return []
     ids = [event.id for event, _ in rows]
     last, silenced = decisions.latest(session, ids), _silenced(session, ids)
     return [
@@ -130,32 +143,32 @@ def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[even
 
 
 def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
-    """Return those events of which every drift is silenced."""
+    """Return the events of which every drift is silenced."""
     now = datetime.now(UTC)
     active = silences.active(session, now)
     if not active:
         return set()
-    places: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
+    locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     rows = session.execute(
-        select(EventDrift.event_id, Subject.name, Host.name, Case.name, Series.metric)
-        .join(Series, EventDrift.series_id == Series.id)
+        select(EventDriftRow.event_id, Subject.name, Host.name, Case.name, Series.metric)
+        .join(Series, EventDriftRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(EventDrift.event_id.in_(event_ids), EventDrift.found)
+        .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
     )
     for event, subject, host, case, metric in rows:
-        places[event].append((subject, host, case, metric))
+        locations[event].append((subject, host, case, metric))
     return {
         event
-        for event, there in places.items()
-        if all(any(silence.covers(*place, now) for silence in active) for place in there)
+        for event, of_event in locations.items()
+        if all(any(silence.covers(*location, now) for silence in active) for location in of_event)
     }
 
 
-def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> events.EventDrift:
+def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> events.EventDrift:
     now = datetime.now(UTC)
-    place = (drift.subject, drift.host, drift.case, drift.metric)
+    location = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES
     return events.EventDrift(
         drift_id=None if whole_suite else drift.id,
@@ -172,6 +185,6 @@ def _drift(drift: Drift, returned: bool, active: Sequence[Silence]) -> events.Ev
         percent=drift.percent,
         wants_rerun=drift.evidence.wants_rerun,
         returned=returned,
-        silenced_until=max((one.until for one in active if one.covers(*place, now)), default=None),
+        silenced_until=max((silence.until for silence in active if silence.covers(*location, now)), default=None),
         sentence=drift.evidence.sentence,
     )

@@ -1,7 +1,7 @@
-"""Reads a batch of reports without a model for each of its readings: most are a value and nothing else.
+"""Parses a batch of reports without building a model for each reading: most readings are just a value.
 
-Everything else about a report is checked by the contract's models as ever, each part once that many reports share, and
-what is not plain is read by them altogether. So this is an abbreviation, never another opinion.
+All other parts of a report are validated by the contract's models, a part that many reports share only once. A report
+with any other kind of reading is parsed by the models alone. So the result is always that of the models.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from service.schemas.history import Number
 _MOST_REPORTS = 10_000
 _LARGEST = 2**64
 _NUMBERS = {int, float}
-_TOLD_DEFAULTS = {"status": "counted", "running_percent": None, "reason": None, "outlier": False}
+_DEFAULTS = {"status": "counted", "running_percent": None, "reason": None, "outlier": False}
 _SHARED: dict[str, type[BaseModel]] = {"revision": Revision, "case": Case, "host": Host, "environment": Environment}
 _UNREAD = Sample(readings={})
 
@@ -37,37 +37,37 @@ class PlainReport(NamedTuple):
 
 
 class _Parts:
-    """The parts of reports that were checked already."""
+    """Validated parts of reports."""
 
     def __init__(self) -> None:
         self._checked: dict[tuple[str, bytes], BaseModel] = {}
 
-    def __call__(self, name: str, told: Any) -> BaseModel:
-        # Written out, because Python takes 1, 1.0 and True for the same.
-        key = name, to_json(told)
-        found = self._checked.get(key)
-        if found is None:
-            found = self._checked[key] = _SHARED[name].model_validate(told)
-        return found
+    def __call__(self, name: str, part: Any) -> BaseModel:
+        # By its JSON, because Python considers 1, 1.0 and True equal.
+        key = name, to_json(part)
+        checked = self._checked.get(key)
+        if checked is None:
+            checked = self._checked[key] = _SHARED[name].model_validate(part)
+        return checked
 
 
 def read(body: bytes) -> list[Report | PlainReport]:
-    """Read a list of reports.
+    """Parse a list of reports.
 
     Raises
     ------
     ValidationError
-        Where it is none.
+        Where the body is not a valid one.
     """
     try:
         return list(_read(from_json(body)))
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # pydantic's errors are ValueErrors too
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # pydantic's errors are ValueErrors
         return list(ReportList.model_validate_json(body).reports)
 
 
-def _read(found: Any) -> Iterator[Report | PlainReport]:
-    (reports,) = found.values()
-    if found.keys() != {"reports"} or not isinstance(reports, list) or len(reports) > _MOST_REPORTS:
+def _read(document: Any) -> Iterator[Report | PlainReport]:
+    (reports,) = document.values()
+    if document.keys() != {"reports"} or not isinstance(reports, list) or len(reports) > _MOST_REPORTS:
         raise ValueError
     parts = _Parts()
     for report in reports:
@@ -86,30 +86,32 @@ def _plain(report: dict[str, Any], parts: _Parts) -> PlainReport | None:
 def _values(samples: list[dict[str, Any]]) -> dict[str, Sequence[Number]] | None:
     """Return the values of each metric; None where any reading is more than a value."""
     readings = [sample["readings"] for sample in samples]
-    plain = all(sum(map(len, one.values())) == len(one) for one in readings)
+    plain = all(sum(map(len, by_metric.values())) == len(by_metric) for by_metric in readings)
     rows = [
-        [reading.get("value") for reading in one.values()] if plain else [_value(reading) for reading in one.values()]
-        for one in readings
+        [reading.get("value") for reading in sample.values()]
+        if plain
+        else [_value(reading) for reading in sample.values()]
+        for sample in readings
     ]
-    if not _fit(list(chain.from_iterable(rows))):
+    if not _are_valid(list(chain.from_iterable(rows))):
         return None
     names = list(readings[0])
-    if all(list(one) == names for one in readings):
+    if all(list(by_metric) == names for by_metric in readings):
         return dict(zip(names, zip(*rows, strict=True), strict=True))
     values: dict[str, list[Number]] = {}
-    for one, row in zip(readings, rows, strict=True):
-        for name, value in zip(one, row, strict=True):
+    for by_metric, row in zip(readings, rows, strict=True):
+        for name, value in zip(by_metric, row, strict=True):
             values.setdefault(name, []).append(value)
     return dict(values)
 
 
 def _value(reading: dict[str, Any]) -> Any:
-    """Return the value of a reading that says nothing else, or what it could have left out; None where it says more."""
+    """Return the value of a reading that has nothing else but defaults; None where it has more."""
     value = reading.get("value")
-    return value if len(reading) == 1 or reading == {**_TOLD_DEFAULTS, "value": value} else None
+    return value if len(reading) == 1 or reading == {**_DEFAULTS, "value": value} else None
 
 
-def _fit(values: list[Any]) -> bool:
+def _are_valid(values: list[Any]) -> bool:
     if not values:
         return True
     return set(map(type, values)) <= _NUMBERS and isfinite(sum(values)) and max(map(abs, values)) <= _LARGEST

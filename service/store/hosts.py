@@ -1,4 +1,4 @@
-"""Hosts, each by its newest run."""
+"""Hosts, each with its newest run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from service.store.models import Environment, Host, Run, RunCount
 
 
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
-    """Return all hosts that ever reported, by name; or only the one of this name."""
-    wanted = select(Host).order_by(Host.name)
-    rows = session.scalars(wanted if name is None else wanted.where(Host.name == name))
+    """Return all hosts that have reported, by name; or only the one of this name."""
+    query = select(Host).order_by(Host.name)
+    rows = session.scalars(query if name is None else query.where(Host.name == name))
     return [entry for row in rows if (entry := _entry(session, row)) is not None]
 
 

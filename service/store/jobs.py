@@ -1,4 +1,4 @@
-"""Jobs as they are ordered, claimed, reported and ended; :mod:`service.rules.jobs.states` decides what may happen."""
+"""Jobs: ordered, listed, and moved from state to state by :mod:`service.rules.jobs.states`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runner.contract.job import (
 from runner.contract.job import Job as JobView
 from runner.contract.report import hash_of
 from service.rules.jobs import states
-from service.rules.jobs.due import SERVICE, Standing
+from service.rules.jobs.automatic_acts import SERVICE, JobSnapshot
 from service.rules.jobs.states import Act
 from service.schemas.history import Drift
 from service.store.models import Environment, Job
@@ -31,18 +31,18 @@ OPEN = tuple(state for state in State if state.open)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asked for a job, and where."""
+class Requester:
+    """Who requested a job, and where."""
 
-    by: str
+    name: str
     where: Where
     thread: str = ""
-    """The pull request that is told what came of it, as ``owner/name#17``."""
+    """The pull request in which its result is posted, as ``owner/name#17``."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs are asked for; None asks for all."""
+    """Selects jobs; None selects all."""
 
     state: State | None = None
     open: bool | None = None
@@ -53,7 +53,7 @@ class JobFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the table."""
-        asked = (
+        filters = (
             (Job.state, self.state),
             (Job.kind, self.kind),
             (Job.subject, self.subject),
@@ -61,13 +61,13 @@ class JobFilter:
             (Job.thread, self.thread),
             (Job.state.in_(OPEN), self.open),
         )
-        return [column == value for column, value in asked if value is not None]
+        return [column == value for column, value in filters if value is not None]
 
 
-def about(session: Session, drift: Drift) -> BisectQuestion:
-    """Return the question which commit brought a drift, to be asked in the environment in which it was seen.
+def bisect_question(session: Session, drift: Drift) -> BisectQuestion:
+    """Return the question which commit caused a drift, in the environment of the drift.
 
-    What moves an exact metric by less than a tenth of the drift does not matter then.
+    Of an exact metric, the bisect ignores changes smaller than a tenth of the drift.
     """
     knobs = session.scalar(select(Environment.knobs).where(Environment.hash == drift.environment_after)) or {}
     return BisectQuestion(
@@ -78,7 +78,7 @@ def about(session: Session, drift: Drift) -> BisectQuestion:
         good=drift.previous_revision,
         bad=drift.revision,
         least=abs(drift.change) / 10 if metric(drift.metric).exact else 0,
-        # Of a secret only its place is known.
+        # The values of secrets are not stored.
         variables={
             name[len(_VARIABLE) :]: value
             for name, value in knobs.items()
@@ -88,22 +88,22 @@ def about(session: Session, drift: Drift) -> BisectQuestion:
     )
 
 
-def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[Job, bool]:
-    """Store an order that has its question and its backend, or find the open job that has the same question.
+def order(session: Session, job_order: JobOrder, requester: Requester, now: datetime) -> tuple[Job, bool]:
+    """Store an order that has its question and its backend, or return the open job with the same question.
 
     Returns
     -------
     tuple
         The job, and whether it is new.
     """
-    question, backend = asked.question, asked.backend
+    question, backend = job_order.question, job_order.backend
     assert question is not None
     assert backend is not None
-    github = asked.github.lower() if asked.github else None
+    github = job_order.github.lower() if job_order.github else None
     fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
-    found = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
-    if found is not None:
-        return found, False
+    same = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
+    if same is not None:
+        return same, False
     row = Job(
         question=document(question),
         kind=question.kind,
@@ -112,13 +112,13 @@ def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[
         state=State.QUEUED,
         backend=backend,
         github=github,
-        asked_by=by.by[:100],
-        asked_in=by.where,
-        thread=by.thread,
+        asked_by=requester.name[:100],
+        asked_in=requester.where,
+        thread=requester.thread,
         created_at=now,
         changed_at=now,
-        deadline_at=asked.deadline_at,
-        most_runs=asked.most_runs,
+        deadline_at=job_order.deadline_at,
+        most_runs=job_order.most_runs,
         attempts=0,
         fruitless=0,
         runs=[],
@@ -127,7 +127,7 @@ def order(session: Session, asked: JobOrder, by: Asked, now: datetime) -> tuple[
         course=[],
         tellings=0,
     )
-    _remember(row, by.by, "", now)
+    _log_state(row, requester.name, "", now)
     session.add(row)
     session.flush()
     return row, True
@@ -143,28 +143,28 @@ def find(session: Session, job_id: int) -> Job | None:
     return session.get(Job, job_id)
 
 
-def page(session: Session, asked: JobFilter, limit: int, offset: int = 0) -> JobList:
+def page(session: Session, job_filter: JobFilter, limit: int, offset: int = 0) -> JobList:
     """Return a page of jobs, the newest first."""
-    wanted = select(Job).where(*asked.conditions())
-    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
-    rows = session.scalars(wanted.order_by(Job.id.desc()).limit(limit).offset(offset))
+    query = select(Job).where(*job_filter.conditions())
+    total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    rows = session.scalars(query.order_by(Job.id.desc()).limit(limit).offset(offset))
     return JobList(items=tuple(view(row) for row in rows), total=total, limit=limit, offset=offset)
 
 
 def view(row: Job) -> JobView:
-    """Return a job as it is told."""
+    """Return a job as the API serves it."""
     return JobView.model_validate({name: getattr(row, name) for name in JobView.model_fields})
 
 
 def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
-    """Let something happen to a job.
+    """Move a job to the state that an act leads to, and log it.
 
     Raises
     ------
     NotPossibleError
-        Where it cannot.
+        Where the job's state does not allow the act.
     """
-    row.state = states.after(row.state, act)
+    row.state = states.next_state(row.state, act)
     row.changed_at = now
     if act is Act.DISPATCH:
         row.attempts += 1
@@ -179,12 +179,12 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
         row.tell_at = now if row.thread else None
     if sentence and act is not Act.CLAIM:
         row.sentence = sentence
-    _remember(row, by, sentence, now)
+    _log_state(row, by, sentence, now)
 
 
-def standing(row: Job) -> Standing:
-    """Return what of a job decides what is due."""
-    return Standing(
+def snapshot(row: Job) -> JobSnapshot:
+    """Return the part of a job that the rules read."""
+    return JobSnapshot(
         state=row.state,
         backend=row.backend,
         changed_at=row.changed_at,
@@ -198,31 +198,31 @@ def standing(row: Job) -> Standing:
 
 
 def open_jobs(session: Session) -> list[Job]:
-    """Return the jobs of which something can still come, the oldest first."""
+    """Return the open jobs, the oldest first."""
     return list(session.scalars(select(Job).where(Job.state.in_(OPEN)).order_by(Job.id)))
 
 
-def to_be_told(session: Session, now: datetime) -> Job | None:
-    """Return a job that has ended, and of which those do not know yet who asked for it."""
+def result_due(session: Session, now: datetime) -> Job | None:
+    """Return an ended job whose result is due to be posted in its thread."""
     return session.scalar(select(Job).where(Job.tell_at <= now).order_by(Job.tell_at).limit(1))
 
 
 def github_of(session: Session, subject: str) -> str | None:
-    """Return the repository on GitHub in whose Actions the last job about a subject ran, if any did."""
-    wanted = select(Job.github).where(Job.subject == subject, Job.github.is_not(None))
-    return session.scalar(wanted.order_by(Job.id.desc()).limit(1))
+    """Return the repository on GitHub in whose Actions the last job about a subject ran, if any."""
+    query = select(Job.github).where(Job.subject == subject, Job.github.is_not(None))
+    return session.scalar(query.order_by(Job.id.desc()).limit(1))
 
 
-def not_started(row: Job, why: str, again_at: datetime | None, now: datetime) -> None:
-    """Take it that a job that was dispatched could not be started: later, or never where no time is told."""
+def record_failed_start(row: Job, why: str, retry_at: datetime | None, now: datetime) -> None:
+    """Queue a job that could not be started until ``retry_at``; fail it where that is None."""
     row.sentence = why
-    if again_at is None:
+    if retry_at is None:
         move(row, Act.FAIL, SERVICE, why, now)
     else:
         move(row, Act.AGAIN, SERVICE, why, now)
-        row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, again_at
+        row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, retry_at
 
 
-def _remember(row: Job, by: str, sentence: str, now: datetime) -> None:
+def _log_state(row: Job, by: str, sentence: str, now: datetime) -> None:
     step = {"at": now.isoformat(), "state": row.state.value, "by": by, "sentence": sentence}
     row.course = [*row.course, step]

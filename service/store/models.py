@@ -43,18 +43,18 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Say that it is UTC."""
+        """Mark it as UTC."""
         return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class Exact(TypeDecorator[Number]):
-    """A number, whole or not, of any size: stored as text, because a column of numbers would round it."""
+    """A number of any size, whole or not: stored as text, because numeric columns would round it."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Number | None, dialect: Dialect) -> str | None:
-        """Write the number out; a fraction with as many digits as tell it from all others."""
+        """Write the number in the shortest form that reads back as the same number."""
         return None if value is None else repr(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Number | None:
@@ -88,9 +88,9 @@ class Base(DeclarativeBase):
         dict[str, Any]: JSON,
         list[str]: JSON,
         Number: Exact,
-        # By value and without a constraint, so a new member needs no migration.
+        # By value and without a constraint, so that a new member needs no migration.
         enum.Enum: Enum(
-            enum.Enum, native_enum=False, length=16, values_callable=lambda kind: [one.value for one in kind]
+            enum.Enum, native_enum=False, length=16, values_callable=lambda kind: [member.value for member in kind]
         ),
     }
 
@@ -102,11 +102,11 @@ class Subject(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(100), unique=True)
     repository: Mapped[str | None] = mapped_column(String(140))
-    """Whose jobs of GitHub Actions may report of it, in small letters; None while none did."""
+    """The repository whose Actions jobs may report about it, in lower case; None until one has."""
     drifts_version: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Goes up when a drift is found, is gone, or is told differently."""
+    """Goes up when a drift appears, disappears or changes."""
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
-    """The version that the events were made of."""
+    """Value of ``drifts_version`` from which the events were made."""
 
 
 class Revision(Base):
@@ -122,7 +122,7 @@ class Revision(Base):
     committed_at: Mapped[datetime]
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
-    """Place in the subject's history, oldest first: see service.history."""
+    """Position in the subject's history, oldest first: see service.rules.series.topology."""
 
 
 class Host(Base):
@@ -134,7 +134,7 @@ class Host(Base):
 
 
 class Environment(Base):
-    """Every knob that held during a run."""
+    """The values of all knobs during a run."""
 
     __tablename__ = "environment"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -148,7 +148,7 @@ class Case(Base):
     __tablename__ = "case_"  # "case" is a word of SQL
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(16), unique=True)
-    """Hash of workload, definition and parameters: a name alone does not tell 1 from "1"."""
+    """Hash of workload, definition and parameters: a name alone does not distinguish 1 from "1"."""
     workload: Mapped[str] = mapped_column(String(100))
     definition: Mapped[str] = mapped_column(String(16))
     parameters: Mapped[dict[str, Any]]
@@ -156,7 +156,7 @@ class Case(Base):
 
 
 class Run(Base):
-    """What is looked up of one report."""
+    """The part of a report that queries search and list."""
 
     __tablename__ = "run"
     __table_args__ = (
@@ -165,12 +165,12 @@ class Run(Base):
         Index(None, "host_id", "started_at"),
         Index(None, "case_id", "started_at"),
         Index(None, "environment_id", "started_at"),
-        # Of what is rare: no query for what is common can take them for a short way.
+        # Indexes of rare rows: no query for the common ones uses them by mistake.
         Index("ix_run_unmeasured", "started_at", sqlite_where=UNMEASURED, postgresql_where=UNMEASURED),
         Index("ix_run_quarantined", "started_at", sqlite_where=_QUARANTINED, postgresql_where=_QUARANTINED),
     )
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Counts the runs as they arrive. Points refer to it: it takes a tenth of the id's place."""
+    """Counts the runs as they arrive. Points refer to it: it takes a tenth of the space of the id."""
     id: Mapped[UUID] = mapped_column(unique=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"), index=True)
@@ -181,16 +181,16 @@ class Run(Base):
     failure_stage: Mapped[Stage | None]
     failure_message: Mapped[str | None] = mapped_column(Text)
     quarantine: Mapped[str | None] = mapped_column(Text)
-    """Why it is kept but never judged, if it is not."""
+    """Why the run is stored but never judged; None where it is judged."""
     session: Mapped[UUID | None]
-    """What was measured in turns with this run has the same one."""
+    """Runs that were measured in turns share it."""
     own_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what its program mapped and read of its revision; None where that is not known."""
+    """Digest of what the program mapped and read of its revision; None where that is not known."""
     system_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what its program mapped from elsewhere; None where that is not known."""
+    """Digest of what the program mapped from elsewhere; None where that is not known."""
     doubt_least: Mapped[int | None] = mapped_column(BigInteger)
     doubt_most: Mapped[int | None] = mapped_column(BigInteger)
-    """Between how many of its faults were in files in an undefined state; None where that is none."""
+    """The range of its faults in files in an undefined state; None where there are none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 
@@ -202,7 +202,7 @@ class Run(Base):
 
 
 class RunCount(Base):
-    """How many runs there are of a kind: a hundred thousand rows need not be counted to say so."""
+    """The number of runs by subject, host, case and outcome, so that lists need not count the runs."""
 
     __tablename__ = "run_count"
     __table_args__ = (UniqueConstraint("subject_id", "host_id", "case_id", "outcome", "quarantined"),)
@@ -216,14 +216,14 @@ class RunCount(Base):
 
 
 class StoredReport(Base):
-    """A run's whole report, apart from the run so that lists need not read past it."""
+    """The whole report of a run, in its own table so that lists need not read past it."""
 
     __tablename__ = "report"
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True, autoincrement=False)
     document: Mapped[bytes] = mapped_column(LargeBinary)
     """zlib-compressed JSON."""
     thinned: Mapped[bool] = mapped_column(default=False)
-    """Whether retention has taken out what was only worth keeping for a time."""
+    """Whether retention has thinned it."""
 
 
 class Series(Base):
@@ -240,15 +240,15 @@ class Series(Base):
     case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"), index=True)
     metric: Mapped[str] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=0)
-    """Goes up with whatever can move a drift: a point, or a new order of the history."""
+    """Goes up with each change that can move a drift: a new point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
-    """The version that the stored drifts were found in."""
+    """The version of which the stored drifts were detected."""
     n_points: Mapped[int] = mapped_column(default=0)
     latest: Mapped[Number | None]
-    """Level at the newest revision that has one."""
+    """Level at the newest revision that has a level."""
     latest_revision_id: Mapped[int | None] = mapped_column(ForeignKey("revision.id"))
     latest_at: Mapped[datetime | None]
-    """When that was measured."""
+    """When that level was measured."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
@@ -259,7 +259,7 @@ class Point(Base):
     """One metric of one run."""
 
     __tablename__ = "point"
-    # Kept in the order of the key, so that a series lies together on disk.
+    # Stored in the order of the primary key, so that a series lies together on disk.
     __table_args__ = ({"sqlite_with_rowid": False},)
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True)
@@ -268,13 +268,13 @@ class Point(Base):
     n: Mapped[int]
     """Samples that have a value."""
     samples: Mapped[str | None] = mapped_column(Text)
-    """The samples as JSON; None where each of them is the value."""
+    """The samples as JSON; None where each of them equals the value."""
 
     run: Mapped[Run] = relationship(lazy="raise")
 
 
 class Outline(Base):
-    """A long series as it is drawn small: a cache, made anew where the series has another version."""
+    """A series simplified for small charts: a cache, rebuilt when the version of the series changes."""
 
     __tablename__ = "outline"
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True, autoincrement=False)
@@ -282,8 +282,8 @@ class Outline(Base):
     document: Mapped[dict[str, Any]]
 
 
-class Drift(Base):
-    """A drift that was found in a series: a cache, rebuilt whenever the series' version goes up."""
+class DriftRow(Base):
+    """A drift detected in a series: a cache, rebuilt when the version of the series changes."""
 
     __tablename__ = "drift"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -292,23 +292,23 @@ class Drift(Base):
     committed_at: Mapped[datetime] = mapped_column(index=True)
     position: Mapped[int]
     document: Mapped[dict[str, Any]]
-    """The drift as the API tells it."""
+    """The drift as the API serves it."""
     event_id: Mapped[str | None] = mapped_column(String(16), index=True)
-    """The event that it is part of; None until that is known."""
+    """The event that it belongs to; None until the events are updated."""
 
 
 class Event(Base):
-    """Drifts with one cause at one place. It stays when none of them is found any more: it was decided about."""
+    """Drifts with one cause at one location. It stays when none of them is detected any more, with its decisions."""
 
     __tablename__ = "event"
     __table_args__ = (Index(None, "subject_id", "committed_at"),)
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     number: Mapped[int] = mapped_column(index=True)
-    """Counts the events of a subject, in the order in which they became known."""
+    """Counts the events of a subject, in the order in which they were detected."""
     cause: Mapped[Cause]
     state: Mapped[State] = mapped_column(index=True)
-    """What its decisions come down to."""
+    """The state that its decisions lead to."""
     found: Mapped[bool]
     confirmed: Mapped[bool]
     merged_into: Mapped[str | None] = mapped_column(ForeignKey("event.id"))
@@ -317,18 +317,18 @@ class Event(Base):
     first_seen_at: Mapped[datetime]
     changed_at: Mapped[datetime]
     document: Mapped[dict[str, Any]]
-    """What the API tells of it that neither decisions nor silences change."""
+    """The part of its view that neither decisions nor silences change."""
 
 
-class EventDrift(Base):
-    """A drift that is, or was, found of an event, and its place. What is gone stays: it may be found again."""
+class EventDriftRow(Base):
+    """A drift of an event with its location. It stays when the drift is gone: the drift may be detected again."""
 
     __tablename__ = "event_drift"
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
     event_id: Mapped[str] = mapped_column(ForeignKey("event.id"), index=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"), index=True)
     series_id: Mapped[int | None] = mapped_column(ForeignKey("series.id"), index=True)
-    """None at a shift of a whole suite."""
+    """None for a shift of a whole suite."""
     cause: Mapped[Cause]
     detail: Mapped[str] = mapped_column(String(200))
     first_revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
@@ -347,7 +347,7 @@ class EventDrift(Base):
     found: Mapped[bool]
 
 
-class Decision(Base):
+class DecisionRow(Base):
     """An entry in the log of an event. Entries are added, never changed."""
 
     __tablename__ = "decision"
@@ -361,11 +361,11 @@ class Decision(Base):
     reason: Mapped[str] = mapped_column(Text)
     commit: Mapped[str | None] = mapped_column(String(64))
     original_id: Mapped[int | None] = mapped_column(ForeignKey("decision.id"))
-    """The entry of another event that this one repeats, because that one became this event or was split."""
+    """The entry of another event that this one copies, after that event was split or merged."""
 
 
-class Silence(Base):
-    """Keeps drifts from being told until a time. One that somebody ends stays, with who did."""
+class SilenceRow(Base):
+    """Suppresses the notifications of matching drifts until a time. A silence that somebody ends early stays stored."""
 
     __tablename__ = "silence"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -382,7 +382,7 @@ class Silence(Base):
 
 
 class SuiteLook(Base):
-    """That one metric of a whole suite was looked at, once a revision, and the shift that was seen in it."""
+    """The check of one metric of a whole suite at one revision, and the shift that it has found."""
 
     __tablename__ = "suite_look"
     __table_args__ = (UniqueConstraint("subject_id", "host_id", "metric", "revision_id"),)
@@ -395,8 +395,8 @@ class SuiteLook(Base):
     """The shift, as a drift without a series; None where nothing shifted."""
 
 
-class Crossing(Base):
-    """Two revisions and two environments that changed at once, to be measured crosswise."""
+class CrossingRow(Base):
+    """A cross-measurement: two revisions and two environments that changed together, to be measured crosswise."""
 
     __tablename__ = "crossing"
     __table_args__ = (
@@ -418,7 +418,7 @@ class Crossing(Base):
 
 
 class Channel(Base):
-    """A way of telling events, known since its first round."""
+    """A notification channel, known since its first round."""
 
     __tablename__ = "channel"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
@@ -427,8 +427,8 @@ class Channel(Base):
     """When its last digest was due."""
 
 
-class Delivery(Base):
-    """One telling of one event through one channel: at most one row, and one message, for each occasion."""
+class DeliveryRow(Base):
+    """The notification of one event through one channel: at most one row, and one message, for each occasion."""
 
     __tablename__ = "delivery"
     __table_args__ = (UniqueConstraint("channel", "event_id", "occasion"),)
@@ -438,16 +438,16 @@ class Delivery(Base):
     occasion: Mapped[str] = mapped_column(String(40))
     """``new``, or ``reopened`` with the number of the decision."""
     message_id: Mapped[str | None] = mapped_column(String(40), index=True)
-    """The message that tells it; a message that is tried again has the same one."""
+    """Key of the message; each attempt to send it uses the same one."""
     attempts: Mapped[int]
     next_at: Mapped[datetime]
-    """Not before this time: a message that failed, or that another process is sending."""
+    """The next attempt is not before this time: the message has failed, or another process is sending it."""
     sent_at: Mapped[datetime | None]
     error: Mapped[str | None] = mapped_column(Text)
 
 
 class Token(Base):
-    """What lets a caller in: see service.web.access. Its secret is known to the caller alone."""
+    """An access token: see service.web.access. Only its bearer knows the secret."""
 
     __tablename__ = "token"
     id: Mapped[str] = mapped_column(String(12), primary_key=True)
@@ -459,15 +459,15 @@ class Token(Base):
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
     repository: Mapped[str | None] = mapped_column(String(140))
-    """Of the token that an Actions job was given: it reports about this repository alone."""
+    """For the token of an Actions job: the only repository that it may report about."""
 
-    def holds(self, now: datetime) -> bool:
-        """Whether it lets its caller in."""
+    def is_valid(self, now: datetime) -> bool:
+        """Return whether the token lets its caller in."""
         return self.revoked_at is None and self.created_at <= now < self.expires_at
 
 
 class GithubDelivery(Base):
-    """A webhook of GitHub that was taken; its payload goes once it is done, its id stays."""
+    """A webhook received from GitHub. Its payload is deleted once it is handled; its id stays."""
 
     __tablename__ = "github_delivery"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -478,27 +478,27 @@ class GithubDelivery(Base):
     received_at: Mapped[datetime]
     attempts: Mapped[int] = mapped_column(default=0)
     due_at: Mapped[datetime | None] = mapped_column(index=True)
-    """Not before this time; None where nothing is left to do."""
+    """When to handle it; None once it is handled."""
     error: Mapped[str | None] = mapped_column(Text)
 
 
 class GithubPull(Base):
-    """A pull request that GitHub or a runner told of."""
+    """A pull request named by a webhook or a report."""
 
     __tablename__ = "github_pull"
     __table_args__ = (UniqueConstraint("repository", "number"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     repository: Mapped[str] = mapped_column(String(140))
-    """In small letters: GitHub does not tell them apart."""
+    """In lower case: GitHub ignores the case."""
     number: Mapped[int]
     comment_id: Mapped[int | None] = mapped_column(BigInteger)
     """The comment that is edited in place."""
     busy_until: Mapped[datetime | None]
-    """Somebody is writing to it, unless they were ended: nobody else does before this time."""
+    """Until then one worker alone writes to the pull request."""
 
 
 class GithubGate(Base):
-    """What was measured of one head of a pull request, and how far GitHub was told."""
+    """The gate of one head of a pull request: what was measured, and what is published."""
 
     __tablename__ = "github_gate"
     __table_args__ = (UniqueConstraint("pull_id", "head"),)
@@ -511,14 +511,14 @@ class GithubGate(Base):
     accepted_by: Mapped[str | None] = mapped_column(String(100))
     accepted_reason: Mapped[str] = mapped_column(Text, default="")
     baselines: Mapped[dict[str, Any] | None]
-    """The levels from which its series were judged when it was measured."""
+    """The baselines of its series at the time of the report."""
     merged_as: Mapped[str | None] = mapped_column(String(64))
-    """The commit that brought it into its base."""
+    """The commit that merged it into its base."""
     merged_at: Mapped[datetime | None]
     wanted: Mapped[int] = mapped_column(default=0)
-    """Goes up with whatever changes what is told."""
+    """Version of what is to be published."""
     told: Mapped[int] = mapped_column(default=0)
-    """The version that GitHub was told."""
+    """The version that was published last."""
     attempts: Mapped[int] = mapped_column(default=0)
     due_at: Mapped[datetime | None] = mapped_column(index=True)
     error: Mapped[str | None] = mapped_column(Text)
@@ -527,7 +527,7 @@ class GithubGate(Base):
 
 
 class ActionsToken(Base):
-    """An identity of an Actions job that was shown: each one lets in once."""
+    """An identity token of an Actions job that was used to sign in: each one is accepted once."""
 
     __tablename__ = "actions_token"
     jti: Mapped[str] = mapped_column(String(200), primary_key=True)
@@ -535,19 +535,19 @@ class ActionsToken(Base):
 
 
 class Night(Base):
-    """What is planned for a night, and what its hosts have said about it."""
+    """A nightly run: what is planned, and what its hosts have reported."""
 
     __tablename__ = "night"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     started_at: Mapped[datetime]
     repository: Mapped[str | None] = mapped_column(String(140))
-    """Whose jobs of GitHub Actions tell of it; None where nobody's do."""
+    """The repository whose Actions jobs may report about it; None where no job may."""
     document: Mapped[dict[str, Any]]
     """Its cells."""
 
 
 class StoredProfile(Base):
-    """Where a case of a revision spends its faults and its time. It is no run, and no sample comes from it."""
+    """A profile: where a case of a revision faults and spends its time. It is no run, and adds no samples."""
 
     __tablename__ = "profile"
     __table_args__ = (Index("ix_profile_revision_id_case_id", "revision_id", "case_id"),)
@@ -560,30 +560,30 @@ class StoredProfile(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
     started_at: Mapped[datetime] = mapped_column(index=True)
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the document as it was sent, which tells the same profile from another one with its id."""
+    """SHA-256 of the document as sent: tells a repeated profile from a different one with the same id."""
     gist: Mapped[bytes] = mapped_column(LargeBinary)
-    """All but the stacks, as zlib-compressed JSON: a page is there before they are read."""
+    """The profile summary, without stacks, as zlib-compressed JSON: pages show it before they load the stacks."""
     document: Mapped[bytes] = mapped_column(LargeBinary)
-    """The whole profile as gzip-compressed JSON, in which form browsers take it."""
+    """The whole profile as gzip-compressed JSON, which browsers accept as it is."""
     thinned: Mapped[bool] = mapped_column(default=False)
-    """Whether retention has put the lighter stacks together."""
+    """Whether retention has merged the lighter stacks."""
 
 
 class Job(Base):
-    """Work that was ordered from a host, and how far it is."""
+    """Work ordered from a host, and its progress."""
 
     __tablename__ = "job"
     id: Mapped[int] = mapped_column(primary_key=True)
     question: Mapped[dict[str, Any]]
     kind: Mapped[str] = mapped_column(String(16))
     subject: Mapped[str] = mapped_column(String(100), index=True)
-    """By name: what a job is about need not have been measured yet."""
+    """By name: the subject need not have been measured yet."""
     fingerprint: Mapped[str] = mapped_column(String(16), index=True)
-    """Hash of the question and of who carries it out."""
+    """Hash of the question, the backend and the repository: two open jobs never share it."""
     state: Mapped[JobState] = mapped_column(index=True)
     backend: Mapped[Backend]
     github: Mapped[str | None] = mapped_column(String(140))
-    """The repository in whose Actions it runs, in small letters."""
+    """The repository in whose Actions it runs, in lower case."""
     asked_by: Mapped[str] = mapped_column(String(100))
     asked_in: Mapped[Where]
     thread: Mapped[str] = mapped_column(String(160))
@@ -595,12 +595,12 @@ class Job(Base):
     most_runs: Mapped[int | None]
     attempts: Mapped[int]
     fruitless: Mapped[int]
-    """How often it was started since something was measured for it."""
+    """Starts since something was last measured for it."""
     due_at: Mapped[datetime | None]
-    """Not to be dispatched before this time."""
+    """Earliest time of the next dispatch."""
     host: Mapped[str | None] = mapped_column(String(100))
     lease: Mapped[str | None] = mapped_column(String(40))
-    """What its runner shows. None where none has it."""
+    """Secret that its runner shows with each report; None where no runner has it."""
     leased_until: Mapped[datetime | None]
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
@@ -609,8 +609,8 @@ class Job(Base):
     log_url: Mapped[str] = mapped_column(Text)
     result: Mapped[dict[str, Any] | None]
     course: Mapped[list[Any]] = mapped_column(JSON)
-    """The states that it went through, as the API tells them."""
+    """The states that it went through, as the API serves them."""
     tell_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When who asked for it is to be told in that thread; None where that is not to be done, or done."""
+    """When its result is due to be posted in its thread; None where none is."""
     tellings: Mapped[int]
-    """How often that was tried."""
+    """Attempts to post the result."""

@@ -1,4 +1,4 @@
-"""The newest level of each series, where it cannot be told from what arrived last."""
+"""Recomputes the newest level of each series after the order of the history has changed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 from service.store.models import Point, Revision, Run, Series
 
 
-def find_again(session: Session, subject_id: int) -> None:
-    """Find the newest level of every series of a subject whose commits have changed places."""
+def recompute(session: Session, subject_id: int) -> None:
+    """Recompute the newest level of every series of a subject whose commits have new positions."""
     newest_first = func.row_number().over(
         partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.number.desc())
     )
     ranked = (
-        select(Point.series_id, Point.value, Run.revision_id, Run.started_at, newest_first.label("place"))
+        select(Point.series_id, Point.value, Run.revision_id, Run.started_at, newest_first.label("rank"))
         .join(Series, Point.series_id == Series.id)
         .join(Run, Point.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
@@ -23,7 +23,7 @@ def find_again(session: Session, subject_id: int) -> None:
     )
     session.execute(
         update(Series)
-        .where(Series.id == ranked.c.series_id, ranked.c.place == 1)
+        .where(Series.id == ranked.c.series_id, ranked.c.rank == 1)
         .values(latest=ranked.c.value, latest_revision_id=ranked.c.revision_id, latest_at=ranked.c.started_at)
         .execution_options(synchronize_session=False)
     )

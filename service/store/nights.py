@@ -1,4 +1,4 @@
-"""Nights: what is planned for each, and what its hosts have said about it. What came of its cases is in the runs."""
+"""Nightly runs: what is planned, and what the hosts have reported. The results of the cases are in the runs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
-from service.rules.nightly_outcome import Found, digest, merged
+from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
 from service.store import shared_rows
-from service.store.models import Case, Drift, Host, Night, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, Host, Night, Revision, Run, Series, Subject
 
 
-def tell(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
-    """Store cells of a night, planned or carried out; a new one is that of a repository, or of nobody."""
+def store(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
+    """Store planned or completed cells of a night. A new night belongs to ``owner``, a repository, or to nobody."""
     row = session.get(Night, name)
     if row is None:
         row = Night(name=name, started_at=now, repository=owner, document={})
         session.add(row)
-    cells = merged(_cells(row), part.cells)
+    cells = merge_cells(_cells(row), part.cells)
     row.document = NightPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
 
 
 def find(session: Session, name: str) -> NightDigest | None:
-    """Return a night as it stands, if there is one of that name."""
+    """Return the present state of a night, if there is one of that name."""
     row = session.get(Night, name)
     if row is None:
         return None
     cells = _cells(row)
-    return digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
+    return make_digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
 
 
 def newest(session: Session) -> str | None:
@@ -42,7 +42,7 @@ def _cells(row: Night) -> tuple[NightCell, ...]:
     return NightPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
 
 
-def _found(session: Session, cell: NightCell) -> dict[int, Found]:
+def _found(session: Session, cell: NightCell) -> dict[int, CaseRun]:
     """Return the newest run of each case of a cell."""
     keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
@@ -57,30 +57,30 @@ def _found(session: Session, cell: NightCell) -> dict[int, Found]:
         .order_by(Run.started_at, Run.number)
     )
     return {
-        keys[key]: Found(run_id, outcome, failure or "", quarantine)
+        keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
         for key, run_id, outcome, failure, quarantine in rows
         if key in keys
     }
 
 
 def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
-    """Return the drifts of the cells' series that begin at the revision that the night is about."""
-    told: dict[str, NightDrift] = {}
+    """Return the drifts of the cells' series that begin at the revision of the night."""
+    drifts: dict[str, NightDrift] = {}
     for cell in cells:
         keys = {shared_rows.case_key(case) for case in cell.cases}
         rows = session.execute(
-            select(Case.key, Drift.document)
-            .join(Series, Drift.series_id == Series.id)
+            select(Case.key, DriftRow.document)
+            .join(Series, DriftRow.series_id == Series.id)
             .join(Series.subject)
             .join(Series.host)
             .join(Series.case)
-            .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == Drift.position))
+            .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == DriftRow.position))
             .where(Subject.name == cell.subject, Host.name == cell.host, Revision.commit == cell.revision)
-            .order_by(Drift.id)
+            .order_by(DriftRow.id)
         )
         for key, document in rows:
             if key in keys and document["revision"] == cell.revision:
-                told[document["id"]] = NightDrift.model_validate_json(
+                drifts[document["id"]] = NightDrift.model_validate_json(
                     json.dumps({name: document[name] for name in NightDrift.model_fields})
                 )
-    return list(told.values())
+    return list(drifts.values())

@@ -1,4 +1,4 @@
-"""Outlines of series: made when a series is judged, and kept, so that no page has to read all of its points."""
+"""Outlines of series: computed when a series is judged, so that no page has to read all of its points."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from service.rules.series.path import Trend
 from service.schemas.history import Direction, Drift
 from service.store import drifts, models, points
 
-_AT_ONCE = 12
-"""Outlines that are made for a page where none is kept yet."""
-_SHORT = 1000
-"""Points of a series that an outline is made of for a page."""
+_MOST_COMPUTED = 12
+"""Most missing outlines that are computed for one page."""
+_MOST_POINTS = 1000
+"""Longest series whose missing outline is computed for a page."""
 
 
-def keep(session: Session, series_id: int, version: int, drawn: outline.Outline | None) -> None:
-    """Keep the outline of a series."""
-    if drawn is not None:
-        document = drawn.model_dump(mode="json")
+def store(session: Session, series_id: int, version: int, shape: outline.SeriesOutline | None) -> None:
+    """Store the outline of a series."""
+    if shape is not None:
+        document = shape.model_dump(mode="json")
         session.merge(models.Outline(series_id=series_id, version=version, document=document))
 
 
-def make(trend: Trend, found: Iterable[Drift]) -> outline.Outline | None:
-    """Draw the path of a series with its drifts."""
-    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in found}
-    flagged = [(place, worse[point.run_id]) for place, point in enumerate(trend.path) if point.run_id in worse]
-    return outline.outline([point.value for point in trend.path], flagged)
+def compute(trend: Trend, drifts_of_series: Iterable[Drift]) -> outline.SeriesOutline | None:
+    """Return the outline of a path with its drifts."""
+    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
+    flagged = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
+    return outline.draw_outline([point.value for point in trend.path], flagged)
 
 
-def read(session: Session, series: Iterable[int]) -> dict[int, outline.Outline]:
-    """Return the outlines of some series; a few are made where none is kept, the rest are left out."""
-    wanted = list(dict.fromkeys(series))
+def read(session: Session, series: Iterable[int]) -> dict[int, outline.SeriesOutline]:
+    """Return the outlines of series. Of the missing ones a few are computed; the others are left out."""
+    ids = list(dict.fromkeys(series))
     rows = session.execute(
-        select(models.Outline.series_id, models.Outline.document).where(models.Outline.series_id.in_(wanted))
+        select(models.Outline.series_id, models.Outline.document).where(models.Outline.series_id.in_(ids))
     )
-    found = {series_id: outline.Outline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in wanted if series_id not in found][:_AT_ONCE]
-    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _SHORT)
+    shapes = {series_id: outline.SeriesOutline.model_validate(document) for series_id, document in rows}
+    missing = [series_id for series_id in ids if series_id not in shapes][:_MOST_COMPUTED]
+    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
     for series_id in session.scalars(short).all():
-        drawn = make(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
-        if drawn is not None:
-            found[series_id] = drawn
-    return found
+        shape = compute(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
+        if shape is not None:
+            shapes[series_id] = shape
+    return shapes

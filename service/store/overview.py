@@ -1,69 +1,102 @@
-"""What the overview asks that no other page does."""
+"""Queries of the overview page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Text, cast, func, select
+from sqlalchemy import Float, bindparam, case, cast, func, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE
-from runner.contract.report import hash_of
+from service.rules.events import headline
 from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
-from service.schemas.events import State
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import DriftList, SeriesSummary
-from service.store import series
-from service.store.jobs import OPEN
-from service.store.models import Case, Decision, Drift, Event, Host, Job, Revision, Run, Series
+from service.store import event_drifts, series
+from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 
-_LATELY = 100_000
-"""Runs of late that are counted at most."""
+_MOST_COUNTED = 100_000
+"""Most recent runs that are counted."""
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 
 
 def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
-    """Return the series that are judged and were measured last, and how many there are."""
-    wanted = select(Series).where(Series.metric.in_(_JUDGED))
-    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Series.id).subquery())) or 0
-    newest = wanted.order_by(Series.latest_at.desc(), Series.id).limit(limit)
+    """Return the judged series that were measured last, and the number of judged series."""
+    query = select(Series).where(Series.metric.in_(_JUDGED))
+    total = session.scalar(select(func.count()).select_from(query.with_only_columns(Series.id).subquery())) or 0
+    newest = query.order_by(Series.latest_at.desc(), Series.id).limit(limit)
     rows = session.scalars(
         newest.join(Series.subject)
         .join(Series.case)
         .join(Series.host)
         .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
     )
-    found = [SeriesSummary(**series.head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
-    return found, total
+    items = [SeriesSummary(**series.head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    return items, total
 
 
-_NEWEST = (Drift.committed_at.desc(), Drift.position.desc(), Drift.series_id, Drift.id)
+_NEWEST = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
 _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 
-def decided(session: Session, limit: int) -> tuple[list[tuple[DriftView, State]], int]:
-    """Return the newest drifts of which an event says that nothing is left to do, and how many there are."""
-    wanted = select(Drift.document, Event.state).join(Event, Drift.event_id == Event.id).where(Event.state.in_(CLOSED))
-    total = session.scalar(select(func.count()).select_from(Drift).where(Drift.event_id.in_(_CLOSED))) or 0
-    rows = session.execute(wanted.order_by(*_NEWEST).limit(limit))
-    return [(DriftView.model_validate(document), state) for document, state in rows], total
-
-
 def open_drifts(session: Session, limit: int) -> DriftList:
-    """Return the other drifts: those of the newest commits first."""
-    wanted = select(Drift).where(Drift.event_id.is_(None) | Drift.event_id.not_in(_CLOSED))
-    total = session.scalar(select(func.count()).select_from(wanted.with_only_columns(Drift.id).subquery())) or 0
-    rows = session.scalars(wanted.order_by(*_NEWEST).limit(limit))
+    """Return the drifts that no closed event has, those of the newest commits first."""
+    query = select(DriftRow).where(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED))
+    total = session.scalar(select(func.count()).select_from(query.with_only_columns(DriftRow.id).subquery())) or 0
+    rows = session.scalars(query.order_by(*_NEWEST).limit(limit))
     return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
 
 
+_BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
+_SIZE = case(
+    (EventDriftRow.series_id.is_(None), 0.0),
+    (_BEFORE == 0, float(headline.FROM_ZERO)),
+    else_=100 * func.abs((_AFTER - _BEFORE) / func.nullif(_BEFORE, 0)),
+)
+_PLACE = func.row_number().over(
+    partition_by=EventDriftRow.event_id,
+    order_by=(EventDriftRow.returned, EventDriftRow.worse.desc(), _SIZE.desc(), Case.name, EventDriftRow.drift_id),
+)
+_RANKED = (
+    select(EventDriftRow.event_id, EventDriftRow.drift_id, _PLACE.label("place"))
+    .outerjoin(Series, EventDriftRow.series_id == Series.id)
+    .outerjoin(Case, Series.case_id == Case.id)
+    .where(EventDriftRow.event_id.in_(bindparam("events", expanding=True)), EventDriftRow.found)
+    .subquery()
+)
+_LEADING = (
+    select(_RANKED.c.event_id, _RANKED.c.drift_id, DriftRow.document)
+    .outerjoin(DriftRow, DriftRow.id == _RANKED.c.drift_id)
+    .where(_RANKED.c.place <= bindparam("limit"))
+    .order_by(_RANKED.c.place)
+)
+
+
+def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
+    """Return the leading drifts of each of some events, by the id of the event.
+
+    The first one is the drift that the headline of the event speaks of: regressions come before improvements, then the
+    largest change in percent of the level before. Drifts with which an event came back are last.
+    """
+    rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
+    of_suites = [drift_id for _, drift_id, document in rows if document is None]
+    suite_drifts = {drift.id: drift for drift in event_drifts.drifts(session, of_suites)} if of_suites else {}
+    leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
+    for event_id, drift_id, document in rows:
+        drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)
+        if drift is not None:
+            leading[event_id].append(drift)
+    return leading
+
+
 def activity(session: Session, since: datetime) -> list[Activity]:
-    """Return what each host has measured since then: how many runs, and the newest of them."""
-    # Grouped apart from the condition: else SQLite walks the index that has the hosts in order, past all runs.
-    lately = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_LATELY).subquery()
+    """Return the number of runs of each host since a time, with the newest of them."""
+    # In a subquery of its own: else SQLite walks the index that is sorted by host, past all runs.
+    recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MOST_COUNTED).subquery()
     counts = session.execute(
-        select(lately.c.host_id, func.count(), func.max(lately.c.number)).group_by(lately.c.host_id)
+        select(recent.c.host_id, func.count(), func.max(recent.c.number)).group_by(recent.c.host_id)
     ).all()
     numbers = {number: count for _, count, number in counts}
     rows = session.execute(
@@ -80,28 +113,3 @@ def activity(session: Session, since: datetime) -> list[Activity]:
         )
         for number, run_id, host, case, commit, title, at in rows
     ]
-
-
-def state(session: Session) -> str:
-    """Return a text that is another one where anything was measured or judged meanwhile."""
-    newest = session.scalar(select(func.max(Run.number))) or 0
-    drifts = session.scalar(select(func.count()).select_from(Drift)) or 0
-    decided = session.scalar(select(func.max(Decision.id))) or 0
-    return f"{newest}.{drifts}.{decided}"
-
-
-def jobs_state(session: Session) -> str:
-    """Return the same of jobs: another text where one was ordered, changed, or came further."""
-    newest = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
-    open_ones = session.execute(
-        select(Job.id, func.length(cast(Job.runs, Text)), Job.runs_left, Job.seconds_left, Job.sentence)
-        .where(Job.state.in_(OPEN))
-        .order_by(Job.id)
-    ).all()
-    return hash_of([str(newest), str(open_ones)])
-
-
-def series_state(session: Session, series_id: int) -> str:
-    """Return the same of one series."""
-    found = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
-    return "none" if found is None else f"{found[0]}.{found[1]}"

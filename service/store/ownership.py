@@ -1,4 +1,4 @@
-"""Whose jobs may report of what: a subject, or a night, is the repository's whose job told of it first."""
+"""Which repository owns a subject or a night: the one whose job first reported about it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from service.store.models import Night, Subject
 
 
 def foreign(session: Session, repository: str, subjects: Iterable[str]) -> dict[str, str]:
-    """Return which subjects are not a repository's, and whose they are; those that are not there yet are nobody's.
+    """Return the subjects that another repository owns, with the owner. New subjects have none.
 
-    One that was there before any job told of it, and so has no owner, is the repository's of the same name.
+    A subject that was stored before any job reported about it belongs to the repository of the same name.
     """
     rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(set(subjects)))).all()
     own = repository.partition("/")[2]
@@ -26,15 +26,13 @@ def foreign(session: Session, repository: str, subjects: Iterable[str]) -> dict[
 
 
 def claim(session: Session, repository: str, subjects: Iterable[str]) -> None:
-    """Make subjects a repository's that are nobody's yet."""
-    numbers = shared_rows.subjects(session, subjects)
-    for subject in session.scalars(
-        select(Subject).where(Subject.id.in_(numbers.values()), Subject.repository.is_(None))
-    ):
+    """Give the subjects without an owner to a repository."""
+    ids = shared_rows.subjects(session, subjects)
+    for subject in session.scalars(select(Subject).where(Subject.id.in_(ids.values()), Subject.repository.is_(None))):
         subject.repository = repository
 
 
 def of_night(session: Session, name: str) -> tuple[bool, str | None]:
-    """Return whether there is a night of that name, and whose it is."""
+    """Return whether there is a night of that name, and its owner."""
     row = session.execute(select(Night.repository).where(Night.name == name)).first()
     return row is not None, row[0] if row else None

@@ -1,4 +1,4 @@
-"""The points of a series with their revisions, runs and environments."""
+"""Points of series, with their revisions, runs and environments."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ from service.schemas import history
 from service.store.engine import bulk
 from service.store.models import Environment, Point, Revision, Run, Series
 
-_MOST = 500
-"""Runs that are looked up in one query."""
-_TOLD = set(history.SeriesPoint.model_fields)
+_RUNS_PER_QUERY = 500
+_VIEW_FIELDS = set(history.SeriesPoint.model_fields)
 
 
-def written(samples: Sequence[history.Number]) -> tuple[str | None, int, str | None]:
-    """Write the level of samples, how many there are, and themselves, as a point's columns hold them.
+def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, str | None]:
+    """Return the columns ``value``, ``n`` and ``samples`` of a point.
 
-    Samples that all are the level, as exact counts are, take no place.
+    Samples that all equal the level, as exact counts do, are not stored.
     """
     if not samples:
         return None, 0, None
     first, n = samples[0], len(samples)
     if samples.count(first) == n and len(set(map(type, samples))) == 1:
         return repr(first), n, None
-    return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # as JSON writes it, in a fifth of its time
+    return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # JSON, five times as fast as json.dumps
 
 
-def unpack(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
-    """Read the samples of a point back."""
+def decode_samples(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
+    """Return the samples of a point from its columns."""
     if samples is not None:
         return tuple(json.loads(samples))
     return () if value is None else (value,) * n
 
 
 class PointRow(NamedTuple):
-    """One point and what is told of it."""
+    """One point with its run, revision and environment."""
 
     run_id: UUID
     status: Status
@@ -64,21 +63,21 @@ class PointRow(NamedTuple):
     @property
     def samples(self) -> tuple[history.Number, ...]:
         """All samples that have a value."""
-        return unpack(self.value, self.n, self.packed)
+        return decode_samples(self.value, self.n, self.packed)
 
     def view(self, on_path: bool) -> history.SeriesPoint:
-        """Return the point as the API tells it.
+        """Return the point as the API serves it.
 
-        Neither validated nor made by ``model_construct``, which takes ten times as long: a series has thousands of
-        points, and the database holds nothing but what was validated.
+        It is neither validated nor built by ``model_construct``, which takes ten times as long: a series has thousands
+        of points, and all values in the database were validated before they were stored.
         """
-        told = self._asdict()
-        del told["packed"]
+        fields = self._asdict()
+        del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
         point = history.SeriesPoint.__new__(history.SeriesPoint)
-        object.__setattr__(point, "__dict__", told | {"low": low, "high": high, "on_path": on_path})
-        object.__setattr__(point, "__pydantic_fields_set__", _TOLD)
+        object.__setattr__(point, "__dict__", fields | {"low": low, "high": high, "on_path": on_path})
+        object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
         object.__setattr__(point, "__pydantic_extra__", None)
         object.__setattr__(point, "__pydantic_private__", None)
         return point
@@ -87,7 +86,7 @@ class PointRow(NamedTuple):
 SERIES_OF_RUN = (
     (Series.subject_id == Run.subject_id) & (Series.host_id == Run.host_id) & (Series.case_id == Run.case_id)
 )
-"""The series that a run can have points in."""
+"""Joins a run with the series that it can have points in."""
 
 
 MATERIAL = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_most)
@@ -100,7 +99,7 @@ def material_of(own: str | None, system: str | None, least: int | None, most: in
 
 
 def joined(*columns: Any) -> Select[Any]:
-    """Return the query for columns of points and their runs, and of the revisions and environments of those."""
+    """Return a query for columns of points, their runs, and the revisions and environments of those."""
     return (
         select(*columns)
         .select_from(Point)
@@ -111,10 +110,10 @@ def joined(*columns: Any) -> Select[Any]:
 
 
 def by_run(*columns: Any) -> Select[Any]:
-    """Return the query for columns of runs, their points and the series of those; to be narrowed down to some runs."""
-    # By the series that a run can have points in, because points are kept by series.
-    here = (Point.series_id == Series.id) & (Point.run_number == Run.number)
-    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, here)
+    """Return a query for columns of runs, their points and the series of those. The caller restricts it to runs."""
+    # Joined by way of the series, because the primary key of points begins with the series.
+    of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
+    return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
 
 
 _ROWS = joined(
@@ -125,24 +124,24 @@ _ROWS = joined(
 
 
 def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
-    """Return the points of a series in the order of the history: all, or those of some runs."""
-    wanted = _ROWS.where(Point.series_id == series_id)
+    """Return the points of a series in the order of the history: all, or those of ``runs``."""
+    query = _ROWS.where(Point.series_id == series_id)
     if runs is not None:
-        wanted = wanted.where(Run.id.in_(runs))
-    return [PointRow._make(row) for row in session.execute(wanted)]
+        query = query.where(Run.id.in_(runs))
+    return [PointRow._make(row) for row in session.execute(query)]
 
 
 def trend_of(session: Session, series_id: int) -> path.Trend:
-    """Arrange the points of a series that have a level and may be judged, reading nothing else of them."""
+    """Arrange the judged points of a series: those with a level and outside of quarantine. Reads only their levels."""
     rows = session.execute(
         joined(
             *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
             *(Point.value, Point.n, Point.samples, *MATERIAL),
         ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
     )
-    return path.arrange(
-        path.Point(
-            *(run_id, revision, position, environment, measured_at, value, unpack(value, n, samples)),
+    return path.arrange_trend(
+        path.PathPoint(
+            *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
             material=material_of(*made_of),
         )
         for run_id, revision, position, environment, measured_at, value, n, samples, *made_of in rows
@@ -151,9 +150,9 @@ def trend_of(session: Session, series_id: int) -> path.Trend:
 
 
 def arrange(rows: list[PointRow]) -> path.Trend:
-    """Arrange the points that have a level and may be judged."""
-    return path.arrange(
-        path.Point(
+    """Arrange the judged points: those with a level and outside of quarantine."""
+    return path.arrange_trend(
+        path.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
             position=row.position,
@@ -179,28 +178,28 @@ class RunPoint(NamedTuple):
 
 
 def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
-    """Return the points of some runs: of all metrics where none are named."""
-    wanted = by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
-    wanted = wanted.order_by(Run.number, Series.id)
+    """Return the points of runs, for the given metrics or for all."""
+    query = by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
+    query = query.order_by(Run.number, Series.id)
     if metrics is not None:
-        wanted = wanted.where(Series.metric.in_(metrics))
+        query = query.where(Series.metric.in_(metrics))
     return [
-        RunPoint(run_id, series_id, metric, status, value, unpack(value, n, samples))
-        for chunk in bulk.chunks(runs, _MOST)
-        for run_id, series_id, metric, status, value, n, samples in session.execute(wanted.where(Run.id.in_(chunk)))
+        RunPoint(run_id, series_id, metric, status, value, decode_samples(value, n, samples))
+        for chunk in bulk.chunks(runs, _RUNS_PER_QUERY)
+        for run_id, series_id, metric, status, value, n, samples in session.execute(query.where(Run.id.in_(chunk)))
     ]
 
 
 def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
-    """Return the levels of every metric over some runs, by the metric's name."""
-    found: dict[str, list[history.Number]] = {}
+    """Return the levels of every metric over runs, by the metric's name."""
+    by_metric: dict[str, list[history.Number]] = {}
     for point in of_runs(session, runs):
         if point.value is not None:
-            found.setdefault(point.metric, []).append(point.value)
-    return found
+            by_metric.setdefault(point.metric, []).append(point.value)
+    return by_metric
 
 
 def knobs(session: Session, environment: str) -> dict[str, str]:
     """Return the knobs of the environment with this hash."""
-    held: dict[str, str] = session.scalars(select(Environment.knobs).where(Environment.hash == environment)).one()
-    return held
+    knobs: dict[str, str] = session.scalars(select(Environment.knobs).where(Environment.hash == environment)).one()
+    return knobs

@@ -15,19 +15,19 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.rules.profile_summary import gist, summary
+from service.rules.profile_summary import list_entry, summarise_profile
 from service.rules.retention import thin_profile
 from service.schemas.profiles import ProfileGist, ProfileList
 from service.store import revisions, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
 
-_LEVEL = 3
-"""How hard gzip tries: somebody waits for it."""
+_COMPRESSION = 3
+"""gzip level: somebody waits for it."""
 
 
-class Taken(Enum):
-    """What became of a profile."""
+class StoreResult(Enum):
+    """What became of a profile that was sent."""
 
     CREATED = "created"
     KNOWN = "known"
@@ -35,8 +35,8 @@ class Taken(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A profile, ready to be stored: what takes long is done before anybody waits for the database."""
+class PreparedProfile:
+    """A profile with everything computed that is stored of it, before the write lock is taken."""
 
     profile: Profile
     digest: str
@@ -46,7 +46,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFilter:
-    """Which profiles are asked for; None asks for all."""
+    """Selects profiles; None selects all."""
 
     subject: str | None = None
     case: str | None = None
@@ -61,24 +61,24 @@ class ProfileFilter:
             (StoredProfile.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision),
             (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
         )
-        return [column.in_(found) for column, found, value in named if value is not None]
+        return [column.in_(ids) for column, ids, value in named if value is not None]
 
 
 _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 
-def prepare(profile: Profile) -> Prepared:
-    """Work out what is stored of a profile. Pure."""
+def prepare(profile: Profile) -> PreparedProfile:
+    """Compute what is stored of a profile. Pure."""
     text = _text(profile)
-    return Prepared(profile, sha256(text).hexdigest(), _packed_gist(profile), _zipped(text))
+    return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zipped(text))
 
 
-def store(session: Session, prepared: Prepared) -> Taken:
-    """Store a profile that is new; one that is known stays as it is."""
+def store(session: Session, prepared: PreparedProfile) -> StoreResult:
+    """Store a profile that is new. One that is already stored stays as it is."""
     sent = prepared.profile
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
     if digest is not None:
-        return Taken.KNOWN if digest == prepared.digest else Taken.CONFLICTING
+        return StoreResult.KNOWN if digest == prepared.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.subjects(session, [sent.subject])[sent.subject]
     key, environment = shared_rows.case_key(sent.case), sent.environment.hash
     session.add(
@@ -95,11 +95,11 @@ def store(session: Session, prepared: Prepared) -> Taken:
             document=prepared.document,
         )
     )
-    return Taken.CREATED
+    return StoreResult.CREATED
 
 
 def zipped(session: Session, profile_id: UUID) -> bytes | None:
-    """Return a profile as gzip-compressed JSON, as it is stored; None where there is none."""
+    """Return a profile as gzip-compressed JSON; None where there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 
@@ -115,38 +115,38 @@ def unzip(document: bytes) -> Profile:
 
 
 def unzip_text(document: bytes) -> bytes:
-    """Return a stored profile as plain JSON."""
+    """Return a stored profile as JSON."""
     return gzip.decompress(document)
 
 
 def gist_of(session: Session, profile_id: UUID) -> ProfileGist | None:
-    """Return a profile without its stacks."""
+    """Return the summary of a profile, which lacks its stacks."""
     packed = session.scalar(select(StoredProfile.gist).where(StoredProfile.id == profile_id))
     return None if packed is None else _unpacked_gist(packed)
 
 
-def page(session: Session, asked: ProfileFilter, limit: int, offset: int) -> ProfileList:
-    """Return a page of the profiles asked for, the newest first."""
-    conditions = asked.conditions()
+def page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
+    """Return a page of profiles, the newest first."""
+    conditions = profile_filter.conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
     chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [summary(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
+    items = [list_entry(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
-def newest(session: Session, asked: ProfileFilter, environment: str | None = None) -> UUID | None:
-    """Return the id of the newest of some profiles; of an environment, where that is named and has one."""
-    chosen = select(StoredProfile.id).where(*asked.conditions()).order_by(*_NEWEST_FIRST).limit(1)
+def newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
+    """Return the id of the newest profile; preferably of the given environment."""
+    chosen = select(StoredProfile.id).where(*profile_filter.conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
         same = select(Environment.id).where(Environment.hash == environment)
-        found = session.scalar(chosen.where(StoredProfile.environment_id.in_(same)))
-        if found is not None:
-            return found
+        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same)))
+        if newest_there is not None:
+            return newest_there
     return session.scalar(chosen)
 
 
 def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
-    """Return the name of the case and the commit of every profile of some revisions."""
+    """Return the case and the commit of every profile of these revisions."""
     rows = session.execute(
         select(Case.name, Revision.commit)
         .join_from(StoredProfile, Revision, StoredProfile.revision_id == Revision.id)
@@ -158,24 +158,24 @@ def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]
 
 
 def thin(database: Database, before: datetime) -> tuple[int, int]:
-    """Thin all profiles that began before a moment; return how many, and how many bytes less they take."""
+    """Thin all profiles from before a time; return how many, and the bytes freed."""
     count = freed = 0
-    wanted = (
+    query = (
         select(StoredProfile.number, StoredProfile.document)
         .where(StoredProfile.started_at < before, StoredProfile.thinned.is_(False))
         .limit(1)
     )
     while True:
         with database.reading() as session:
-            row = session.execute(wanted).first()
+            row = session.execute(query).first()
         if row is None:
             return count, freed
-        left = _zipped(_text(thin_profile(unzip(row.document))))
-        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=left, thinned=True)
+        thinned = _zipped(_text(thin_profile(unzip(row.document))))
+        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
         count += 1
-        freed += len(row.document) - len(left)
+        freed += len(row.document) - len(thinned)
 
 
 def _text(profile: Profile) -> bytes:
@@ -183,11 +183,11 @@ def _text(profile: Profile) -> bytes:
 
 
 def _zipped(text: bytes) -> bytes:
-    return gzip.compress(text, _LEVEL, mtime=0)
+    return gzip.compress(text, _COMPRESSION, mtime=0)
 
 
 def _packed_gist(profile: Profile) -> bytes:
-    return zlib.compress(gist(profile).model_dump_json(exclude_defaults=True).encode())
+    return zlib.compress(summarise_profile(profile).model_dump_json(exclude_defaults=True).encode())
 
 
 def _unpacked_gist(packed: bytes) -> ProfileGist:

@@ -1,4 +1,4 @@
-"""The newest points of many series at once: what the nightly grid shows."""
+"""The newest points and failures of many series at once, for the nightly grid."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
-from service.rules.nightly_grid import Recent, Unmeasured
+from service.rules.nightly_grid import RecentPoint, UnmeasuredRun
 from service.store import points as stored
 from service.store import runs
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
-_NEWEST = 16
-"""Points of each series that are looked at."""
+_POINTS_PER_SERIES = 16
 _FAILURES = 300
 
 
-def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[Recent]:
+def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
     """Return the newest points of every series of a metric."""
     other = aliased(Point)
     oldest = (
@@ -24,7 +23,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .where(other.series_id == Series.id)
         .order_by(other.run_number.desc())
         .limit(1)
-        .offset(_NEWEST - 1)
+        .offset(_POINTS_PER_SERIES - 1)
         .correlate(Series)
         .scalar_subquery()
     )
@@ -40,7 +39,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .join(Series.case)
         .where(*conditions)
     )
-    # The names once a series, not once a point.
+    # Names are read once per series, not once per point.
     names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
     if not names:
         return []
@@ -55,7 +54,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
     )
     return [
-        Recent(
+        RecentPoint(
             series_id,
             *names[series_id],
             environment,
@@ -71,7 +70,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     ]
 
 
-def failures(session: Session) -> list[Unmeasured]:
+def failures(session: Session) -> list[UnmeasuredRun]:
     """Return the newest runs that measured nothing, the newest first."""
     rows = session.execute(
         runs.joined(
@@ -86,12 +85,12 @@ def failures(session: Session) -> list[Unmeasured]:
             Run.failure_message,
             Run.outcome,
         )
-        .where(Run.outcome != Outcome.MEASURED)  # as the index of the rare ones says it
+        .where(Run.outcome != Outcome.MEASURED)  # the condition of the index of unmeasured runs
         .order_by(Run.started_at.desc())
         .limit(_FAILURES)
     )
     return [
-        Unmeasured(
+        UnmeasuredRun(
             subject=row.subject,
             host=row.host,
             case=row.case,

@@ -10,13 +10,12 @@ from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.rules.series.topology import Commit, in_history_order
+from service.rules.series.commit_order import Commit, in_history_order
 from service.store import newest_levels, shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
 
-_MOST = 500
-"""Commits that are looked up in one query."""
+_COMMITS_PER_QUERY = 500
 
 
 class _Stored(NamedTuple):
@@ -27,29 +26,29 @@ class _Stored(NamedTuple):
 
 
 def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
-    """Store the commits that are new, and put all commits of the subject in order again."""
+    """Store the commits that are new, and update the order of all commits of the subject."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
     stored = _stored(session, subject_id, sent)
     new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
-    more = [
-        {"at": stored[commit].id, "told": list(revision.parents)}
+    with_parents = [
+        {"row": stored[commit].id, "sent": list(revision.parents)}
         for commit, revision in sent.items()
         if commit in stored and revision.parents and not stored[commit].parents
     ]
     if new:
         session.execute(insert(Revision), new)
-    if more:  # they were stored from a clone that was cut off there
-        telling = update(Revision).where(Revision.id == bindparam("at")).values(parents=bindparam("told"))
-        session.connection().execute(telling, more)
-    if new or more:
-        _put_in_order(session, subject_id)
+    if with_parents:  # they were stored from a shallow clone that lacked their parents
+        set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
+        session.connection().execute(set_parents, with_parents)
+    if new or with_parents:
+        _update_positions(session, subject_id)
 
 
 def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
-    """Return the id and the position of commits, which are stored first where they are not known yet, by hash."""
+    """Return the id and the position of commits, by hash; store the missing ones first."""
     sent = list(revisions)
     add(session, subject_id, sent)
-    stored = _stored(session, subject_id, {one.commit for one in sent})
+    stored = _stored(session, subject_id, {revision.commit for revision in sent})
     return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
@@ -59,14 +58,14 @@ def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
 
 
 def count(session: Session, subject_id: int) -> int:
-    """Return how many commits of a subject are known."""
+    """Return how many commits of a subject are stored."""
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
 
 
 def positions(session: Session, subject: str) -> dict[str, int]:
-    """Return the place of each commit of a subject in its history."""
-    placed = select(Revision.commit, Revision.position).join(Subject, Revision.subject_id == Subject.id)
-    return dict(session.execute(placed.where(Subject.name == subject)).all())
+    """Return the position of each commit of a subject in its history."""
+    query = select(Revision.commit, Revision.position).join(Subject, Revision.subject_id == Subject.id)
+    return dict(session.execute(query.where(Subject.name == subject)).all())
 
 
 def listed(session: Session, subject: str) -> contract.RevisionList | None:
@@ -89,19 +88,19 @@ def listed(session: Session, subject: str) -> contract.RevisionList | None:
 
 
 def _stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _Stored]:
-    """Return commits by hash: those asked for, or all."""
-    wanted = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
+    """Return the given commits, or all, by hash."""
+    query = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
         Revision.subject_id == subject_id
     )
-    chosen = (
-        [wanted]
+    queries = (
+        [query]
         if commits is None
-        else [wanted.where(Revision.commit.in_(chunk)) for chunk in bulk.chunks(commits, _MOST)]
+        else [query.where(Revision.commit.in_(chunk)) for chunk in bulk.chunks(commits, _COMMITS_PER_QUERY)]
     )
     return {
         commit: _Stored(number, tuple(parents), committed_at, position)
-        for query in chosen
-        for commit, number, parents, committed_at, position in session.execute(query)
+        for one_query in queries
+        for commit, number, parents, committed_at, position in session.execute(one_query)
     }
 
 
@@ -117,18 +116,18 @@ def _row(subject_id: int, revision: contract.Revision) -> dict[str, object]:
     }
 
 
-def _put_in_order(session: Session, subject_id: int) -> None:
-    """Give each commit its position. Where one that had a position moves, its series have to be judged again."""
+def _update_positions(session: Session, subject_id: int) -> None:
+    """Set the position of each commit. Where a commit moves, the series have to be judged again."""
     stored = _stored(session, subject_id)
     order = in_history_order(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
     placed = [(stored[commit], position) for position, commit in enumerate(order)]
-    moves = [{"at": row.id, "to": position} for row, position in placed if row.position != position]
+    moves = [{"row": row.id, "to": position} for row, position in placed if row.position != position]
     if moves:
-        moving = update(Revision).where(Revision.id == bindparam("at")).values(position=bindparam("to"))
-        session.connection().execute(moving, moves)
+        move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
+        session.connection().execute(move, moves)
     before = [row.position for row, _ in placed if row.position != -1]
     if before != sorted(before):
-        newest_levels.find_again(session, subject_id)
+        newest_levels.recompute(session, subject_id)
     if any(row.position not in {-1, position} for row, position in placed):
         session.execute(
             update(Series)

@@ -1,4 +1,4 @@
-"""Runs: listed, and one as it was reported."""
+"""Runs: listed, and single reports."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from runner.contract.report import ASIDE
-from service.rules.plan import StoredRun
+from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
-from service.store.ingest import unpack
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
+from service.store.stored_reports import unpack
 
 Condition = ColumnElement[bool] | TextClause
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs are asked for; None asks for all."""
+    """Selects runs; None selects all."""
 
     subject: str | None = None
     case: str | None = None
@@ -35,9 +35,9 @@ class RunFilter:
     host: str | None = None
     quarantined: bool | None = None
 
-    def places(self, session: Session) -> dict[str, list[int]]:
-        """Return the ids that columns of a run may have, by the columns' names, the narrowest first."""
-        asked = (
+    def ids(self, session: Session) -> dict[str, list[int]]:
+        """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
+        filters = (
             ("revision_id", Revision.id, Revision.commit, self.revision),
             ("case_id", Case.id, Case.name, self.case),
             ("host_id", Host.id, Host.name, self.host),
@@ -45,34 +45,34 @@ class RunFilter:
         )
         return {
             column: list(session.scalars(select(identity).where(name == value)))
-            for column, identity, name, value in asked
+            for column, identity, name, value in filters
             if value is not None
         }
 
-    def conditions(self, places: Mapping[str, list[int]]) -> list[Condition]:
-        """Return the conditions on runs alone: what belongs to a run is looked up first, not joined to each.
+    def conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
+        """Return the conditions on runs alone: related rows are looked up first instead of joined.
 
-        The database finds the runs by the narrowest place that is asked for, newest first, or by what is rare anyway.
-        The others are written so that no index serves them: it knows nothing of how many runs each would leave, and
-        guesses badly.
+        The database finds the runs by the index of the most selective column, newest first, or by an index of rare
+        runs. The other conditions are written so that no index matches them: the query planner cannot estimate how
+        selective they are, and would choose badly.
         """
         unmeasured = self.outcome not in {None, Outcome.MEASURED}
-        rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & places.keys()
+        rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
         conditions: list[Condition] = [UNMEASURED] if rare and unmeasured else []
-        for number, (name, ids) in enumerate(places.items()):
+        for number, (name, of_column) in enumerate(ids.items()):
             column = getattr(Run, name) + 0 if rare or number else getattr(Run, name)
-            conditions.append(column == ids[0] if len(ids) == 1 else column.in_(ids))
+            conditions.append(column == of_column[0] if len(of_column) == 1 else column.in_(of_column))
         if self.outcome is not None:
             conditions.append(Run.outcome == self.outcome)
         if self.quarantined is not None:
             conditions.append(Run.quarantine.is_not(None) if self.quarantined else Run.quarantine.is_(None))
         return conditions
 
-    def count(self, session: Session, places: Mapping[str, list[int]]) -> int:
-        """Return how many runs there are."""
-        if "revision_id" in places:
-            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(places))) or 0
-        conditions = [getattr(RunCount, name).in_(ids) for name, ids in places.items()]
+    def count(self, session: Session, ids: Mapping[str, list[int]]) -> int:
+        """Return how many runs are selected."""
+        if "revision_id" in ids:
+            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(ids))) or 0
+        conditions = [getattr(RunCount, name).in_(of_column) for name, of_column in ids.items()]
         if self.outcome is not None:
             conditions.append(RunCount.outcome == self.outcome)
         if self.quarantined is not None:
@@ -84,7 +84,7 @@ _PARTS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
 
 
 def joined(*columns: Any) -> Select[Any]:
-    """Return the query for columns of runs and of what they are runs of."""
+    """Return a query for columns of runs and of their subject, revision, case, host and environment."""
     return reduce(Select.join, _PARTS, select(*columns).select_from(Run))
 
 
@@ -93,22 +93,22 @@ _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
 def report(session: Session, run_id: UUID) -> contract.Report | None:
-    """Return a run as it was reported, if there is one with this id."""
+    """Return the report of a run, if there is one with this id."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
     return None if document is None else unpack(document)
 
 
-def alike(session: Session, asked: BaseQuery) -> contract.Report | None:
-    """Return the newest run of a case of a revision on a host in an environment, if one may be judged."""
+def newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
+    """Return the newest judged run of a case at a revision on a host in an environment, if there is one."""
     number = session.scalar(
         joined(Run.number)
         .where(
-            Subject.name == asked.subject,
-            Revision.commit == asked.revision,
-            Case.key == shared_rows.case_key(asked.case),
-            Host.name == asked.host,
-            Environment.hash == asked.environment,
+            Subject.name == query.subject,
+            Revision.commit == query.revision,
+            Case.key == shared_rows.case_key(query.case),
+            Host.name == query.host,
+            Environment.hash == query.environment,
             Run.outcome == Outcome.MEASURED,
             Run.quarantine.is_(None),
         )
@@ -119,11 +119,11 @@ def alike(session: Session, asked: BaseQuery) -> contract.Report | None:
     return None if document is None else unpack(document)
 
 
-def page(session: Session, asked: RunFilter, limit: int, offset: int) -> RunPage:
-    """Return a page of the runs asked for, the newest first."""
-    places = asked.places(session)
-    rows = _newest(session, asked.conditions(places), limit, offset)
-    total = asked.count(session, places)
+def page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
+    """Return a page of runs, the newest first."""
+    ids = run_filter.ids(session)
+    rows = _newest(session, run_filter.conditions(ids), limit, offset)
+    total = run_filter.count(session, ids)
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
@@ -144,16 +144,16 @@ def quarantined_hosts(session: Session) -> list[RunSummary]:
 
 
 def _newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
-    """Return runs with all that is told of them: chosen first, so that nothing is joined to those left out."""
+    """Return runs with their related rows. The runs are selected first, so that no others are joined."""
     chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(chosen).all()
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
-    """Return what a plan depends on of the runs of each case on a host, by the case's index.
+    """Return the runs of each case on a host that a plan depends on, by the case's index.
 
-    What is in quarantine is left to be measured again.
+    Runs in quarantine are left out, to be measured again.
     """
     rows = session.execute(
         joined(Case.key, Revision.commit, Environment.hash, Run.outcome).where(

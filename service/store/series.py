@@ -1,4 +1,4 @@
-"""Series: listed, and one with everything that its page shows."""
+"""Series: listed, and one in detail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.store.models import Case, Host, Revision, Run, Series, Subject
 
 @dataclass(frozen=True, slots=True)
 class SeriesFilter:
-    """Which series are asked for; None asks for all."""
+    """Selects series; None selects all."""
 
     subject: str | None = None
     case: str | None = None
@@ -27,20 +27,20 @@ class SeriesFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
-        asked = (
+        filters = (
             (Subject.name, self.subject),
             (Case.name, self.case),
             (Series.metric, self.metric),
             (Host.name, self.host),
         )
-        return [column == value for column, value in asked if value is not None]
+        return [column == value for column, value in filters if value is not None]
 
 
 STALE = select(Series.id).where(
     Series.version != Series.judged_version,
     Series.metric.in_([name for name, entry in CATALOGUE.items() if entry.judged]),
 )
-"""Series that changed since they were judged."""
+"""Selects the series that have changed since they were judged."""
 
 _JOINED = (
     select(Series)
@@ -51,13 +51,15 @@ _JOINED = (
 )
 
 
-def page(session: Session, asked: SeriesFilter, limit: int | None = None, offset: int = 0) -> history.SeriesPage:
-    """Return the series asked for, by subject, host, case and metric; all of them where there is no limit."""
-    wanted = _JOINED.where(*asked.conditions())
-    counted = wanted.with_only_columns(Series.id).subquery() if asked != SeriesFilter() else Series
+def page(
+    session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
+) -> history.SeriesPage:
+    """Return a page of series by subject, host, case and metric; all of them without a limit."""
+    query = _JOINED.where(*series_filter.conditions())
+    counted = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
     total = session.scalar(select(func.count()).select_from(counted)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
-    rows = session.scalars(wanted.order_by(*order).limit(limit).offset(offset)).all()
+    rows = session.scalars(query.order_by(*order).limit(limit).offset(offset)).all()
     items = [history.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
@@ -68,7 +70,7 @@ def find(session: Session, series_id: int) -> Series | None:
 
 
 def head(row: Series) -> history.SeriesHead:
-    """Say what a series is a series of."""
+    """Return the subject, host, case and metric of a series."""
     entry = metric(row.metric)
     return history.SeriesHead(
         id=row.id,
@@ -92,12 +94,12 @@ def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
     row = find(session, series_id)
     if row is None:
         return None
-    laid = series_layout.find(session, row)
-    path = laid.path
+    layout = series_layout.find(session, row)
+    path = layout.path
     return history.SeriesDetail.model_construct(
         **dict(head(row)),
-        n_points=len(laid.points),
-        points=laid.points,
+        n_points=len(layout.points),
+        points=layout.points,
         changes=_changes(session, path),
         drifts=drifts.of_series(session, series_id),
         failures=_failures(session, row),
@@ -124,12 +126,12 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
 
 def _failures(session: Session, row: Series) -> list[history.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
-    here = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
-    measured = select(Run.revision_id).where(*here, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
+    of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
+    measured = select(Run.revision_id).where(*of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
     failed = session.execute(
         select(Run, Revision)
         .join(Revision, Run.revision_id == Revision.id)
-        .where(*here, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
+        .where(*of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
         .order_by(Revision.position, Run.started_at, Run.number)
     )
     newest = {

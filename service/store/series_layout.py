@@ -1,7 +1,6 @@
-"""The points of a series in the order in which they are shown, kept in memory while the series stays as it is.
+"""Caches the arranged points of series in memory, by the version of the series.
 
-A page of a long series is asked for again and again, at each closer look; to read and arrange ten thousand points takes
-half a second.
+A page requests a long series at each zoom; reading and arranging ten thousand points takes half a second.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from service.schemas import history
 from service.store import points
 from service.store.models import Series
 
-_MOST = 100_000
-"""Points that are kept of each database."""
+_MOST_POINTS = 100_000
+"""Most cached points of each database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The path of a series, and all points as they are told: along the path first."""
+    """The path of a series, and all points as the API serves them: first those along the path."""
 
     path: Points
     points: list[history.SeriesPoint]
 
 
-class _Kept:
-    """The layouts that were asked for last."""
+class _Cache:
+    """The layouts requested last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,31 +45,33 @@ class _Kept:
 
     def put(self, key: tuple[int, int], layout: Layout) -> None:
         with self._lock:
-            for old in [one for one in self._layouts if one[0] == key[0]]:
+            for old in [cached for cached in self._layouts if cached[0] == key[0]]:
                 del self._layouts[old]
             self._layouts[key] = layout
-            while len(self._layouts) > 1 and sum(len(one.points) for one in self._layouts.values()) > _MOST:
+            while (
+                len(self._layouts) > 1 and sum(len(cached.points) for cached in self._layouts.values()) > _MOST_POINTS
+            ):
                 self._layouts.popitem(last=False)
 
 
-_KEPT: WeakKeyDictionary[Engine, _Kept] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Engine, _Cache] = WeakKeyDictionary()
 
 
 def find(session: Session, row: Series) -> Layout:
-    """Return how the points of a series are laid out at its version."""
+    """Return the layout of a series at its version."""
     engine = session.get_bind()
     assert isinstance(engine, Engine)
-    kept = _KEPT.setdefault(engine, _Kept())
-    found = kept.get((row.id, row.version))
-    if found is None:
-        found = _arrange(points.of_series(session, row.id))
-        kept.put((row.id, row.version), found)
-    return found
+    cache = _CACHES.setdefault(engine, _Cache())
+    layout = cache.get((row.id, row.version))
+    if layout is None:
+        layout = _arrange(points.of_series(session, row.id))
+        cache.put((row.id, row.version), layout)
+    return layout
 
 
 def _arrange(rows: list[points.PointRow]) -> Layout:
     path = points.arrange(rows).path
-    beside = {row.run_id: row for row in rows}
-    on_path = [beside.pop(point.run_id) for point in path]
-    told = [point.view(on_path=True) for point in on_path]
-    return Layout(path, told + [point.view(on_path=False) for point in beside.values()])
+    off_path = {row.run_id: row for row in rows}
+    on_path = [off_path.pop(point.run_id) for point in path]
+    views = [point.view(on_path=True) for point in on_path]
+    return Layout(path, views + [point.view(on_path=False) for point in off_path.values()])

@@ -1,4 +1,4 @@
-"""How much there is of what whoever runs the service watches. Nothing is counted that grows with what was measured."""
+"""The figures by which operators monitor the service. No query takes longer as more is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from runner.contract.job import State
 from service.rules.events.lifecycle import CLOSED
-from service.store.models import Delivery, Drift, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
+from service.store.models import DeliveryRow, DriftRow, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
 from service.store.series import STALE
 
 _SIZES = {
@@ -26,28 +26,28 @@ class Figures:
     """The service at one moment."""
 
     runs: Mapping[tuple[Outcome, bool], int]
-    """How many were taken in, by what became of them and whether they are in quarantine."""
+    """Number of runs by outcome and quarantine."""
     last_runs: Mapping[str, datetime]
-    """Host → when the newest of its runs began."""
+    """Start of the newest run of each host."""
     jobs: Mapping[State, int]
     queued_since: datetime | None
-    """When the job was ordered that has waited longest; None where none waits."""
+    """When the longest-waiting job was ordered; None where none waits."""
     drifts: int
-    """Drifts of which nobody has said that nothing is left to do."""
+    """Drifts without a closed event."""
     unjudged: int
-    """Series that have changed since they were last judged."""
+    """Series that have changed since they were judged."""
     messages: Mapping[str, int]
-    """How many are still to be sent, by who gets them: channels or GitHub."""
-    told_by_github: int
-    """Webhooks that were taken, and not seen to yet."""
+    """Messages still to be sent, by receiver: channels or GitHub."""
+    pending_webhooks: int
+    """Webhooks received from GitHub and not handled yet."""
     size: int
-    """Bytes that the database takes; of SQLite without its write-ahead log."""
+    """Size of the database in bytes; of SQLite without its write-ahead log."""
 
 
 def read(session: Session) -> Figures:
-    """Look at them."""
+    """Return the present figures."""
     counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
-    # Host by host, as each has its newest run at the end of an index; grouped, all runs would be read.
+    # Host by host, because an index ends with the newest run of each; GROUP BY would read all runs.
     newest = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
     jobs = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     closed = select(Event.id).where(Event.state.in_(CLOSED))
@@ -63,12 +63,12 @@ def read(session: Session) -> Figures:
         last_runs={name: at for name, at in session.execute(select(Host.name, newest).order_by(Host.name)) if at},
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
-        drifts=count(Drift.event_id.is_(None) | Drift.event_id.not_in(closed)),
+        drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed)),
         unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
         messages={
-            "channels": count(Delivery.sent_at.is_(None)),
+            "channels": count(DeliveryRow.sent_at.is_(None)),
             "github": count(GithubGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),
         },
-        told_by_github=count(GithubDelivery.due_at.is_not(None)),
+        pending_webhooks=count(GithubDelivery.due_at.is_not(None)),
         size=session.scalar(text(_SIZES[session.get_bind().dialect.name])) or 0,
     )

@@ -1,4 +1,4 @@
-"""Rows that many runs share: found by what they are, made where there is none yet, by several writers at once."""
+"""Rows that many runs share: subjects, hosts, environments and cases. Several writers may create them at once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from runner.contract.report import hash_of
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Subject
 
-_MOST = 500
-"""Keys that are looked up in one query."""
+_KEYS_PER_QUERY = 500
 
 
 def case_key(case: contract.Case) -> str:
-    """Return what makes a case the same one: a name alone does not tell the number 1 from the text "1"."""
+    """Return the identity of a case: its name alone does not distinguish the number 1 from the text "1"."""
     return hash_of([case.workload, case.definition, case.parameters])
 
 
@@ -28,23 +27,23 @@ def find_subject(session: Session, name: str) -> Subject | None:
 
 
 def subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of subjects by name."""
+    """Return the ids of subjects by name; create the missing ones."""
     return _ids(session, Subject.name, Subject.id, {name: {"name": name} for name in names})
 
 
 def hosts(session: Session, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of hosts by name."""
+    """Return the ids of hosts by name; create the missing ones."""
     return _ids(session, Host.name, Host.id, {name: {"name": name} for name in names})
 
 
-def environments(session: Session, held: Mapping[str, contract.Environment]) -> dict[str, int]:
-    """Return the ids of environments by hash."""
-    rows = {key: {"hash": key, "knobs": environment.knobs} for key, environment in held.items()}
+def environments(session: Session, by_hash: Mapping[str, contract.Environment]) -> dict[str, int]:
+    """Return the ids of environments by hash; create the missing ones."""
+    rows = {key: {"hash": key, "knobs": environment.knobs} for key, environment in by_hash.items()}
     return _ids(session, Environment.hash, Environment.id, rows)
 
 
-def cases(session: Session, held: Mapping[str, contract.Case]) -> dict[str, int]:
-    """Return the ids of cases by key."""
+def cases(session: Session, by_key: Mapping[str, contract.Case]) -> dict[str, int]:
+    """Return the ids of cases by key; create the missing ones."""
     rows = {
         key: {
             "key": key,
@@ -53,7 +52,7 @@ def cases(session: Session, held: Mapping[str, contract.Case]) -> dict[str, int]
             "parameters": case.parameters,
             "name": case.name,
         }
-        for key, case in held.items()
+        for key, case in by_key.items()
     }
     return _ids(session, Case.key, Case.id, rows)
 
@@ -64,20 +63,20 @@ def _ids(
     identity: InstrumentedAttribute[int],
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
-    found = _find(session, key, identity, rows)
-    new = [rows[name] for name in rows if name not in found]
+    ids = _find(session, key, identity, rows)
+    new = [rows[name] for name in rows if name not in ids]
     if not new:
-        return found
+        return ids
     table = key.class_.__table__
     assert isinstance(table, Table)
-    bulk.insert_unless_there(session, table, new)
-    return found | _find(session, key, identity, (name for name in rows if name not in found))
+    bulk.insert_missing(session, table, new)
+    return ids | _find(session, key, identity, (name for name in rows if name not in ids))
 
 
 def _find(
     session: Session, key: InstrumentedAttribute[str], identity: InstrumentedAttribute[int], names: Iterable[str]
 ) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for chunk in bulk.chunks(names, _MOST):
-        found |= dict(session.execute(select(key, identity).where(key.in_(chunk))).all())
-    return found
+    ids: dict[str, int] = {}
+    for chunk in bulk.chunks(names, _KEYS_PER_QUERY):
+        ids |= dict(session.execute(select(key, identity).where(key.in_(chunk))).all())
+    return ids

@@ -1,4 +1,4 @@
-"""The series that one may lay over another: told by what tells them apart, for a page lists hundreds."""
+"""The series that a page offers as overlays of another one, with the few columns that tell them apart."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Sibling(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The metric as people call it."""
+        """Title of the metric."""
         return metric(self.metric).title
 
 
 def of(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
-    """Return the other metrics of a series' case, and the same metric of other cases: so many of either."""
-    wanted = (
+    """Return the other metrics of a series' case, and the same metric of other cases: up to ``most`` of each."""
+    query = (
         select(Series.id, Host.name, Case.name, Case.definition, Series.metric)
         .join(Series.subject)
         .join(Series.case)
@@ -38,6 +38,6 @@ def of(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
         .order_by(Host.name, Case.name, Series.metric, Series.id)
         .limit(most)
     )
-    of_case = session.execute(wanted.where(Case.name == entry.case, Case.definition == entry.definition))
-    of_metric = session.execute(wanted.where(Case.name != entry.case, Series.metric == entry.metric))
+    of_case = session.execute(query.where(Case.name == entry.case, Case.definition == entry.definition))
+    of_metric = session.execute(query.where(Case.name != entry.case, Series.metric == entry.metric))
     return [Sibling._make(row) for rows in (of_case, of_metric) for row in rows]

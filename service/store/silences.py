@@ -1,4 +1,4 @@
-"""Silences: which drifts are not told for a time."""
+"""Silences: they suppress the notifications of matching drifts until a time."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from sqlalchemy.orm import Session
 from service.rules.events import silence
 from service.schemas import events
 from service.store import series
-from service.store.models import Silence
+from service.store.models import SilenceRow
 
 
-def add(session: Session, asked: events.SilenceRequest, author: str, now: datetime) -> Silence | None:
+def add(session: Session, request: events.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
     """Store a silence; None where there is no such series."""
-    patterns = {"subject": asked.subject, "host": asked.host, "case": asked.case, "metric": asked.metric}
-    if asked.series_id is not None:
-        row = series.find(session, asked.series_id)
-        if row is None:
+    patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
+    if request.series_id is not None:
+        of = series.find(session, request.series_id)
+        if of is None:
             return None
-        patterns = {"subject": row.subject.name, "host": row.host.name, "case": row.case.name, "metric": row.metric}
-    made = Silence(**patterns, author=author, reason=asked.reason, created_at=now, until=asked.until)
-    session.add(made)
+        patterns = {"subject": of.subject.name, "host": of.host.name, "case": of.case.name, "metric": of.metric}
+    row = SilenceRow(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
+    session.add(row)
     session.flush()
-    return made
+    return row
 
 
-def end(session: Session, silence_id: int, author: str, now: datetime) -> Silence | None:
-    """End a silence before its time; None where there is none. One that is over stays as it is."""
-    row = session.get(Silence, silence_id)
+def end(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
+    """End a silence early; None where there is none. One that is over stays as it is."""
+    row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
         row.ended_at, row.ended_by = now, author
     return row
@@ -38,23 +38,23 @@ def end(session: Session, silence_id: int, author: str, now: datetime) -> Silenc
 def page(session: Session, active: bool | None, limit: int, offset: int) -> events.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)
-    wanted = select(Silence)
+    query = select(SilenceRow)
     if active is not None:
-        lasts = Silence.ended_at.is_(None) & (Silence.until > now)
-        wanted = wanted.where(lasts if active else ~lasts)
-    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
-    rows = session.scalars(wanted.order_by(Silence.id.desc()).limit(limit).offset(offset))
+        lasts = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
+        query = query.where(lasts if active else ~lasts)
+    total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    rows = session.scalars(query.order_by(SilenceRow.id.desc()).limit(limit).offset(offset))
     return events.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
-def active(session: Session, now: datetime) -> list[silence.Silence]:
-    """Return the silences that hold."""
-    rows = session.scalars(select(Silence).where(Silence.ended_at.is_(None), Silence.until > now))
-    return [silence.Silence(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
+def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
+    """Return the silences in force."""
+    rows = session.scalars(select(SilenceRow).where(SilenceRow.ended_at.is_(None), SilenceRow.until > now))
+    return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
-def view(row: Silence, now: datetime) -> events.Silence:
-    """Return a silence as it is told."""
+def view(row: SilenceRow, now: datetime) -> events.Silence:
+    """Return a silence as the API serves it."""
     return events.Silence(
         id=row.id,
         subject=row.subject,

@@ -1,4 +1,4 @@
-"""Tokens, as far as the service keeps them: never their secrets."""
+"""Access tokens, without their secrets."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from service.rules.access.scope import Scope
-from service.rules.access.token import Shown
+from service.rules.access.token import PresentedToken
 from service.store.models import ActionsToken, Token
 
 LONGEST_NAME = 100
 
 
-def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> Shown:
-    """Make a token that holds for so many days, and keep all of it but its secret.
+def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> PresentedToken:
+    """Create a token that is valid for some days; return it with its secret, which is not stored.
 
     Raises
     ------
     ValueError
-        Where that is no name for one.
+        Where the name is empty, too long or not printable.
     """
     name = name.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
@@ -42,18 +42,18 @@ def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: 
     return shown
 
 
-def mint() -> Shown:
-    """Make a random token: an id of 48 bits and a secret of 256."""
-    return Shown(secrets.token_hex(6), secrets.token_urlsafe(32))
+def mint() -> PresentedToken:
+    """Generate a token: an id of 48 random bits and a secret of 256."""
+    return PresentedToken(secrets.token_hex(6), secrets.token_urlsafe(32))
 
 
 def add(session: Session, token: Token) -> None:
-    """Keep a new token."""
+    """Store a new token."""
     session.add(token)
 
 
 def find(session: Session, token_id: str) -> Token | None:
-    """Return the token with an id, whether it still holds or not."""
+    """Return the token with an id, valid or not."""
     return session.get(Token, token_id)
 
 
@@ -63,15 +63,15 @@ def listed(session: Session) -> list[Token]:
 
 
 def revoke(session: Session, token_id: str, now: datetime) -> Token | None:
-    """Let a token hold no longer; return it, if there is one."""
-    found = find(session, token_id)
-    if found is not None and found.revoked_at is None:
-        found.revoked_at = now
-    return found
+    """Revoke a token; return it, if there is one."""
+    token = find(session, token_id)
+    if token is not None and token.revoked_at is None:
+        token.revoked_at = now
+    return token
 
 
-def first_shown(session: Session, jti: str, expires_at: datetime, now: datetime) -> bool:
-    """Remember an identity for as long as it holds; False where it was shown before."""
+def record_identity(session: Session, jti: str, expires_at: datetime, now: datetime) -> bool:
+    """Record an identity token until it expires; return False where it was used before."""
     session.execute(delete(ActionsToken).where(ActionsToken.expires_at < now))
     if session.get(ActionsToken, jti) is not None:
         return False

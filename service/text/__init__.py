@@ -1,1 +1,1 @@
-"""How numbers, Markdown, commands and tables are written."""
+"""Writes numbers, Markdown, commands and tables as text."""

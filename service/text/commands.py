@@ -1,31 +1,32 @@
-"""Commands that measure again what a page shows. Pure."""
+"""Writes the commands that repeat the measurements a page shows. Pure.
+
+The service does not know where the reader's clone is: each command names a folder called like the subject.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from runner.contract import Case, Report, SearchRequest
+from runner.contract.base import Parameter, parameter_text
 from runner.contract.job import BisectQuestion
 
 _VARIABLE = "variable."
 
 
 def measure(report: Report) -> str:
-    """Return the command that measures the case of a run at its revision, with its environment variables.
-
-    The service does not know where the reader's clone is: the command names a folder called like the subject.
-    """
-    return _at_its_revision("measure", report)
+    """Return the command that measures a run's case again, at its revision and with its environment variables."""
+    return _repeat("measure", report)
 
 
 def profile_each(before: Report, after: Report) -> str:
-    """Return the commands that profile one commit in the environments of two runs, as far as variables make them."""
-    return "\n".join(_at_its_revision("profile", report) for report in (before, after))
+    """Return the commands that profile a commit with the environment variables of two runs."""
+    return "\n".join(_repeat("profile", report) for report in (before, after))
 
 
 def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str:
-    """Return the commands that measure two commits in turns: one for each workload, a line each."""
+    """Return the commands that measure two commits in turns, one line for each workload."""
     return "\n".join(
         shlex.join(
             ["faultwatch", "compare", base[:12], head[:12], "--repo", f"./{subject}", "--workload", workload],
@@ -34,15 +35,22 @@ def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str
     )
 
 
-def bisect(asked: BisectQuestion, found: SearchRequest | None) -> str:
-    """Return the command that leads a search again; what is known of its commits and variables is filled in."""
-    good, bad = (found.good[:12], found.bad[:12]) if found else (asked.good, asked.bad)
-    workload = asked.workload or (found.case.workload if found else asked.case.partition("[")[0])
-    words = ["faultwatch", "bisect", f"{good}..{bad}", "--repo", f"./{asked.subject}", "--workload", workload]
-    words += ["--case", asked.case, "--metric", asked.metric]
-    if asked.least:
-        words += ["--least", f"{asked.least:g}"]
-    for name, value in sorted(asked.variables.items()):
+def compare_case(base: Report, head: Report) -> str:
+    """Return the command that measures a case of two commits in turns."""
+    words = ["faultwatch", "compare", base.revision.commit[:12], head.revision.commit[:12]]
+    words += ["--workload", head.case.workload, "--repo", f"./{head.subject}"]
+    return shlex.join([*words, *parameter_options(head.case.parameters)])
+
+
+def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
+    """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
+    good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
+    workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
+    words = ["faultwatch", "bisect", f"{good}..{bad}", "--repo", f"./{question.subject}", "--workload", workload]
+    words += ["--case", question.case, "--metric", question.metric]
+    if question.least:
+        words += ["--least", f"{question.least:g}"]
+    for name, value in sorted(question.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)
 
@@ -51,28 +59,26 @@ def knobs(before: Report, after: Report) -> str:
     """Return the command that finds which of the knobs that differ between two runs move the metrics."""
     words = ["faultwatch", "bisect", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
     words += ["--repo", f"./{after.subject}", "--workload", after.case.workload]
-    return shlex.join([*words, *_settings(after.case)])
+    return shlex.join([*words, *parameter_options(after.case.parameters)])
 
 
-def profile(asked: SearchRequest, parent: str, commit: str) -> str:
-    """Return the command that profiles a commit beside its parent."""
-    words = ["faultwatch", "profile", asked.case.workload, "--repo", f"./{asked.subject}"]
-    return shlex.join([*words, "--revision", f"{parent[:12]}..{commit[:12]}", *_settings(asked.case)])
+def profile(case: Case, subject: str, parent: str, commit: str) -> str:
+    """Return the command that profiles a commit and its parent."""
+    words = ["faultwatch", "profile", case.workload, "--repo", f"./{subject}"]
+    words += ["--revision", f"{parent[:12]}..{commit[:12]}"]
+    return shlex.join([*words, *parameter_options(case.parameters)])
 
 
-def _at_its_revision(command: str, report: Report) -> str:
+def parameter_options(parameters: Mapping[str, Parameter], option: str = "--set") -> list[str]:
+    """Return the options that select a point of a parameter matrix."""
+    return [word for name, value in sorted(parameters.items()) for word in (option, f"{name}={parameter_text(value)}")]
+
+
+def _repeat(command: str, report: Report) -> str:
     words = ["faultwatch", command, report.case.workload, "--repo", f"./{report.subject}"]
     words += ["--revision", report.revision.commit[:12]]
-    words += _settings(report.case)
+    words += parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.knobs.items()):
         if name.startswith(_VARIABLE):
             words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
     return shlex.join(words)
-
-
-def _settings(case: Case) -> list[str]:
-    return [
-        word
-        for name, value in sorted(case.parameters.items())
-        for word in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-    ]

@@ -1,8 +1,8 @@
-"""Text that a repository wrote, on a GitHub page: shown as it is, and never read as markup. Pure.
+"""Writes untrusted text into Markdown, so that GitHub shows it as it is and never reads it as markup. Pure.
 
-Inside of ``<code>`` GitHub links neither mentions nor issues nor commits; with each character that Markdown could read
-as a sign of its own written as an entity, nothing gets out of there. What cannot be seen, or turns the direction of the
-text around it, is written as its number.
+Inside ``<code>`` GitHub links neither mentions nor issues nor commits, and nothing escapes from there, because each
+character that Markdown could interpret is written as an entity. Characters that are invisible, or that change the
+direction of the text around them, are written as their code points.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def code(text: str, longest: int = _LONGEST) -> str:
-    """Return a text in one line, as code in Markdown."""
+    """Return a text on one line, as code in Markdown."""
     shown = "".join(char if _PLAIN.match(char) else _entity(char) for char in _cut(visible(text), longest))
     return f"<code>{shown}</code>" if shown.strip() else "–"
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """Return a text in one line, where GitHub shows no markup: titles, annotations."""
+    """Return a text on one line, for places where GitHub shows no markup: titles, annotations."""
     return _cut(visible(" ".join(text.split())), longest)
 
 
 def block(text: str, longest: int) -> str:
-    """Return the end of a text, so many bytes of it, as a block of code with its lines."""
+    """Return the end of a text, ``longest`` bytes at most, as a block of code with its lines."""
     shown = "\n".join(visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
     lines = shown.decode() if len(shown) <= longest else f"…\n{shown[-longest:].decode(errors='ignore')}"
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
@@ -34,7 +34,7 @@ def block(text: str, longest: int) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text with all that is not seen, or moves what is seen, written as its number."""
+    """Return a text with every invisible or direction-changing character written as its code point."""
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 

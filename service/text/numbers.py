@@ -1,4 +1,4 @@
-"""How numbers are written: exact counts in full, measured quantities to six digits, always with their unit."""
+"""Writes numbers: exact counts in full, measured quantities to six digits, always with their unit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def signed(value: Number) -> str:
 
 
 def percent(value: Number) -> str:
-    """Write a relative change to two digits or the whole percent, ``+0.0019 %`` or ``+22,844 %``."""
+    """Write a relative change to two digits, or to the whole percent: ``+0.0019 %``, ``+22,844 %``."""
     size = abs(value)
     text = f"{size:,.0f}" if size >= 10 else _plain(float(f"{size:.2g}"))
     sign = "+" if value > 0 else _MINUS if value < 0 else ""
@@ -43,17 +43,17 @@ def percent(value: Number) -> str:
 
 
 def unit_of(value: Number, unit: str) -> str:
-    """Return the unit as it follows the value: one fault, two faults."""
+    """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
     return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
 
 
 def quantity(value: Number, unit: str) -> str:
-    """Write a value with its unit, which is never on another line: ``513,707 faults``."""
+    """Write a value with its unit, joined by a no-break space: ``513,707 faults``."""
     return _joined(number(_sensible(value, unit)), unit_of(value, unit))
 
 
 def span(low: Number, high: Number, unit: str) -> str:
-    """Write a range with its unit, both ends alike: ``0.161849 – 0.206776 s``."""
+    """Write a range with its unit, both ends in the same precision: ``0.161849 – 0.206776 s``."""
     return f"{number(_sensible(low, unit))} – {quantity(high, unit)}"
 
 
@@ -85,7 +85,7 @@ def duration(seconds: float) -> str:
 
 
 def _sensible(value: Number, unit: str) -> Number:
-    """Round a share to hundredths: more digits of a percentage say nothing."""
+    """Round a percentage to hundredths: further digits carry no information."""
     return round(value, 2) or value if unit in {"%", "points"} else value
 
 

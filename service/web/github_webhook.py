@@ -11,8 +11,8 @@ from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
 from service.github.extension import queue
-from service.github.react import EVENTS
 from service.github.signature import is_signed
+from service.github.webhook_actions import EVENTS
 from service.store import github as store
 from service.store.models import GithubDelivery
 from service.web.current import database
@@ -50,5 +50,5 @@ def webhook() -> ResponseReturnValue:
     )
     with database().writing() as session:
         taken = store.receive(session, row)
-    kept.ring()
+    kept.wake()
     return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK

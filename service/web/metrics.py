@@ -78,7 +78,7 @@ class Exposed:
             self.figures.messages,
         )
         yield GaugeMetricFamily(
-            "faultwatch_webhooks_waiting", "Webhooks of GitHub not seen to yet.", self.figures.told_by_github
+            "faultwatch_webhooks_waiting", "Webhooks of GitHub not seen to yet.", self.figures.pending_webhooks
         )
         yield GaugeMetricFamily(
             "faultwatch_series_unjudged", "Series that changed since they were judged.", self.figures.unjudged

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
 
-from service.config.channels import FILE, VARIABLE, EmailChannel, Settings, WebhookChannel
 from service.config.github_app import GithubSettings
+from service.config.notifications import FILE, VARIABLE, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
 from service.config.trusted_jobs import TrustedJobs
 from service.schemas.history import View
@@ -40,7 +40,7 @@ class SettingGroup(View):
 
 
 def told(
-    config: Config, by_token: bool, environment: Mapping[str, str], channels: Settings | str
+    config: Config, by_token: bool, environment: Mapping[str, str], channels: NotificationSettings | str
 ) -> list[SettingGroup]:
     """Tell all settings.
 
@@ -70,8 +70,10 @@ def told(
         SettingGroup(
             title="Notifications",
             document="docs/notifications.md",
-            empty="" if isinstance(channels, Settings) else channels,
-            settings=list(_channels(config, environment, channels)) if isinstance(channels, Settings) else [],
+            empty="" if isinstance(channels, NotificationSettings) else channels,
+            settings=list(_channels(config, environment, channels))
+            if isinstance(channels, NotificationSettings)
+            else [],
         ),
     ]
 
@@ -152,9 +154,9 @@ def _jobs(trusted: TrustedJobs | None, environment: Mapping[str, str]) -> Iterat
         )
 
 
-def _channels(config: Config, environment: Mapping[str, str], settings: Settings) -> Iterator[Setting]:
+def _channels(config: Config, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
     file = environment.get(VARIABLE) or str(config.home / FILE)
-    source = file if settings != Settings() else "default"
+    source = file if settings != NotificationSettings() else "default"
     yield Setting(name="Address in messages", value=settings.url, source=source, meaning="where their links lead")
     for channel in settings.channel:
         yield Setting(

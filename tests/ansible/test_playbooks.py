@@ -96,10 +96,10 @@ WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
     "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
     "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
-    "fedora": ("runners", system("Fedora", "41", ""), ["fedora runs Fedora 41; the roles know Debian 12"]),
-    "older": ("service", system("Debian", "11.9", "bullseye"), ["older runs Debian 11.9; the roles know Debian 12"]),
-    "between": ("runners", system("Ubuntu", "24.10", "oracular"), ["between runs Ubuntu 24.10; the roles know"]),
-    "longer": ("runners", system("Ubuntu", "22.04", "jammy"), ["longer runs Ubuntu 22.04; the roles know"]),
+    "fedora": ("runners", system("Fedora", "41", ""), ["fedora runs Fedora 41; the roles support Debian 12"]),
+    "older": ("service", system("Debian", "11.9", "bullseye"), ["older runs Debian 11.9; the roles support Debian 12"]),
+    "between": ("runners", system("Ubuntu", "24.10", "oracular"), ["between runs Ubuntu 24.10; the roles support"]),
+    "longer": ("runners", system("Ubuntu", "22.04", "jammy"), ["longer runs Ubuntu 22.04; the roles support"]),
 }  # fmt: skip
 KNOWN: dict[str, dict[str, Any]] = {
     "bookworm": system("Debian", "12.11", "bookworm"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from runner.embedded import connect
+from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from tests.e2e.browser import launched
 

@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from bench.demo import differences
-from runner.doctor import require_measurable
+from runner.doctor.counting import require_measurable
 from tests.e2e.browser import DESKTOP, chromium, drawn, launched, watch
 from tests.e2e.screenshots import every_page
 

@@ -95,7 +95,7 @@ def test_every_dependency_has_its_reason_and_none_is_left_over() -> None:
 
 
 def test_every_command_of_the_readme_exists() -> None:
-    from runner.cli import COMMANDS
+    from runner.cli.entry_point import COMMANDS
 
     used = set(
         re.findall(r"faultwatch (?!demo history)([a-z]+)(?= |`|$)", (ROOT / "README.md").read_text(), re.MULTILINE)

@@ -75,7 +75,7 @@ def test_no_workflow_reads_a_secret_or_runs_strangers_code_with_rights(file: Pat
 
 
 def test_every_command_that_a_workflow_calls_exists() -> None:
-    from runner.cli import COMMANDS
+    from runner.cli.entry_point import COMMANDS
 
     called = {
         name

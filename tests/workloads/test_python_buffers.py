@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Environment, Host, Report, Revision
-from runner.measure import measure
-from runner.sampling import Sampling
-from runner.trial import Bench
+from runner.measuring.measurement import measure
+from runner.measuring.sampling import Sampling
+from runner.measuring.trial import Bench
 from runner.workload import cases, load_workload
 
 pytestmark = pytest.mark.perf

@@ -1,1 +1,1 @@
-"""Decides who may do what."""
+"""Decides who may do what: scopes and tokens."""

@@ -1,4 +1,4 @@
-"""What a caller may do, and which of it a request needs. Pure."""
+"""Defines the scopes of a caller, and the scope that each request needs. Pure."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """One thing that a caller may do. None holds another, but for ``admin``, which holds all."""
+    """A permission. No scope includes another, except ``admin``, which includes all."""
 
     READ = "read"
-    """See everything that was measured and found."""
+    """See all measurements and results."""
     REPORT = "report"
-    """Hand over what was measured, and ask what is to be measured and what came of it."""
+    """Report measurements, and ask what to measure and what the results are."""
     TRIAGE = "triage"
-    """Decide about events, and silence series."""
+    """Decide about events and silence series."""
     ORDER = "order"
     """Order measurements: a bisect, a rerun."""
     REGISTER = "register"
-    """Let self-hosted runners of GitHub Actions in, and out."""
+    """Register and remove self-hosted runners of GitHub Actions."""
     ADMIN = "admin"
-    """All of that, and everything that is not listed."""
+    """Everything: the other scopes, and what none of them covers."""
 
 
 MEANINGS: Mapping[Scope, str] = {
-    Scope.READ: "see everything that was measured and found",
-    Scope.REPORT: "hand over what was measured, ask what to measure and what came of it",
+    Scope.READ: "see all measurements and results",
+    Scope.REPORT: "report measurements, ask what to measure and what the results are",
     Scope.TRIAGE: "decide about events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
-    Scope.REGISTER: "let runners of GitHub Actions register",
-    Scope.ADMIN: "all of that, and what no other scope names: settings, tokens",
+    Scope.REGISTER: "register runners of GitHub Actions",
+    Scope.ADMIN: "everything, including settings and tokens, which no other scope covers",
 }
-"""What people are told of each."""
+"""The description of each scope that people see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request."""
+    """The sender of a request."""
 
     name: str
     scopes: frozenset[Scope]
     repository: str | None = None
-    """The only one that a job of GitHub Actions may report about."""
+    """The only repository that a job of GitHub Actions may report on; None for other callers."""
     token_id: str | None = None
-    """By which token; None where none was asked for."""
+    """The token that the caller showed; None where the service requires none."""
 
     def may(self, needed: Scope) -> bool:
-        """Whether the caller has a scope."""
+        """Return whether the caller has a scope."""
         return needed in self.scopes or Scope.ADMIN in self.scopes
 
 
 LOCAL = Caller("local", frozenset(Scope))
-"""Whoever reaches a service that only answers on loopback."""
+"""Every caller of a service that answers on loopback only."""
 
 _PUBLIC = frozenset(
     {
@@ -85,16 +85,16 @@ _WRITING: Mapping[str, Scope] = {
     "api.jobs.progress": Scope.REPORT,
     "api.jobs.finish": Scope.REPORT,
 }
-"""By endpoint, in one place, so that all of it can be checked at a glance. What is missing here is for admins alone."""
+"""The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""
 _ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.")
 _ADMIN = ("tokens.", "settings.")
-"""What admins alone may see."""
+"""Prefixes of the endpoints that only admins may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
-"""Where people decide. Whatever else such a noun will let them write is a decision too."""
+"""Prefixes of the endpoints at which people decide; a new endpoint under one of them is a decision too."""
 
 
-def needed(endpoint: str | None, method: str) -> Scope | None:
-    """Return what a request needs; None where anybody may send it, also where there is nothing at its address."""
+def needed_scope(endpoint: str | None, method: str) -> Scope | None:
+    """Return the scope that a request needs; None where anybody may send it, or where no endpoint matches."""
     if endpoint is None or endpoint in _PUBLIC:
         return None
     if endpoint.startswith(_ADMIN):

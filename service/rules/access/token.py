@@ -1,7 +1,7 @@
-"""Tokens: what a caller shows, and what the service keeps of it. Pure.
+"""Reads and verifies the tokens that callers present. Pure.
 
-``fw_ID_SECRET``: the id finds the token, the secret proves it. The service keeps the secret's SHA-256 alone: a slow
-hash would add nothing, since nobody guesses 256 random bits.
+A token is ``fw_ID_SECRET``: the id looks it up, the secret proves it. The service stores only the SHA-256 of the
+secret; a slow hash would add nothing, since nobody guesses 256 random bits.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ import re
 from dataclasses import dataclass
 
 PREFIX = "fw"
-"""Lets scanners of repositories and logs find a token that got there."""
+"""Lets scanners find tokens that leaked into repositories and logs."""
 _TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A token as a caller shows it."""
+class PresentedToken:
+    """A token as a caller presents it."""
 
     id: str
     secret: str
 
     @property
     def text(self) -> str:
-        """The token, written out."""
+        """The token as text."""
         return f"{PREFIX}_{self.id}_{self.secret}"
 
     @property
     def digest(self) -> str:
-        """What the service keeps of the secret."""
+        """The SHA-256 of the secret, which the service stores."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
     def proves(self, digest: str) -> bool:
-        """Whether the secret is the one of which this was kept; takes as long whatever the answer is."""
+        """Return whether the secret matches a stored digest, in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
 
-def read(text: str) -> Shown | None:
-    """Return the token that a text is, if it is one."""
-    found = _TEXT.fullmatch(text)
-    return Shown(found[1], found[2]) if found else None
+def parse_token(text: str) -> PresentedToken | None:
+    """Parse a token; None where the text is none."""
+    match = _TEXT.fullmatch(text)
+    return PresentedToken(match[1], match[2]) if match else None

@@ -1,1 +1,1 @@
-"""Searches for what moved a metric: the commit, or the knob. What was measured goes in, what to measure comes out."""
+"""Searches for the commits or knobs that moved a metric: takes what was measured, returns what to measure next."""

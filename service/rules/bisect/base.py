@@ -1,4 +1,4 @@
-"""What all models of a search are made of."""
+"""Defines the base of the models of a search."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,7 +1,7 @@
-"""How probable each explanation of noisy measurements is. Pure.
+"""Computes how probable each explanation of noisy measurements is. Pure.
 
-An *explanation* says of each *test* whether it is measured before or after a step of unknown size. The measurements
-are normal around levels nobody knows, with a spread nobody knows; all three are integrated out.
+An *explanation* states for each *test* whether it is measured before or after a step of unknown size. The measurements
+are normal around unknown levels, with an unknown spread; all three unknowns are integrated out.
 """
 
 from __future__ import annotations
@@ -18,74 +18,74 @@ Floats = npt.NDArray[np.float64]
 SPREAD = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
 NEGLIGIBLE = 1e-9
-"""Explanations that are less probable do not decide where to measure."""
+"""Explanations that are less probable than this have no influence on where to measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The measurements of each test: how many, their sum and their sum of squares, around their common mean."""
+    """The measurements of each test: their number, sum and sum of squares, around their common mean."""
 
     n: Floats
     total: Floats
     squares: Floats
 
     @classmethod
-    def of(cls, tests: int, seen: Sequence[tuple[int, float]]) -> Data:
+    def of(cls, tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
         """Return the data of (test, value) pairs."""
-        where = np.array([test for test, _ in seen], dtype=np.intp)
-        values = np.array([value for _, value in seen], dtype=np.float64)
+        test_of = np.array([test for test, _ in measurements], dtype=np.intp)
+        values = np.array([value for _, value in measurements], dtype=np.float64)
         if len(values):
             values = values - values.mean()
         return cls(
-            n=np.bincount(where, minlength=tests).astype(np.float64),
-            total=np.bincount(where, weights=values, minlength=tests).astype(np.float64),
-            squares=np.bincount(where, weights=values**2, minlength=tests).astype(np.float64),
+            n=np.bincount(test_of, minlength=tests).astype(np.float64),
+            total=np.bincount(test_of, weights=values, minlength=tests).astype(np.float64),
+            squares=np.bincount(test_of, weights=values**2, minlength=tests).astype(np.float64),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The probability of each explanation and of none, and the levels that each expects."""
+    """The probability of each explanation and of no step, and the levels that each explanation expects."""
 
     each: Floats
     none: float
     groups: npt.NDArray[np.intp]
     """Group of each test."""
     level: Floats
-    """Level of each group where there is no step."""
+    """Level of each group if there is no step."""
     before: Floats
     """``before[group, explanation]``: level before the step."""
     step: Floats
     """Size of the step that each explanation expects."""
     doubt: Floats
-    """``doubt[side, explanation]``: variance of the level of a side, before or after, in units of the noise's."""
+    """``doubt[side, explanation]``: variance of the level before or after, relative to the variance of the noise."""
     noise: float
     """Variance of a measurement around its level."""
 
     def after(self, effect: Bools) -> Floats:
-        """Return for each test the probability that it is measured after the step."""
+        """Return the probability of each test to be measured after the step."""
         return effect.astype(np.float64) @ self.each
 
     def choose(self, effect: Bools, many: int, chance: Floats) -> list[int]:
-        """Return the tests whose measurements tell most about the explanation, together; one can be taken twice.
+        """Return the tests whose measurements together are most informative; a test can occur twice.
 
         Parameters
         ----------
         chance
-            Of each test: the probability that it can be measured.
+            The probability of each test to be measurable.
 
         Notes
         -----
-        What a measurement tells about the explanation is ½ ln(1 + V∕W) for the variance V of the expected levels among
-        the explanations and W of a measurement around them, as if both were normal. For two known levels that is
-        largest where both are equally probable: the median of the suspicion. Where the levels are in doubt, it favours
-        the side that is known less. Of several at once each one is chosen given the ones before.
+        The information of a measurement about the explanation is ½ ln(1 + V∕W), for the variance V of the expected
+        levels among the explanations and the variance W of a measurement around them, as if both were normal. For two
+        known levels it is largest where both are equally probable: at the median of the suspicion. Where the levels are
+        in doubt, it favours the side that is known less. Each further test is chosen given the previous ones.
         """
         live = np.flatnonzero(self.each > NEGLIGIBLE)
         steps = effect[:, live].astype(np.float64)
         each, before, step, doubt = self.each[live], self.before[:, live], self.step[live], self.doubt[:, live]
         groups = self.groups
-        # Moments over all explanations, and none, of the level that each test is expected to have.
+        # Moments, over all explanations and no step, of the level that each test is expected to have.
         sums = steps @ np.stack([each * step, each * step**2, each * (doubt[1] - doubt[0]), *(each * step * before)]).T
         mean = (before @ each + self.none * self.level)[groups] + sums[:, 0]
         square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
@@ -96,12 +96,12 @@ class Belief:
             chosen.append(int(np.argmax(chance * np.log1p(varied / around))))
             if len(chosen) == many:
                 return chosen
-            one = chosen[-1]
-            expected = each * (before[groups[one]] + steps[one] * step)
-            together = (before @ expected + self.none * self.level * self.level[groups[one]])[groups]
-            together += steps @ (step * expected)
-            covaried = together - mean * mean[one]
-            varied = np.clip(varied - covaried**2 / (varied[one] + around[one]), 0, None)
+            last = chosen[-1]
+            expected = each * (before[groups[last]] + steps[last] * step)
+            product = (before @ expected + self.none * self.level * self.level[groups[last]])[groups]
+            product += steps @ (step * expected)
+            covariance = product - mean * mean[last]
+            varied = np.clip(varied - covariance**2 / (varied[last] + around[last]), 0, None)
 
 
 def believe(
@@ -111,19 +111,19 @@ def believe(
     groups: npt.NDArray[np.intp] | None = None,
     cleared: Collection[int] = (),
 ) -> Belief:
-    """Return what the data let believe.
+    """Return the posterior belief about the explanations.
 
     Parameters
     ----------
     effect
         ``effect[test, explanation]``: whether the test is measured after the step.
     data
-        What was measured.
+        The measurements.
     prior_none
-        Probability beforehand that there is no step at all.
+        Prior probability that there is no step at all.
     groups
-        Tests of one group share a level apart from this step; by default all do. Steps that are found already are
-        taken out in this way.
+        Group of each test; tests of one group share a level apart from this step. By default there is one group.
+        Groups take out the steps that are already found.
     cleared
         Explanations that are known not to hold.
 
@@ -135,20 +135,20 @@ def believe(
         (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = SPREAD² Sxx
 
     for the sums of squares and products within the g groups: the g-prior of regression (A. Zellner, 1986) for one
-    regressor that is 0 before the step and 1 after it. It needs no level and no spread to be told.
+    regressor that is 0 before the step and 1 after it. It requires neither the levels nor the spread to be known.
     """
-    seen = np.flatnonzero(data.n)
+    measured = np.flatnonzero(data.n)
     groups = np.zeros(len(effect), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
-    member = (groups[seen, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    steps = effect[seen].astype(np.float64)
-    n, total = data.n[seen], data.total[seen]
+    member = (groups[measured, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
+    steps = effect[measured].astype(np.float64)
+    n, total = data.n[measured], data.total[measured]
     group_n, group_total = np.maximum(member.T @ n, 1), member.T @ total
     after_n = (member * n[:, None]).T @ steps
     after_total = (member * total[:, None]).T @ steps
     share = after_n / group_n[:, None]
     sxx = (after_n * (1 - share)).sum(axis=0)
     sxy = (after_total - share * group_total[:, None]).sum(axis=0)
-    syy = float(data.squares[seen].sum() - (group_total**2 / group_n).sum())
+    syy = float(data.squares[measured].sum() - (group_total**2 / group_n).sum())
     freedom = max(1.0, float(n.sum()) - len(group_n))
     k = SPREAD**2 * sxx
     fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)

@@ -1,4 +1,4 @@
-"""The commits of a range as a graph: lines, and the branches that were merged into them. Pure."""
+"""Represents the commits of a range as a graph: lines, and the branches that were merged into them. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from service.rules.bisect.base import Frozen
 
 
 class Node(Frozen):
-    """A commit and those it was made from; the first parent is the line that it continues."""
+    """A commit and its parents; the first parent is the line that it continues."""
 
     commit: str
     parents: tuple[str, ...] = ()
 
 
 class Graph:
-    """The commits of ``good..bad``. A parent that is not among them is older: ``good`` has it too."""
+    """The commits of ``good..bad``. A parent outside this range is older: ``good`` contains it too."""
 
     def __init__(self, good: str, bad: str, nodes: Iterable[Node]) -> None:
         self.good, self.bad = good, bad
@@ -49,7 +49,7 @@ class Graph:
 
     @cached_property
     def contains(self) -> npt.NDArray[np.bool_]:
-        """Of ``names[i]``, whether it contains ``names[j + 1]``: is that commit, or was made from it."""
+        """Table of whether ``names[i]`` contains ``names[j + 1]``: is that commit or a descendant of it."""
         table = np.zeros((len(self.names), len(self.parents)), dtype=np.bool_)
         for commit, parents in self.parents.items():
             row = table[self.place[commit]]
@@ -60,32 +60,32 @@ class Graph:
         return table
 
     def branch(self, tip: str, known: Set[str]) -> list[str]:
-        """Return the line that led to ``tip``, oldest first, from where it left what is ``known`` already."""
+        """Return the line that leads to ``tip``, oldest first, from where it branched off the ``known`` commits."""
         line = [tip]
         while line[-1] in self and line[-1] not in known and self.parents[line[-1]]:
             line.append(self.parents[line[-1]][0])
         return line[::-1]
 
     def ancestors(self, commit: str) -> set[str]:
-        """Return a commit of the range and all that it was made from, within the range."""
+        """Return a commit and its ancestors, within the range."""
         return self._new(commit, set())
 
     def weights(self, line: Sequence[str], known: Set[str]) -> list[int]:
-        """Return how many commits each one of a line brings: itself, and what was merged with it."""
-        seen = set(known)
+        """Return how many commits each commit of a line brings: itself, and what was merged with it."""
+        counted = set(known)
         weights = []
         for commit in line:
-            new = self._new(commit, seen)
-            seen |= new
+            new = self._new(commit, counted)
+            counted |= new
             weights.append(max(1, len(new)))
         return weights
 
-    def _new(self, commit: str, seen: Set[str]) -> set[str]:
-        found: set[str] = set()
+    def _new(self, commit: str, known: Set[str]) -> set[str]:
+        new: set[str] = set()
         waiting = [commit]
         while waiting:
-            one = waiting.pop()
-            if one in self and one not in seen and one not in found:
-                found.add(one)
-                waiting += self.parents[one]
-        return found
+            ancestor = waiting.pop()
+            if ancestor in self and ancestor not in known and ancestor not in new:
+                new.add(ancestor)
+                waiting += self.parents[ancestor]
+        return new

@@ -1,7 +1,7 @@
-"""What is asked, what was measured, and what follows: the language in which a search is led.
+"""Defines the question and the observations of a search for commits; the answers are in the contract.
 
-A search has no state but what was measured: the same question and the same observations always give the same answer.
-Whoever leads it may stop at any moment, lose everything but the stored runs, and go on.
+A search has no state besides what was measured: the same question and the same observations always give the same
+answer. The caller may stop at any time, lose everything but the stored runs, and continue.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ class Observation(Frozen):
     commit: str
     value: Number | None
     session: UUID | None = None
-    """What was measured in turns with it has the same one."""
+    """The session in which it was measured in turns with another run; None where it was measured alone."""
     run: UUID | None = None
     material: str = ""
     """The name of all bytes of its program; empty where that is not known."""
 
 
 class Question(Frozen):
-    """A search for the commits after ``good``, up to and with ``bad``, that moved the metric.
+    """A search for the commits after ``good``, up to and including ``bad``, that moved the metric.
 
     Attributes
     ----------
     commits
-        Those that ``bad`` has and ``good`` has not, parents before children.
+        The commits that ``bad`` contains and ``good`` does not, parents before children.
     exact
-        Whether the metric repeats, so that one run of a commit tells its level.
+        Whether the metric repeats, so that one run of a commit gives its level.
     least
-        Differences smaller than this do not matter, in the metric's unit. With 0, every difference does.
+        The smallest difference that matters, in the metric's unit. With 0, every difference matters.
     confidence
-        Of a noisy metric: how probable a culprit has to be before it is named.
+        For a noisy metric: the probability from which a culprit is named.
     patience
-        Of a noisy metric: runs of each end after which a difference that is still in doubt is given up.
+        For a noisy metric: runs of each end after which the search gives up on a difference that is still in doubt.
     cleared
-        Of a noisy metric: commits that a proof has shown not to move it.
+        For a noisy metric: commits that a proof has shown not to move it.
     """
 
     good: str
@@ -62,5 +62,5 @@ class Question(Frozen):
 
     @cached_property
     def graph(self) -> Graph:
-        """The commits, with what follows from their order."""
+        """The commits as a graph."""
         return Graph(self.good, self.bad, self.commits)

@@ -1,4 +1,4 @@
-"""Which stored runs of two sides belong together: those that differ in what is asked about, and in no more. Pure."""
+"""Pairs the stored runs of two sides, so that the runs of a pair differ in nothing but what is compared. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from uuid import UUID
 
 GROUP = 3
-"""Runs of one revision in one environment that are taken together, the newest ones."""
+"""How many runs of one revision in one environment are pooled, the newest ones."""
 
 
-class Measured(NamedTuple):
-    """A stored run, and what makes it comparable to another."""
+class ComparableRun(NamedTuple):
+    """A stored run, with what makes it comparable to another."""
 
     run_id: UUID
     number: int
-    """What its points refer to it by."""
+    """The number by which points refer to the run."""
     subject: str
     case: str
     case_key: str
@@ -29,12 +29,12 @@ class Measured(NamedTuple):
     started_at: datetime
 
 
-Runs = tuple[Measured, ...]
+Runs = tuple[ComparableRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Runs of both sides that differ in what is asked about, and in as little else as possible."""
+    """Runs of both sides that differ in what is compared, and in as little else as possible."""
 
     base: Runs
     """The newest first."""
@@ -43,21 +43,21 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What both sides have in common."""
+    """The runs of both sides, paired by case."""
 
     pairs: tuple[Pair, ...]
     only_base: Runs
-    """One run for each case that only this side has."""
+    """One run of each case that only this side has."""
     only_head: Runs
 
 
-def match(base: Iterable[Measured], head: Iterable[Measured], *, by_host: bool) -> Matched:
+def match(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
     """Pair the runs of both sides.
 
     Parameters
     ----------
     by_host
-        Whether a run is compared to runs of its own host only.
+        Whether a run is compared only with runs of its own host.
     """
     left, right = _grouped(base, by_host), _grouped(head, by_host)
     return Matched(
@@ -67,36 +67,36 @@ def match(base: Iterable[Measured], head: Iterable[Measured], *, by_host: bool) 
     )
 
 
-def _grouped(runs: Iterable[Measured], by_host: bool) -> dict[tuple[str, ...], list[Measured]]:
-    groups: dict[tuple[str, ...], list[Measured]] = {}
+def _grouped(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+    groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
     return groups
 
 
-def _nearest(base: Sequence[Measured], head: Sequence[Measured]) -> Pair:
-    """Keep to the newest revision, then the newest environment, then the newest host that both sides have."""
+def _nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
+    """Restrict both sides to the newest revision, then environment, then host that they share, as far as they do."""
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
     for same in ("revision", "environment", "host"):
         shared = {getattr(run, same) for run in base} & {getattr(run, same) for run in head}
         if shared:
-            newest = max((run for run in base if getattr(run, same) in shared), key=_age)
+            newest = max((run for run in base if getattr(run, same) in shared), key=_history_order)
             base = [run for run in base if getattr(run, same) == getattr(newest, same)]
             head = [run for run in head if getattr(run, same) == getattr(newest, same)]
     return Pair(_newest(base), _newest(head))
 
 
-def _age(run: Measured) -> tuple[int, datetime]:
+def _history_order(run: ComparableRun) -> tuple[int, datetime]:
     return run.position, run.started_at
 
 
-def _newest(runs: Sequence[Measured]) -> Runs:
-    """Return the newest run, with those that repeat it."""
-    newest = max(runs, key=_age)
-    alike = [run for run in runs if _what(run) == _what(newest)]
-    return tuple(sorted(alike, key=_age, reverse=True)[:GROUP])
+def _newest(runs: Sequence[ComparableRun]) -> Runs:
+    """Return the newest run and those that repeat it."""
+    newest = max(runs, key=_history_order)
+    repeats = [run for run in runs if _measured_thing(run) == _measured_thing(newest)]
+    return tuple(sorted(repeats, key=_history_order, reverse=True)[:GROUP])
 
 
-def _what(run: Measured) -> tuple[str, str, str]:
+def _measured_thing(run: ComparableRun) -> tuple[str, str, str]:
     return run.revision, run.environment, run.host

@@ -1,11 +1,11 @@
-"""Compares what was stored at different times: whether the runs that belong together differ. Pure.
+"""Compares runs that were stored at different times. Pure.
 
 :mod:`service.rules.comparison.in_turns` judges runs that were measured in turns. Here the two sides can lie months
-apart, so the trend comes first: a drift between them is a difference, and where there is none a count that is the same
+apart, so the trend comes first: a drift between them is a difference, and where there is none, a count that is equal
 on both sides needs no more samples to be called the same.
 
-A comparison can have thousands of rows, of which one page is shown: all are judged, because they are counted and put in
-order by that, but only what is shown is told in full.
+A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
+and sorts them by their decisions; the full verdict is only made for those that are shown.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from typing import Any, NamedTuple
 from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import bounds, enough, median
 from service.rules.comparison import in_turns
-from service.rules.comparison.in_turns import Found
+from service.rules.comparison.in_turns import MetricDecision
 from service.rules.comparison.pairing import Pair, Runs
+from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 from service.text.numbers import unit_of
 
 
-class Readings(NamedTuple):
+class SideReadings(NamedTuple):
     """One metric over the runs of one side."""
 
     held: Sequence[Number] | str = ()
-    """The samples, or the JSON of them: of most rows they are never looked at."""
+    """The samples, or their JSON text: most of them are never read."""
     n: int = 0
     level: Number | None = None
     """Their median."""
     counted: bool = False
-    """Whether each is a count, and none an estimate."""
+    """Whether all samples are counts, and none is an estimate."""
     series: int | None = None
-    """The series that the newest run has its point in."""
+    """The series of the newest run's point."""
 
     @property
     def samples(self) -> Sequence[Number]:
@@ -46,34 +47,34 @@ class Readings(NamedTuple):
         return json.loads(self.held) if isinstance(self.held, str) else self.held
 
 
-ByRun = Mapping[int, dict[str, Readings]]
-"""What was measured, by the run's number and the metric."""
-_NOTHING = Readings()
+ByRun = Mapping[int, dict[str, SideReadings]]
+"""The readings by the run's number and the metric."""
+_NOTHING = SideReadings()
 
 
-class Step(NamedTuple):
-    """A drift of a series, and its place in the history."""
+class DriftSummary(NamedTuple):
+    """A drift of a series in the words of a comparison, with its location in the history."""
 
     position: int
     environment_before: str
     environment_after: str
-    told: str
+    description: str
 
 
-class Compared(NamedTuple):
-    """One metric of one pair, judged."""
+class ComparedMetric(NamedTuple):
+    """The decision on one metric of one pair."""
 
     pair: Pair
     metric: Metric
-    base: Readings
-    head: Readings
-    found: Found
+    base: SideReadings
+    head: SideReadings
+    decision: MetricDecision
     in_turns: MetricVerdict | None = None
-    """The verdict about both sides measured in turns, which holds."""
+    """The verdict on both sides measured in turns, which takes precedence; None where there is none."""
 
     @property
     def counts(self) -> bool:
-        """Whether it decides about the whole comparison."""
+        """Whether the metric counts towards the verdict on the whole comparison."""
         return self.metric.exact if self.in_turns is None else self.in_turns.counts
 
     @property
@@ -84,123 +85,127 @@ class Compared(NamedTuple):
         else:
             level = self.base.level
             change = None if level is None or self.head.level is None else self.head.level - level
-            percent = in_turns.percent(change, level)
+            percent = percent_change(change, level)
         return 0.0 if not change else inf if percent is None else abs(percent)
 
-    def tell(self) -> MetricVerdict:
-        """Put the verdict together, with its work."""
+    def full_verdict(self) -> MetricVerdict:
+        """Return the decision as a verdict, with levels, threshold and bounds."""
         if self.in_turns is not None:
             return self.in_turns
         threshold = 1 if self.metric.exact else in_turns.PRECISION
         sides = self.base.samples, self.head.samples
-        return in_turns.verdict_of(self.metric.name, self.found, *sides, counts=self.counts, threshold=threshold)
+        return in_turns.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
 
 
-def step(position: int, drift: Mapping[str, Any]) -> Step:
-    """Return a drift as a comparison tells it; `drift` is a :class:`service.schemas.history.Drift` as JSON has it."""
+def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
+    """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
-    what = knobs if drift["cause"] == "config" else drift["revision"][:10]
-    told = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {what}"
-    return Step(position, drift["environment_before"], drift["environment_after"], told)
+    culprit = knobs if drift["cause"] == "config" else drift["revision"][:10]
+    description = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {culprit}"
+    return DriftSummary(position, drift["environment_before"], drift["environment_after"], description)
 
 
 def compare(
     pairs: Iterable[Pair],
     readings: ByRun,
-    steps: Mapping[int, Sequence[Step]],
+    drifts: Mapping[int, Sequence[DriftSummary]],
     measured_in_turns: Mapping[str, MetricVerdict],
-) -> list[Compared]:
-    """Judge every metric that either side of a pair has a value of.
+) -> list[ComparedMetric]:
+    """Judge every metric for which either side of a pair has a value.
 
     Parameters
     ----------
     readings
-        Of the runs of all pairs.
-    steps
-        The drifts of series, by the series' number.
+        Readings of the runs of all pairs.
+    drifts
+        The drifts of each series, by the series' number.
     measured_in_turns
-        Verdicts, by metric, where both sides were measured in turns: they hold.
+        Verdicts by metric, where both sides were measured in turns; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
     error = in_turns.ERROR / (sum(count for name, count in times.items() if not metric(name).judged) or 1)
-    known = cache(metric)  # an event of a workload file has no entry: one would be made for each row
-    found = []
+    cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
+    compared = []
     for pair in pairs:
-        left, right = _together(pair.base, readings), _together(pair.head, readings)
+        left, right = _pooled_by_metric(pair.base, readings), _pooled_by_metric(pair.head, readings)
         for name in left | right:
-            entry, base, head = known(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
-            told = measured_in_turns.get(name)
-            if told is not None:
-                found.append(Compared(pair, entry, base, head, Found(told.verdict, told.rule, told.sentence), told))
+            entry, base, head = cached_metric(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
+            verdict = measured_in_turns.get(name)
+            if verdict is not None:
+                decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
+                compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
-                own = steps.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [one.told for one in own if _lies_between(one, pair)] if own else ()
-                found.append(Compared(pair, entry, base, head, judge(entry, base, head, between, error)))
-    return found
+                of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
+                between = [drift.description for drift in of_series if _lies_between(drift, pair)] if of_series else ()
+                compared.append(ComparedMetric(pair, entry, base, head, judge(entry, base, head, between, error)))
+    return compared
 
 
-def judge(known: Metric, base: Readings, head: Readings, between: Sequence[str], error: float) -> Found:
-    """Say whether one metric differs between the two sides of a pair.
+def judge(
+    entry: Metric, base: SideReadings, head: SideReadings, between: Sequence[str], error: float
+) -> MetricDecision:
+    """Decide whether one metric differs between the two sides of a pair.
 
     Parameters
     ----------
     between
-        The drifts that were found between both sides, as they are told.
+        Descriptions of the drifts between both sides.
     error
-        Chance to call a noisy metric changed that is not.
+        Probability of calling a noisy metric changed although it is not.
     """
     if between:
         return _by_trend(base, head, between)
-    exact = known.exact and base.counted and head.counted and base.n and head.n
-    found = in_turns.judge_exact(base.samples, head.samples) if exact else None
-    if found is None:
-        return _apart(base, head, error)
-    if found.verdict is Verdict.NEEDS_MORE_RUNS and base.level == head.level:
-        return Found(Verdict.SAME, "trend", "The same count, and no drift was found between them.")
-    return found
+    exact = entry.exact and base.counted and head.counted and base.n and head.n
+    decision = in_turns.judge_exact(base.samples, head.samples) if exact else None
+    if decision is None:
+        return _by_bounds(base, head, error)
+    if decision.verdict is Verdict.NEEDS_MORE_RUNS and base.level == head.level:
+        return MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
+    return decision
 
 
-def _pooled(parts: Sequence[Readings]) -> Readings:
-    """Take runs together that repeat each other, the newest first."""
+def _pooled(parts: Sequence[SideReadings]) -> SideReadings:
+    """Pool the readings of runs that repeat each other, the newest first."""
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
-    return Readings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
+    return SideReadings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
 
 
-def _together(runs: Runs, readings: ByRun) -> dict[str, Readings]:
+def _pooled_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
-    there = [readings.get(run.number, {}) for run in runs]
-    return {name: _pooled([one[name] for one in there if name in one]) for name in dict.fromkeys(chain(*there))}
+    by_run = [readings.get(run.number, {}) for run in runs]
+    return {name: _pooled([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))}
 
 
-def _lies_between(one: Step, pair: Pair) -> bool:
+def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
     base, head = pair.base[0], pair.head[0]
     environments = {base.environment, head.environment}
-    if one.environment_before != one.environment_after:
-        return {one.environment_before, one.environment_after} == environments
+    if drift.environment_before != drift.environment_after:
+        return {drift.environment_before, drift.environment_after} == environments
     low, high = sorted((base.position, head.position))
-    return one.environment_after in environments and low < one.position <= high
+    return drift.environment_after in environments and low < drift.position <= high
 
 
-def _by_trend(base: Readings, head: Readings, between: Sequence[str]) -> Found:
-    many = "A drift was" if len(between) == 1 else f"{len(between)} drifts were"
+def _by_trend(base: SideReadings, head: SideReadings, between: Sequence[str]) -> MetricDecision:
+    count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
-    told = f"{many} found between them: {'; '.join(between[:3])}{more}."
+    sentence = f"{count} between the two: {'; '.join(between[:3])}{more}."
     if base.level == head.level:
-        return Found(Verdict.SAME, "trend", f"{told} Together they cancel out.")
-    return Found(Verdict.CHANGED, "trend", told)
+        return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
+    return MetricDecision(Verdict.CHANGED, "trend", sentence)
 
 
-def _apart(base: Readings, head: Readings, error: float) -> Found:
-    """Judge noise: each side's median lies within bounds that hold however it is distributed."""
+def _by_bounds(base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
+    """Judge noise by the bounds of each side's median, which hold for any distribution."""
     if base.level is None or head.level is None:
-        return Found(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
     few = min(base.n, head.n)
     if not enough(few, error / 2):
-        sentence = f"The metric is noisy, and {few} sample{'s' if few > 1 else ''} of a side are too few to judge by."
-        return Found(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+        samples = f"{few} samples on one side are" if few > 1 else "one sample on a side is"
+        sentence = f"The metric is noisy, and {samples} too few to judge it."
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
     left, right = bounds(base.samples, error / 2), bounds(head.samples, error / 2)
     assert left is not None
     assert right is not None
@@ -209,9 +214,9 @@ def _apart(base: Readings, head: Readings, error: float) -> Found:
     far = left[1] < right[0] or right[1] < left[0]
     shown = f"The medians lie within {left[0]:,.6g} – {left[1]:,.6g} and {right[0]:,.6g} – {right[1]:,.6g}"
     if far and 200 * abs(head.level - base.level) / size >= in_turns.PRECISION:
-        verdict, sentence = Verdict.CHANGED, f"{shown}: apart, with an error of {error:.2g}."
+        verdict, sentence = Verdict.CHANGED, f"{shown}: apart, with an error probability of {error:.2g}."
     elif widest < in_turns.PRECISION:
-        verdict, sentence = Verdict.SAME, f"{shown}: less than {in_turns.PRECISION:g} % from each other."
+        verdict, sentence = Verdict.SAME, f"{shown}: less than {in_turns.PRECISION:g} % apart."
     else:
-        verdict, sentence = Verdict.NEEDS_MORE_RUNS, f"{shown}: not apart, and not near enough to call them the same."
-    return Found(verdict, "apart", f"{sentence} They were not measured in turns.")
+        verdict, sentence = Verdict.NEEDS_MORE_RUNS, f"{shown}: neither apart nor close enough to be the same."
+    return MetricDecision(verdict, "apart", f"{sentence} They were not measured in turns.")

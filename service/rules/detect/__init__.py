@@ -1,8 +1,15 @@
-"""Where a series of numbers changes its level: pure functions, no database, no clock, no web."""
+"""Detects where a series of numbers changes its level. Pure."""
 
-from service.rules.detect.detector import DriftSeries
-from service.rules.detect.drift import Drift, Kind, Number
-from service.rules.detect.find import find_drifts
-from service.rules.detect.pooled import PooledShift, find_pooled_shift
+from service.rules.detect.detector import LevelChangeDetector, find_level_changes
+from service.rules.detect.level_change import Kind, LevelChange, Number
+from service.rules.detect.pooled_shift import PooledShift, find_pooled_shift
 
-__all__ = ["Drift", "DriftSeries", "Kind", "Number", "PooledShift", "find_drifts", "find_pooled_shift"]
+__all__ = [
+    "Kind",
+    "LevelChange",
+    "LevelChangeDetector",
+    "Number",
+    "PooledShift",
+    "find_level_changes",
+    "find_pooled_shift",
+]

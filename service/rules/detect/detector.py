@@ -1,24 +1,25 @@
-"""One series of any kind, kept up to date: chooses the rule its numbers allow and words what that rule found."""
+"""Detects the level changes of a series, whole or growing, by the rule that its numbers allow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.rules.detect.drift import Drift, Kind, Number, shown
-from service.rules.detect.exact import ExactSeries
-from service.rules.detect.judge import Finding
-from service.rules.detect.numbers import centred, clean, clean_samples, difference
-from service.rules.detect.repeat import RepeatingSeries
-from service.rules.detect.series import NoisySeries
-from service.rules.detect.tail import Tail
+from service.rules.detect.exact_series import ExactSeries
+from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
+from service.rules.detect.level_change import Kind, LevelChange, Number, format_level
+from service.rules.detect.newest_points import NewestChange
+from service.rules.detect.noisy_series import NoisySeries
+from service.rules.detect.repeating_series import RepeatingSeries
+from service.rules.detect.steps_and_ramps import JudgedChange
 
 KINDS = ("count", "rate", "time", "ratio")
 
 
-class DriftSeries:
-    """The drifts of a series that grows at its end.
+class LevelChangeDetector:
+    """The level changes of a series that grows at its end.
 
-    After any number of :meth:`append` and :meth:`extend`, :meth:`drifts` equals ``find_drifts`` of all points.
+    After any number of calls of :meth:`append` and :meth:`extend`, :meth:`changes` equals
+    :func:`find_level_changes` of all points.
     """
 
     def __init__(self, kind: Kind = "count") -> None:
@@ -30,13 +31,13 @@ class DriftSeries:
         self._exact = ExactSeries()
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
-        self._drifts: list[Drift] = []
-        self._tail: Tail | None = None  # the last of the drifts, if it is about the newest points
+        self._changes: list[LevelChange] = []
+        self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
 
-    def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[Drift]:
-        """Append one point and return the drifts of the whole series; see :meth:`drifts`."""
+    def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
+        """Append one point and return the level changes of the whole series; see :meth:`changes`."""
         self.extend([value], None if samples is None else [samples])
-        return self.drifts()
+        return self.changes()
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]] | None = None) -> None:
         """Append points.
@@ -44,21 +45,21 @@ class DriftSeries:
         Raises
         ------
         ValueError
-            If a number is not finite or ``samples`` has another length than ``values``; nothing is appended then.
+            If a number is not finite, or ``samples`` has another length than ``values``. Nothing is appended then.
         """
-        values = clean(values, len(self._values), "values")
+        values = checked(values, len(self._values), "values")
         if samples is not None:
             if len(samples) != len(values):
                 raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
-            samples = clean_samples(samples, len(self._values))
+            samples = checked_samples(samples, len(self._values))
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
 
-    def drifts(self) -> list[Drift]:
-        """Return the drifts, in order of index.
+    def changes(self) -> list[LevelChange]:
+        """Return the level changes, in order of index.
 
-        The list is the series' own, so that asking costs the same however many drifts there are: read it before the
-        next point is appended, do not write to it.
+        The list belongs to the detector, so that a call costs the same however many changes there are: read it before
+        the next point is appended, and do not modify it.
         """
         n = len(self._values)
         if n < 2:
@@ -66,48 +67,80 @@ class DriftSeries:
         if self._kind == "count" and self._samples[-1]:
             self._exact.extend(self._values[self._exact.points :], self._samples[self._exact.points :])
             if self._exact.holds:
-                return list(self._exact.drifts)
+                return list(self._exact.changes)
         self._noisy.extend(centred(self._values[self._noisy.n :], self._values[0]))
         if self._noisy.noise.sigma == 0.0:
             self._repeating.extend(self._values[self._repeating.points :])
-            return self._repeating.drifts(self._samples[-1])
-        return self._noisy_drifts()
+            return self._repeating.changes(self._samples[-1])
+        return self._noisy_changes()
 
-    def _noisy_drifts(self) -> list[Drift]:
-        if self._tail:
-            self._drifts.pop()
-        kept, news = self._noisy.news()
-        self._drifts[kept:] = [self._word(finding) for finding in news]
-        again = [difference(value, self._values[0]) for value in self._samples[-1]]
-        self._tail = self._noisy.tail(again)
-        if self._tail:
-            self._drifts.append(self._word_tail(self._tail))
-        return self._drifts
+    def _noisy_changes(self) -> list[LevelChange]:
+        if self._newest:
+            self._changes.pop()
+        unchanged, updated = self._noisy.updates()
+        self._changes[unchanged:] = [self._describe(change) for change in updated]
+        reruns = [difference(value, self._values[0]) for value in self._samples[-1]]
+        self._newest = self._noisy.newest_change(reruns)
+        if self._newest:
+            self._changes.append(self._describe_newest(self._newest))
+        return self._changes
 
-    def _word(self, finding: Finding) -> Drift:
-        at, low_level, high_level, low, high, rule = finding
-        before, after = self._level(low_level), self._level(high_level)
+    def _describe(self, change: JudgedChange) -> LevelChange:
+        at, old_level, new_level, low, high, rule = change
+        before, after = self._level(old_level), self._level(new_level)
         sigma = self._noisy.noise.sigma
-        size = f"{shown(before)} → {shown(after)}: %s of {abs(high_level - low_level) / sigma:.1f} sigma"
+        size = f"{format_level(before)} → {format_level(after)}: %s of {abs(new_level - old_level) / sigma:.1f} sigma"
         if rule == "ramp":
             evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
         else:
             evidence = f"{size % 'a step'} (sigma {sigma:.3g}), at {low:,} … {high:,}"
-        return Drift(at, before, after, low, high, rule, evidence)
+        return LevelChange(at, before, after, low, high, rule, evidence)
 
-    def _word_tail(self, tail: Tail) -> Drift:
-        index = len(self._values) - tail.length
-        before, after = self._level(tail.before), self._level(tail.after)
-        size = abs(tail.after - tail.before) / self._noisy.noise.sigma
-        runs = "the newest run lies" if tail.length == 1 else f"the newest {tail.length} runs lie"
-        evidence = f"{shown(before)} → {shown(after)}: {runs} {size:.1f} sigma off the level before"
-        if tail.unsure:
-            evidence += "; one run more will tell"
-        return Drift(index, before, after, index, index, "newest", evidence, wants_rerun=tail.unsure)
+    def _describe_newest(self, change: NewestChange) -> LevelChange:
+        index = len(self._values) - change.length
+        before, after = self._level(change.before), self._level(change.after)
+        size = abs(change.after - change.before) / self._noisy.noise.sigma
+        runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
+        evidence = f"{format_level(before)} → {format_level(after)}: {runs} {size:.1f} sigma off the previous level"
+        if change.unsure:
+            evidence += "; one more run will decide"
+        return LevelChange(index, before, after, index, index, "newest", evidence, wants_rerun=change.unsure)
 
     def _level(self, centred: float) -> Number:
-        """Return a level in the unit of the series, whole numbers as such where the series has only those."""
+        """Return a level in the unit of the series; whole levels of an integer series as integers."""
         origin = self._values[0]
         if isinstance(origin, int):
             return origin + int(centred) if centred.is_integer() else origin + centred
         return origin + centred
+
+
+def find_level_changes(
+    values: Sequence[Number],
+    *,
+    samples: Sequence[Sequence[Number]] | None = None,
+    kind: Kind = "count",
+) -> list[LevelChange]:
+    """Return where a series changes its level.
+
+    Parameters
+    ----------
+    values : sequence of n numbers
+        One number for each point, oldest first.
+    samples : sequence of n sequences, optional
+        The samples that each point summarises; they show whether a count repeats to the fault.
+    kind : {"count", "rate", "time", "ratio"}
+        Kind of the numbers. Only counts can be exact.
+
+    Returns
+    -------
+    list of LevelChange
+        In order of index; empty where nothing changed.
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite, or ``samples`` has another length than ``values``.
+    """
+    detector = LevelChangeDetector(kind)
+    detector.extend(values, samples)
+    return detector.changes()

@@ -1,4 +1,4 @@
-"""How much a series moves while nothing changes: scale, autocorrelation, two modes, rate of stray jumps."""
+"""Estimates how much a series moves while nothing changes: scale, autocorrelation, two modes, distance of strays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.rules.detect.median import Floats, median_of_nine
+from service.rules.detect.median_of_nine import Floats, median_of_nine
 
 # E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
 # two points.
@@ -16,14 +16,14 @@ _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
-UNEVEN = 16  # differences in a part of a series that may be noisier than the rest
-COARSE = 8  # modes closer than so many times the smallest difference of all are jitter
-SHRINK = 1.5  # standard errors by which the autocorrelation is pulled towards 0
+UNEVEN = 16  # number of differences in a part of a series that may be noisier than the rest
+COARSE = 8  # modes closer than this many times the smallest difference are jitter
+SHRINK = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What one point of a series is worth.
+    """The noise of a series.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Noise:
     gap : float
         Distance of the two modes of a bimodal series, unit of the series; 0 where there is one mode.
     points : int
-        How many points this was estimated from.
+        Number of points that the estimate is based on.
     """
 
     sigma: float
@@ -44,15 +44,15 @@ class Noise:
 
     @property
     def inflation(self) -> float:
-        """Variance of a mean against that of independent points: ``(1 + rho) / (1 - rho)``."""
+        """Variance of a mean relative to independent points: ``(1 + rho) / (1 - rho)``."""
         return (1 + self.rho) / (1 - self.rho)
 
 
 def epoch(n: int) -> int:
-    """Say how many of the first ``n`` points the noise is estimated from: n to three significant bits, two above 1,024.
+    """Return the number of points to estimate the noise from: n rounded down to three significant bits.
 
-    Appending a point changes the estimate only where this changes, so re-reading a series costs O(1) an append on
-    average.
+    Above 1,024 points it is rounded down to a power of two. Appending a point changes the estimate only where this
+    number changes, so that estimating costs O(1) per append on average.
     """
     step = 1 << max(0, n.bit_length() - (3 if n <= 1024 else 1))
     return n - n % step
@@ -70,9 +70,9 @@ def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) 
 
 
 def uneven_scale(differences: Floats, sizes: Floats) -> float:
-    """Estimate sigma of a series that may be quiet in one part and noisy in another: then that of the noisy part.
+    """Estimate sigma of a series that may be noisier in one part than in the others: then that of the noisy part.
 
-    The mean of 90 % of the differences counts for 0.9, as 60 % of few whole numbers may happen to be all alike.
+    The mean of 90 % of the differences is weighted by 0.9, because 60 % of a few integers may happen to be equal.
     ``sizes`` are the sorted absolute differences.
     """
     whole = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
@@ -88,12 +88,12 @@ def uneven_scale(differences: Floats, sizes: Floats) -> float:
 
 
 def autocorrelation(x: Floats, bound: float) -> float:
-    """Estimate the autocorrelation of successive points, 0 … 0.9, pulled towards 0 by what chance alone gives.
+    """Estimate the autocorrelation of successive points, 0 … 0.9, shrunk towards 0 by what chance alone gives.
 
-    From the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; of an autoregression it is
-    ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and Robin, "A robust
-    approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017). ``bound`` clips
-    single differences.
+    The estimate comes from the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; for an
+    autoregression it is ``1 + rho + rho² / 2``. The idea, with lag 2 and medians: Chakar, Lebarbier, Lévy-Leduc and
+    Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
+    ``bound`` clips single differences.
     """
     one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
@@ -108,10 +108,10 @@ def _mean_square(differences: Floats, bound: float) -> float:
 
 
 def find_gap(differences: Floats, sizes: Floats) -> float:
-    """Return the distance of two modes between which the series keeps jumping, 0.0 if it has only one.
+    """Return the distance of two modes between which the series keeps jumping; 0.0 if it has only one.
 
-    Two modes show as many large differences of one size that alternate in sign; strays differ in size and steps are
-    few. Numbers that differ by a few units of their last digit only are jitter, unless they are two exact values.
+    Two modes show as many large differences of one size that alternate in sign; strays differ in size, and steps are
+    few. Numbers that differ only by a few units of their last digit are jitter, unless they are two exact values.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def estimate(folded: Floats, gap: float = 0.0, sizes: Floats | None = None) -> N
     Parameters
     ----------
     folded : array of n floats
-        The series, its two modes laid on each other if it has two.
+        The series, with its two modes folded onto each other if it has two.
     gap : float
         Distance of the two modes, 0 where there is one mode.
     sizes : array of n - 1 floats, optional
@@ -166,14 +166,14 @@ def estimate(folded: Floats, gap: float = 0.0, sizes: Floats | None = None) -> N
 
 
 def sorted_sizes(differences: Floats) -> Floats:
-    """Return the absolute values in order of size."""
+    """Return the absolute differences in order of size."""
     sizes: Floats = np.abs(differences)
     sizes.sort()
     return sizes
 
 
 def stray_distance(folded: Floats) -> float:
-    """Return the distance from the level that 1.5 % of single points exceed, 0.0 where there are too few to tell."""
+    """Return the distance from the level that 1.5 % of single points exceed; 0.0 where there are too few points."""
     if len(folded) < 48:
         return 0.0
     newest = folded[-1024:]

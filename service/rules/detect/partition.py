@@ -1,11 +1,11 @@
-"""The best cut of a series into segments: dynamic programming over candidate positions, one candidate at a time."""
+"""Finds the best partition of a series into segments, by dynamic programming over candidate positions."""
 
 from __future__ import annotations
 
 import math
 
-CAPACITY = 64  # open candidates kept; the oldest but the best go first
-FEW = 6  # up to so many are not worth pruning
+CAPACITY = 64  # most open candidates; beyond that the oldest are dropped, except the best
+FEW = 6  # up to this many are not worth pruning
 SHORTEST = 4  # points of a segment; the running median lets no shorter ones through
 
 _Open = tuple[float, float, float, int, int]  # cost so far, sum, sum of squares, position, node
@@ -27,9 +27,9 @@ class Partition:
         self._open: list[_Open] = [(-penalty, 0.0, 0.0, 0, 0)]
 
     def _costs(self, position: int, total: float, squares: float) -> list[float]:
-        """Return what the series up to ``position`` costs with its last segment from each open candidate on.
+        """Return the cost of the series up to ``position`` if its last segment begins at each open candidate.
 
-        Plain numbers, as there are a dozen open candidates on average: fewer than pay for an array.
+        A list of floats: with a dozen open candidates on average, an array does not pay.
         """
         return [
             cost + (squares - q) - (rise := total - s) * rise / length
@@ -39,7 +39,7 @@ class Partition:
         ]
 
     def add(self, position: int, total: float, squares: float) -> None:
-        """Open a candidate: ``total`` and ``squares`` are the sums of the ``position`` values before it."""
+        """Add a candidate: ``total`` and ``squares`` are the sums over the ``position`` values before it."""
         costs = self._costs(position, total, squares)
         least = min(costs)
         best = costs.index(least)
@@ -61,10 +61,10 @@ class Partition:
         return self._open[costs.index(min(costs))][4]
 
     def mark(self) -> tuple[list[_Open], int]:
-        """Remember the state, to be returned to after provisional candidates."""
+        """Return the state, so that :meth:`reset` can undo provisional candidates."""
         return list(self._open), len(self.position)
 
     def reset(self, mark: tuple[list[_Open], int]) -> None:
-        """Forget every candidate added since ``mark``."""
+        """Remove every candidate added since ``mark``."""
         self._open, nodes = mark
         del self.position[nodes:], self.previous[nodes:]

@@ -1,1 +1,1 @@
-"""From drifts to events, and what becomes of them: grouping, the life of an event, silences. Pure."""
+"""Makes events of drifts and decides what becomes of them: grouping, lifecycle, resolution, silences. Pure."""

@@ -1,4 +1,4 @@
-"""Makes events of the drifts that are found now, and of the events that are known. Pure."""
+"""Assembles events from the current drifts and the stored events. Pure."""
 
 from __future__ import annotations
 
@@ -7,115 +7,123 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
-from service.rules.events.carry_over import Known, carry
-from service.rules.events.grouping import Group, Trace, group
-from service.rules.events.resolution import Turn, returns, turns
+from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
+from service.rules.events.resolution import Transition, returns, transitions
 from service.schemas.events import State
 
 _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
-"""What comes back after this was decided is another event: what was said does not speak for it."""
+"""After these decisions, drifts that return are a new event: the decision does not apply to them."""
 
 
 @dataclass(slots=True)
-class Resolved:
-    """The events, and what became of those that were known.
+class AssembledEvents:
+    """The events, and what became of those that were stored.
 
     Attributes
     ----------
     members
         The drifts of each event that has any, in the order of the history.
     returned
-        Those drifts that are an event coming back.
+        Ids of the drifts with which an event came back.
     new
-        Events that were not known.
+        Names of the new events.
     origins
-        Known events that a new one was split off from.
+        The stored events that each new one was split off from.
     merged
-        Known events that ended in another one, with that one.
-    turns
-        When each event was over and came back.
+        The event that each merged one ended in.
+    transitions
+        When each event was resolved and when it came back.
     seen_in
         The events of each series.
     """
 
-    members: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
+    members: dict[str, list[LocatedDrift]] = field(default_factory=lambda: defaultdict(list))
     returned: set[str] = field(default_factory=set)
     new: list[str] = field(default_factory=list)
     origins: dict[str, list[str]] = field(default_factory=dict)
     merged: dict[str, str] = field(default_factory=dict)
-    turns: dict[str, list[Turn]] = field(default_factory=dict)
+    transitions: dict[str, list[Transition]] = field(default_factory=dict)
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def resolve(
-    found: Collection[Trace], known: Mapping[str, Known], states: Mapping[str, State], taken: Collection[str] = ()
-) -> Resolved:
-    """Make events of drifts.
+def assemble(
+    drifts: Collection[LocatedDrift],
+    known: Mapping[str, KnownEvent],
+    states: Mapping[str, State],
+    taken: Collection[str] = (),
+) -> AssembledEvents:
+    """Assemble events from drifts.
 
     Parameters
     ----------
-    found
-        All drifts of one subject that are found now.
+    drifts
+        All current drifts of one subject.
     known
-        The events that are known, those left out that ended in another.
+        The stored events, without those that were merged into another.
     states
-        Where each known event stands.
+        The state of each stored event.
     taken
         Names that a new event cannot have.
     """
-    series: dict[int | str, list[Trace]] = defaultdict(list)
-    for trace in found:
-        series[trace.series].append(trace)
-    came_back = {trace.drift: name for name, entry in known.items() for trace in entry.traces if trace.returned}
-    groups = group(found)
-    again = [next((came_back[trace.drift] for trace in one if trace.drift in came_back), None) for one in groups]
-    first = [one for one, event in zip(groups, again, strict=True) if event is None]
-    carried = carry(first, known)
-    resolved = Resolved(merged=carried.merged)
+    by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
+    for drift in drifts:
+        by_series[drift.series].append(drift)
+    came_back = {drift.drift_id: name for name, event in known.items() for drift in event.drifts if drift.returned}
+    groups = group_drifts(drifts)
+    returned_to = [
+        next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
+    ]
+    first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
+    carried = carry_over(first, known)
+    assembled = AssembledEvents(merged=carried.merged)
 
-    for one, event in zip(groups, again, strict=True):
+    for group, event in zip(groups, returned_to, strict=True):
         if event is not None:
-            _add(resolved, event, one, returned=True)
-    for one, event in zip(first, carried.events, strict=True):
+            _add(assembled, event, group, returned=True)
+    for group, event in zip(first, carried.events, strict=True):
         if event is not None:
-            _add(resolved, event, one)
-    for number, one in enumerate(first):
-        if carried.events[number] is not None:
+            _add(assembled, event, group)
+    for index, group in enumerate(first):
+        if carried.events[index] is not None:
             continue
-        event = _returning(one, resolved, series, states)
+        event = _returning_event(group, assembled, by_series, states)
         if event is not None:
-            _add(resolved, event, one, returned=True)
+            _add(assembled, event, group, returned=True)
             continue
-        event = _name(one, {*taken, *known, *resolved.new})
-        resolved.new.append(event)
-        resolved.origins[event] = carried.origins.get(number, [])
-        _add(resolved, event, one)
+        event = _new_name(group, {*taken, *known, *assembled.new})
+        assembled.new.append(event)
+        assembled.origins[event] = carried.origins.get(index, [])
+        _add(assembled, event, group)
 
-    for event, members in resolved.members.items():
-        members.sort(key=lambda trace: trace.order)
-        resolved.turns[event] = turns(members, series)
-    return resolved
+    for event, members in assembled.members.items():
+        members.sort(key=lambda drift: drift.order)
+        assembled.transitions[event] = transitions(members, by_series)
+    return assembled
 
 
-def _add(resolved: Resolved, event: str, one: Group, *, returned: bool = False) -> None:
-    resolved.members[event] += one
-    for trace in one:
-        resolved.seen_in[trace.series][event] = None
+def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
+    assembled.members[event] += group
+    for drift in group:
+        assembled.seen_in[drift.series][event] = None
     if returned:
-        resolved.returned |= {trace.drift for trace in one}
+        assembled.returned |= {drift.drift_id for drift in group}
 
 
-def _returning(
-    one: Group, resolved: Resolved, series: Mapping[int | str, Sequence[Trace]], states: Mapping[str, State]
+def _returning_event(
+    group: DriftGroup,
+    assembled: AssembledEvents,
+    by_series: Mapping[int | str, Sequence[LocatedDrift]],
+    states: Mapping[str, State],
 ) -> str | None:
-    """Return the event that a group of drifts is the return of."""
-    for event in resolved.seen_in[one[0].series]:
-        if states.get(event) not in _SETTLED and returns(one, resolved.members[event], series):
+    """Return the event that comes back with a group of drifts; None where none does."""
+    for event in assembled.seen_in[group[0].series]:
+        if states.get(event) not in _SETTLED and returns(group, assembled.members[event], by_series):
             return event
     return None
 
 
-def _name(one: Group, taken: Collection[str]) -> str:
-    """Name a new event: the same history gives the same names."""
-    start = min(trace.drift for trace in one)
+def _new_name(group: DriftGroup, taken: Collection[str]) -> str:
+    """Return the name of a new event; the same history gives the same names."""
+    start = min(drift.drift_id for drift in group)
     return next(name for n in range(len(taken) + 1) if (name := hash_of(["event", start, n])) not in taken)

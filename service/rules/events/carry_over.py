@@ -1,7 +1,7 @@
-"""Carries events over from one judging to the next, by what their drifts overlap. Pure.
+"""Carries events over from one detection to the next, by how their drifts overlap. Pure.
 
-A drift is found anew whenever its series grows, and a backfill can name it differently: another commit, another cause.
-What was decided about its event must not be lost by that.
+Drifts are detected anew whenever their series grow, and a backfill can change them: another commit, another cause.
+The decisions about their events must survive that.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.rules.events.grouping import Group, Trace, overlaps, touches
+from service.rules.events.grouping import DriftGroup, LocatedDrift, may_be_same, overlaps
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An event that is known already.
+class KnownEvent:
+    """A stored event.
 
     Attributes
     ----------
-    traces
-        All drifts that were ever found of it, as they were found last.
+    drifts
+        All drifts that it has ever had, as they were detected last.
     age
-        Smaller for those that were known earlier.
+        Smaller for events that were stored earlier.
     alive
-        Whether any of its drifts was found in the judging before.
+        Whether the previous detection found any of its drifts.
     """
 
-    traces: Sequence[Trace]
+    drifts: Sequence[LocatedDrift]
     age: int
     alive: bool = True
 
 
 @dataclass(slots=True)
-class Carried:
-    """What becomes of the events.
+class CarriedEvents:
+    """The result of carrying events over.
 
     Attributes
     ----------
     events
-        The known event that each group of drifts goes on with; None for a new one.
+        The stored event that each group of drifts continues; None for a new event.
     origins
-        Events that a new one was split off from, by the number of its group.
+        The events that a new one was split off from, by the index of its group.
     merged
-        Events that ended in another one, with that one.
+        The event that each merged one ended in.
     """
 
     events: list[str | None]
@@ -52,79 +52,81 @@ class Carried:
 
 
 _Score = tuple[int, int, int]
+"""How many drifts a group and an event share, how many may be the same, and whether their locations overlap."""
 
 
-def carry(groups: Sequence[Group], known: Mapping[str, Known]) -> Carried:
-    """Give each group the known event that it has most in common with.
+def carry_over(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> CarriedEvents:
+    """Assign each group the stored event that it has most in common with.
 
-    The same drifts count most, then drifts of the same series at the same place, then the same place.
+    Equal drifts count most, then drifts of the same series at the same location, then the same location.
     """
     scores = _scores(groups, known)
-    carried = Carried([None] * len(groups))
+    carried = CarriedEvents([None] * len(groups))
     taken: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
-        (number, event), score = entry
-        return not known[event].alive, tuple(-part for part in score), known[event].age, number
+        (index, event), score = entry
+        return not known[event].alive, tuple(-part for part in score), known[event].age, index
 
     ranked = sorted(scores.items(), key=rank)
-    for (number, event), _ in ranked:
-        if carried.events[number] is None and event not in taken:
-            carried.events[number] = event
-            taken[event] = number
-    for (number, event), score in ranked:
+    for (index, event), _ in ranked:
+        if carried.events[index] is None and event not in taken:
+            carried.events[index] = event
+            taken[event] = index
+    for (index, event), score in ranked:
         if not any(score[:2]) or not known[event].alive:
             continue
-        if carried.events[number] is None:
-            carried.origins.setdefault(number, []).append(event)
+        if carried.events[index] is None:
+            carried.origins.setdefault(index, []).append(event)
         elif event not in taken:
-            into = carried.events[number]
+            into = carried.events[index]
             assert into is not None
             carried.merged.setdefault(event, into)
     return carried
 
 
-def _scores(groups: Sequence[Group], known: Mapping[str, Known]) -> dict[tuple[int, str], _Score]:
-    """Return what each group has in common with each event, where that is anything."""
-    same: Counter[tuple[int, str]] = Counter()
-    touching: Counter[tuple[int, str]] = Counter()
-    placed: Counter[tuple[int, str]] = Counter()
+def _scores(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
+    """Return how much each group has in common with each event, for the pairs that share anything."""
+    equal: Counter[tuple[int, str]] = Counter()
+    similar: Counter[tuple[int, str]] = Counter()
+    nearby: Counter[tuple[int, str]] = Counter()
     by_drift, by_series, by_key = _indexes(known)
-    for number, traces in enumerate(groups):
-        for trace in traces:
-            if trace.drift in by_drift:
-                same[number, by_drift[trace.drift]] += 1
-            for event in {event for event, other in by_series[trace.series] if touches(trace, other)}:
-                touching[number, event] += 1
-        low, high = max(trace.stretch[0] for trace in traces), min(trace.stretch[1] for trace in traces)
-        for event, stretch in by_key[traces[0].key]:
+    for index, group in enumerate(groups):
+        for drift in group:
+            if drift.drift_id in by_drift:
+                equal[index, by_drift[drift.drift_id]] += 1
+            for event in {event for event, other in by_series[drift.series] if may_be_same(drift, other)}:
+                similar[index, event] += 1
+        low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
+        for event, stretch in by_key[group[0].key]:
             if overlaps((low, high), stretch):
-                placed[number, event] = 1
-    return {pair: (same[pair], touching[pair], placed[pair]) for pair in same.keys() | touching.keys() | placed.keys()}
+                nearby[index, event] = 1
+    pairs = equal.keys() | similar.keys() | nearby.keys()
+    return {pair: (equal[pair], similar[pair], nearby[pair]) for pair in pairs}
 
 
-_Series = dict[int | str, list[tuple[str, Trace]]]
+_Series = dict[int | str, list[tuple[str, LocatedDrift]]]
 _Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _indexes(known: Mapping[str, Known]) -> tuple[dict[str, str], _Series, _Keys]:
+def _indexes(known: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
     by_drift: dict[str, str] = {}
     by_series: _Series = defaultdict(list)
     by_key: _Keys = defaultdict(list)
     for event, entry in known.items():
-        traces = [trace for trace in entry.traces if not trace.returned]
-        for trace in traces:
-            by_drift[trace.drift] = event
-            by_series[trace.series].append((event, trace))
-        for key, stretches in _by_key(traces).items():
+        drifts = [drift for drift in entry.drifts if not drift.returned]
+        for drift in drifts:
+            by_drift[drift.drift_id] = event
+            by_series[drift.series].append((event, drift))
+        for key, stretches in _stretches_by_key(drifts).items():
             low, high = max(low for low, _ in stretches), min(high for _, high in stretches)
             if low <= high:
                 by_key[key].append((event, (low, high)))
     return by_drift, by_series, by_key
 
 
-def _by_key(traces: Iterable[Trace]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    for trace in traces:
-        found[trace.key].append(trace.stretch)
-    return found
+def _stretches_by_key(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    stretches: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for drift in drifts:
+        stretches[drift.key].append(drift.stretch)
+    return stretches

@@ -1,9 +1,8 @@
-"""Puts drifts of one cause at one place together. Pure.
+"""Groups the drifts that can have one cause: the same one, at the same location. Pure.
 
-The place of a commit's drift is a stretch of commits: one of them did it. The place of a drift that a configuration
-change or something unknown did is a stretch of time on the hosts: it happened somewhere between the run before and the
-run after. Drifts can have the same cause only where all their stretches share a point, so a stretch that merely touches
-two others does not tie those together.
+The location of a drift that a commit caused is a stretch of commits, one of which did it. The location of a drift with
+another cause is a stretch of time on the hosts, between the run before and the run after. Drifts can have the same
+cause only if all their stretches share a point, so a stretch that overlaps two others does not join these.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from service.schemas.history import Cause, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """What the place and the life of a drift depend on.
+class LocatedDrift:
+    """A drift with its location, and what the lifecycle of its event depends on.
 
     Attributes
     ----------
-    drift
-        Its id.
+    drift_id
+        The id of the drift.
     series
-        Where it was seen; a shift of a whole suite has no series and is told by its own id.
+        The series that it was seen in; a shift of a whole suite has none and is identified by its own id.
     cause, detail
-        What is blamed: beside the cause, which knobs changed how, or on which host something unknown happened.
+        The cause, and the knobs that changed or the host on which something unknown happened.
     first, last
-        The commits that can have done it, by position; at a configuration change, where that was seen.
+        Positions of the commits that can have caused it; for a configuration change, where it was seen.
     since, until
-        When it happened, in seconds.
+        The time in which it happened, in seconds.
     before, after
         The two levels.
     spread
@@ -40,10 +39,10 @@ class Trace:
     revision
         The first commit on the new level.
     returned
-        Whether it is known as the return of a drift that was over.
+        Whether it is stored as the return of an event that was resolved.
     """
 
-    drift: str
+    drift_id: str
     series: int | str
     cause: Cause
     detail: str
@@ -60,62 +59,63 @@ class Trace:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What drifts of one event share, besides the place."""
+        """The part of the group key that does not depend on the location."""
         return self.cause.value, self.detail
 
     @property
     def whole_suite(self) -> bool:
-        """Whether it is a shift of a whole suite, which has no series."""
+        """Whether the drift is a shift of a whole suite, which has no series."""
         return isinstance(self.series, str)
 
     @property
     def stretch(self) -> tuple[float, float]:
-        """Where it happened: from one commit to another, or from one moment to another."""
+        """The location: from one commit to another, or from one time to another."""
         return (self.first, self.last) if self.cause in {Cause.COMMIT, Cause.BOTH} else (self.since, self.until)
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """Place among the drifts of its series."""
-        return self.last, self.until, self.drift
+        """The sort key among the drifts of a series."""
+        return self.last, self.until, self.drift_id
 
 
-Group = tuple[Trace, ...]
+DriftGroup = tuple[LocatedDrift, ...]
 
 
-def group(traces: Iterable[Trace]) -> list[Group]:
-    """Put the drifts of each event together, in the order of the history; the order of what is given has no say."""
-    by_key: dict[tuple[str, str], list[Trace]] = defaultdict(list)
-    for trace in traces:
-        by_key[trace.key].append(trace)
-    groups = [found for alike in by_key.values() for found in _stabbed(alike)]
-    return sorted((tuple(sorted(found, key=lambda trace: trace.order)) for found in groups), key=lambda g: g[0].order)
+def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
+    """Group the drifts of each event, in the order of the history; the order of the arguments does not matter."""
+    by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
+    for drift in drifts:
+        by_key[drift.key].append(drift)
+    groups = [group for same_key in by_key.values() for group in _sharing_a_point(same_key)]
+    ordered = (tuple(sorted(group, key=lambda drift: drift.order)) for group in groups)
+    return sorted(ordered, key=lambda group: group[0].order)
 
 
-def overlaps(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Tell whether two stretches share a point."""
-    return one[0] <= other[1] and other[0] <= one[1]
+def overlaps(left: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Return whether two stretches share a point."""
+    return left[0] <= right[1] and right[0] <= left[1]
 
 
-def touches(one: Trace, other: Trace) -> bool:
-    """Tell whether two findings in one series can be of the same drift, also where it was blamed differently."""
+def may_be_same(left: LocatedDrift, right: LocatedDrift) -> bool:
+    """Return whether two drifts of one series, from different detections, can be the same, even with another cause."""
     commits = {Cause.COMMIT, Cause.BOTH}
-    if one.cause in commits and other.cause in commits:
-        return overlaps((one.first, one.last), (other.first, other.last))
-    if Cause.COMMIT in {one.cause, other.cause}:
+    if left.cause in commits and right.cause in commits:
+        return overlaps((left.first, left.last), (right.first, right.last))
+    if Cause.COMMIT in {left.cause, right.cause}:
         return False
-    return overlaps((one.since, one.until), (other.since, other.until))
+    return overlaps((left.since, left.until), (right.since, right.until))
 
 
-def _stabbed(traces: Iterable[Trace]) -> Iterable[list[Trace]]:
+def _sharing_a_point(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
     """Yield the fewest groups in which all stretches share a point: those open where the next stretch ends."""
-    found: list[Trace] = []
+    group: list[LocatedDrift] = []
     end = float("-inf")
-    for trace in sorted(traces, key=lambda trace: (trace.stretch[1], trace.drift)):
-        if found and trace.stretch[0] > end:
-            yield found
-            found = []
-        if not found:
-            end = trace.stretch[1]
-        found.append(trace)
-    if found:
-        yield found
+    for drift in sorted(drifts, key=lambda drift: (drift.stretch[1], drift.drift_id)):
+        if group and drift.stretch[0] > end:
+            yield group
+            group = []
+        if not group:
+            end = drift.stretch[1]
+        group.append(drift)
+    if group:
+        yield group

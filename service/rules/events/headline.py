@@ -1,4 +1,4 @@
-"""Puts an event into words: what moved, how far, where. Pure."""
+"""Describes an event in words: what moved, by how much, and where. Pure."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.text.numbers import unit_of
 
-ALL = 10**9
-"""Stands in for the change in percent of a zero baseline: nothing is larger."""
+FROM_ZERO = 10**9
+"""The size of a change from a zero baseline, in percent: nothing is larger."""
 
 
 def size(drift: Drift) -> float:
-    """Return how far a drift went, comparable between metrics: in percent of its level, where it has one."""
+    """Return the size of a drift, comparable between metrics: in percent of its level, where it has one."""
     if drift.series_id == NO_SERIES:
         return 0
-    return ALL if drift.percent is None else abs(drift.percent)
+    return FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
-def speaker(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that speaks for an event: a regression before an improvement, then the largest."""
+def leading_drift(drifts: Sequence[Drift]) -> Drift:
+    """Return the drift that represents an event: a regression before an improvement, then the largest."""
     return min(
         drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, -size(drift), drift.case, drift.id)
     )
 
 
 def headline(drifts: Sequence[Drift]) -> str:
-    """Say in one line what moved, how far, and where."""
-    first = speaker(drifts)
-    change = _moved(first)
+    """Describe in one line what moved, by how much, and where."""
+    first = leading_drift(drifts)
+    change = _change(first)
     if first.percent is not None:
         change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
     cases = {(drift.host, drift.case) for drift in drifts}
@@ -39,17 +39,17 @@ def headline(drifts: Sequence[Drift]) -> str:
     return f"{change} in {first.case}{more}"
 
 
-def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
-    """Return what is told of an event that neither decisions nor silences change.
+def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+    """Return the part of an event's description that neither decisions nor silences change.
 
     Parameters
     ----------
     drifts
-        Those that made it, which speak for it.
+        The drifts that made the event, one of which represents it.
     returned
-        Those with which it came back.
+        The drifts with which it came back.
     """
-    first = speaker(drifts)
+    first = leading_drift(drifts)
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,
@@ -65,8 +65,8 @@ def summary(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str
     }
 
 
-def _moved(drift: Drift) -> str:
-    """Say what moved, and how far: +4,096 minor faults, or Throughput -12 operations/s."""
+def _change(drift: Drift) -> str:
+    """Describe what moved and by how much: ``+4,096 minor faults``, or ``Throughput -12 operations/s``."""
     change = f"{drift.change:+,}" if isinstance(drift.change, int) else f"{drift.change:+,.4g}"
     unit, title = unit_of(drift.change, drift.unit), metric(drift.metric).title
     kind = title.removesuffix(drift.unit)

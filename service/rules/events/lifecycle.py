@@ -1,4 +1,4 @@
-"""The life of an event: what can be decided about it when, and what state that leaves it in. Pure."""
+"""Defines the lifecycle of an event: which decision is possible in which state, and where it leads. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from service.schemas.events import Action, State
 
 OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
-"""States in which somebody still has something to do."""
+"""States in which somebody still has to act."""
 CLOSED = frozenset(State) - OPEN
 
 _LEADS_TO = {
@@ -19,26 +19,26 @@ _LEADS_TO = {
 }
 
 
-def follow(state: State, action: Action) -> State | None:
-    """Return the state that a decision leads to; None where it cannot be made in this state."""
-    allowed, after = _LEADS_TO[action]
-    return after if state in allowed else None
+def next_state(state: State, action: Action) -> State | None:
+    """Return the state that a decision leads to; None where it is not possible in this state."""
+    states, after = _LEADS_TO[action]
+    return after if state in states else None
 
 
-def allowed(state: State) -> list[Action]:
-    """Return what can be decided in a state."""
+def allowed_actions(state: State) -> list[Action]:
+    """Return the decisions that are possible in a state."""
     return [action for action, (states, _) in _LEADS_TO.items() if state in states]
 
 
 def state_after(actions: Iterable[Action]) -> State:
-    """Return the state that decisions in succession lead to.
+    """Return the state that a sequence of decisions leads to.
 
-    Two events that turn out to be one bring their decisions together: the latest one that says something counts, so a
-    decision that closes may follow one that closed it otherwise.
+    When two events are merged, so are their decisions. The latest one that changes the state counts: a decision that
+    closes the event may follow one that closed it for another reason.
     """
     state = State.NEW
     for action in actions:
-        after = follow(state, action)
+        after = next_state(state, action)
         if after is None and state in CLOSED and action is not Action.ACKNOWLEDGE:
             after = _LEADS_TO[action][1]
         state = after or state

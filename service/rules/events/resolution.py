@@ -1,119 +1,125 @@
-"""Tells from the drifts alone when an event was over, and when it came back. Pure."""
+"""Decides from the drifts alone when an event was resolved and when it came back. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.rules.events.grouping import Group, Trace
+from service.rules.events.grouping import DriftGroup, LocatedDrift
 from service.schemas.events import Action
 from service.schemas.history import Number
 
 NEAR = 0.05
-"""How far from a former level a drift may end to have returned to it, as a share of the step away from it."""
+"""How far from a former level a drift may end and still return to it, as a share of the step away from it."""
 NEAR_IN_NOISE = 0.25
-"""The same where that is within the noise: levels of noisy series are known to a part of the smallest step told."""
+"""The same share within the noise: levels of noisy series are known to a fraction of the smallest detected step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """The event was over (fix), or came back (reopen), by a drift."""
+class Transition:
+    """The drift by which an event was resolved (fix) or came back (reopen)."""
 
     action: Action
-    by: Trace
+    by: LocatedDrift
 
 
-def turns(members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]]) -> list[Turn]:
-    """Return when the event of some drifts was over and came back, in the order of the history.
+def transitions(
+    members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> list[Transition]:
+    """Return when an event was resolved and when it came back, in the order of the history.
 
-    It is over once each of its series has it undone, and comes back with the first that has it again. An event that is
-    for the better is never over.
+    It is resolved once it is undone in each of its series, and comes back as soon as it recurs in one of them. An
+    improvement is never resolved.
 
     Parameters
     ----------
     members
         The drifts of the event.
     series
-        All drifts that are found in each series.
+        All current drifts of each series.
     """
     first = _first_in_each_series(members)
-    away = set(first)
-    found: list[Turn] = []
-    for turn in _in_order(first, series):
-        if turn.action is Action.FIX:
-            away.discard(turn.by.series)
-            if not away:
-                found.append(turn)
+    affected = set(first)
+    of_event: list[Transition] = []
+    for transition in _in_order(first, series):
+        if transition.action is Action.FIX:
+            affected.discard(transition.by.series)
+            if not affected:
+                of_event.append(transition)
         else:
-            if not away:
-                found.append(turn)
-            away.add(turn.by.series)
-    return found
+            if not affected:
+                of_event.append(transition)
+            affected.add(transition.by.series)
+    return of_event
 
 
-def returns(group: Group, members: Iterable[Trace], series: Mapping[int | str, Sequence[Trace]]) -> bool:
-    """Tell whether a group of drifts is an event coming back: all of them do what it did, after it was over."""
+def returns(
+    group: DriftGroup, members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> bool:
+    """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
     first = _first_in_each_series(members)
-    group = tuple(trace for trace in group if not trace.whole_suite)
-    again = {turn.by.drift for turn in _in_order(first, series) if turn.action is Action.REOPEN}
-    back = {turn.by.drift for turn in turns(members, series) if turn.action is Action.REOPEN}
-    return any(trace.drift in back for trace in group) and all(trace.drift in again for trace in group)
+    group = tuple(drift for drift in group if not drift.whole_suite)
+    repeating = {change.by.drift_id for change in _in_order(first, series) if change.action is Action.REOPEN}
+    reopening = {change.by.drift_id for change in transitions(members, series) if change.action is Action.REOPEN}
+    return any(drift.drift_id in reopening for drift in group) and all(drift.drift_id in repeating for drift in group)
 
 
-def _in_order(first: Mapping[int | str, Trace], series: Mapping[int | str, Sequence[Trace]]) -> list[Turn]:
-    found = [turn for name, step in first.items() for turn in _course(step, series.get(name, ()))]
-    return sorted(found, key=lambda turn: turn.by.order)
+def _in_order(
+    first: Mapping[int | str, LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
+) -> list[Transition]:
+    all_series = [change for name, step in first.items() for change in _resolution(step, series.get(name, ()))]
+    return sorted(all_series, key=lambda change: change.by.order)
 
 
-def _course(step: Trace, drifts: Iterable[Trace]) -> Iterator[Turn]:
-    """Yield the drifts of a series that undo one of them, or do it again, in turn."""
-    standing: list[Trace] = []
-    over: Trace | None = None
-    for trace in sorted(drifts, key=lambda trace: trace.order):
-        if not trace.worse:
-            left = _left(standing, trace)
-            if step in standing and step not in left:
-                over = trace
-                yield Turn(Action.FIX, trace)
-            standing = left
-        elif over is not None and _near(trace.after, over.after + (step.after - step.before), step):
-            over = None
+def _resolution(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
+    """Yield the drifts of a series that undo one of its steps and repeat it, in turn."""
+    standing: list[LocatedDrift] = []
+    undone_by: LocatedDrift | None = None
+    for drift in sorted(drifts, key=lambda drift: drift.order):
+        if not drift.worse:
+            remaining = _remaining(standing, drift)
+            if step in standing and step not in remaining:
+                undone_by = drift
+                yield Transition(Action.FIX, drift)
+            standing = remaining
+        elif undone_by is not None and _near(drift.after, undone_by.after + (step.after - step.before), step):
+            undone_by = None
             standing.append(step)
-            yield Turn(Action.REOPEN, trace)
+            yield Transition(Action.REOPEN, drift)
         else:
-            standing.append(trace)
+            standing.append(drift)
 
 
-def _left(standing: Sequence[Trace], better: Trace) -> list[Trace]:
-    """Return which of the steps for the worse that stand in a series are left after one for the better.
+def _remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
+    """Return which of the regressions that stand in a series remain after an improvement.
 
-    A level alone does not tell: where a large step is undone, the level is better than before each small step that came
-    after it, and those stand all the same. So a step is undone by one of its own size, the newest such step first; or
-    some of the newest together by one that leads back to where they began; or all by one to a level that is better than
-    before any of them.
+    The level alone does not decide: when a large step is undone, the level is better than before each smaller step that
+    came after it, although these remain. So an improvement undoes the newest step of its own size; or else the newest
+    steps together, if it leads back to where they began; or else all steps, if it leads to a level better than before
+    any of them.
     """
-    for place in reversed(range(len(standing))):
-        step = standing[place]
+    for index in reversed(range(len(standing))):
+        step = standing[index]
         if _near(better.before - better.after, step.after - step.before, step):
-            return [*standing[:place], *standing[place + 1 :]]
-    for place in reversed(range(len(standing))):
-        if _near(better.after, standing[place].before, standing[place]):
-            return list(standing[:place])
+            return [*standing[:index], *standing[index + 1 :]]
+    for index in reversed(range(len(standing))):
+        if _near(better.after, standing[index].before, standing[index]):
+            return list(standing[:index])
     if standing and (better.after < standing[0].before) == (standing[0].before < standing[0].after):
         return []
     return list(standing)
 
 
-def _near(level: Number, other: Number, step: Trace) -> bool:
-    """Tell whether two levels, or two sizes, are the same one, measured by a step."""
+def _near(level: Number, other: Number, step: LocatedDrift) -> bool:
+    """Return whether two levels, or two sizes, are equal on the scale of a step."""
     size = abs(step.after - step.before)
     return abs(level - other) <= max(NEAR * size, min(NEAR_IN_NOISE * size, step.spread))
 
 
-def _first_in_each_series(members: Iterable[Trace]) -> dict[int | str, Trace]:
-    first: dict[int | str, Trace] = {}
-    for trace in sorted(members, key=lambda trace: trace.order):
-        if trace.worse and not trace.whole_suite:
-            first.setdefault(trace.series, trace)
+def _first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+    first: dict[int | str, LocatedDrift] = {}
+    for drift in sorted(members, key=lambda drift: drift.order):
+        if drift.worse and not drift.whole_suite:
+            first.setdefault(drift.series, drift)
     return first

@@ -1,4 +1,4 @@
-"""Which series a silence covers. Pure."""
+"""Decides which series a silence covers. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
-    """Keeps the drifts of some series from being told until a time.
+class SilencePattern:
+    """Patterns of the series whose drifts nobody is notified of, until a time.
 
-    Patterns match the whole name; ``*`` stands for anything. Nothing else is special: names of cases have brackets.
+    Patterns match the whole name; ``*`` stands for anything. No other character is special: names of cases have
+    brackets.
     """
 
     subject: str
@@ -22,7 +23,7 @@ class Silence:
     until: datetime
 
     def covers(self, subject: str, host: str, case: str, metric: str, now: datetime) -> bool:
-        """Tell whether the drifts of a series are silenced."""
+        """Return whether the drifts of a series are silenced."""
         return (
             now < self.until
             and matches(self.subject, subject)
@@ -33,13 +34,13 @@ class Silence:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Tell whether a name has the form of a pattern."""
+    """Return whether a name matches a pattern."""
     return _compiled(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # Successive stars are one; the atomic groups keep a hostile pattern from being tried in every possible way.
+    # Successive stars count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
     parts = [re.escape(part) for part in re.split(r"\*+", pattern)]
     head, *tail = parts
     if not tail:

@@ -1,1 +1,1 @@
-"""Decides what becomes of a pull request."""
+"""Decides whether a pull request passes the gate, and describes why."""

@@ -1,7 +1,7 @@
-"""Many small steps: each within its budget, and together over it. Pure.
+"""Detects gradual regressions ("creep"): steps that are each within their budget, but over it together. Pure.
 
-A comparison of head and base knows one step. Beside it stands the level at which the metric was last wanted: that of
-the beginning of its series, or the one after its last expected drift.
+A comparison of head and base sees a single step. It is judged against the metric's baseline as well: the level at the
+beginning of its series, or after its last expected drift.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class Baseline:
     commit: str
 
 
-def step(one: MetricVerdict) -> bool:
-    """Whether a verdict is one step for the worse that is within its budget."""
-    return one.counts and one.direction == "regression" and not one.over
+def is_small_step(verdict: MetricVerdict) -> bool:
+    """Return whether a metric that counts is worse, but within its budget."""
+    return verdict.counts and verdict.direction == "regression" and not verdict.over
 
 
-def crept(one: MetricVerdict, baseline: Baseline | None) -> Number | None:
-    """Return by how much such a step leaves a metric worse than its baseline, where that is over its budget."""
-    if baseline is None or not step(one) or one.head.level is None or not one.change:
+def crept_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:
+    """Return the change since the baseline, where a small step takes it over the budget; None otherwise."""
+    if baseline is None or not is_small_step(verdict) or verdict.head.level is None or not verdict.change:
         return None
-    whole = one.head.level - baseline.level
-    same_way = (whole > 0) == (one.change > 0)
-    return whole if same_way and is_over(one.budget, baseline.level, whole) else None
+    total = verdict.head.level - baseline.level
+    same_direction = (total > 0) == (verdict.change > 0)
+    return total if same_direction and is_over(verdict.budget, baseline.level, total) else None

@@ -1,4 +1,4 @@
-"""Why a case changed, in a few lines: what its profile shows, and the stacks that fault more than before. Pure."""
+"""Explains in a few lines why a case changed: its diagnosis, and the stacks that fault more than before. Pure."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from service.text.markdown import code
 
 _STACKS = 3
 _FRAMES = 4
-"""The innermost functions of a stack, which say most."""
+"""How many of the innermost functions of a stack are shown."""
 _LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """What the profiles of one case show."""
+    """The explanation that the profiles of a case give."""
 
     case: str
     diagnosis: str
-    """The weightiest, in words; empty where no rule fits."""
+    """The title of the weightiest finding; empty where no rule applies."""
     grown: tuple[tuple[int, str], ...]
-    """Faults more, and the stack they come from, the most first."""
+    """The increase in faults and the stack they come from, the largest first."""
 
 
-def insight(case: str, before: Profile | None, after: Profile) -> Insight:
-    """Return what the profile of a head shows, beside that of its base where there is one."""
-    found = diagnose(DiagnosisRequest(profile=after, before=before)).findings
+def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
+    """Explain a case by the profile of its head, compared with that of its base where there is one."""
+    findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
     stacks = by_stack(before, after) if before else []
     grown = [
-        (one.change.grown, " › ".join(frame.function for frame in one.frames[-_FRAMES:]))
-        for one in stacks[:_STACKS]
-        if one.change.grown > 0
+        (stack.change.grown, " › ".join(frame.function for frame in stack.frames[-_FRAMES:]))
+        for stack in stacks[:_STACKS]
+        if stack.change.grown > 0
     ]
-    return Insight(case, found[0].title if found else "", tuple(grown))
+    return Insight(case, findings[0].title if findings else "", tuple(grown))
 
 
-def text(insights: Iterable[Insight]) -> str:
-    """Return them as Markdown."""
+def as_markdown(insights: Iterable[Insight]) -> str:
+    """Return the insights as Markdown."""
     parts = []
-    for one in insights:
-        if one.diagnosis:
-            parts.append(f"What the profile of {code(one.case)} shows: {code(one.diagnosis, _LONGEST)}.\n\n")
-        if one.grown:
-            parts.append(f"Where more faults come from in {code(one.case)}:\n\n| faults | stack |\n| ---: | :--- |\n")
-            parts += [f"| +{faults:,} | {code(stack, _LONGEST)} |\n" for faults, stack in one.grown]
+    for insight in insights:
+        case = code(insight.case)
+        if insight.diagnosis:
+            parts.append(f"What the profile of {case} shows: {code(insight.diagnosis, _LONGEST)}.\n\n")
+        if insight.grown:
+            parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
+            parts += [f"| +{faults:,} | {code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]
             parts.append("\n")
     return "".join(parts)

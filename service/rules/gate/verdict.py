@@ -1,8 +1,7 @@
-"""What a gate found, as it is told: every case with the verdict on it, and what that comes to. Pure."""
+"""Decides the verdict of a gate from the verdicts on its cases and their metrics. Pure."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,99 +11,108 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Report,
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.level import Number
 from service.rules.comparison import in_turns
-from service.rules.gate.creep import Baseline, crept, step
+from service.rules.gate.creep import Baseline, crept_change, is_small_step
 from service.rules.gate.insight import Insight
+from service.text import commands
 
 
-class State(StrEnum):
-    """What a gate comes to; of several cases the first in this order decides."""
+class GateState(StrEnum):
+    """The outcome of a gate or of a case; among several cases, the first in this order decides."""
 
     HEAD_FAILED = "head_failed"
-    """The head of a case does not build or run, and its base does."""
+    """The head of a case does not build or run, but its base does."""
     OVER = "over"
     """A metric is worse by more than its budget."""
     CREPT = "crept"
-    """A metric is worse by more than its budget since its baseline, in steps that are each within it."""
+    """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
     BASE_FAILED = "base_failed"
-    """Nothing can be said of a case, since its base could not be measured."""
+    """A case cannot be judged, since its base could not be measured."""
     UNDECIDED = "undecided"
-    """A metric that counts is not decided after as many runs as the workload allows."""
+    """A metric that counts is still undecided after all the runs that the workload allows."""
     WITHIN = "within"
-    """Something is worse, and within its budget."""
+    """A metric is worse, but within its budget."""
     BETTER = "better"
     SAME = "same"
     EMPTY = "empty"
     """There was no case to measure."""
 
 
-_WORDS = {
-    State.HEAD_FAILED: GateVerdict.FAILED,
-    State.OVER: GateVerdict.REGRESSED,
-    State.CREPT: GateVerdict.REGRESSED,
-    State.BASE_FAILED: GateVerdict.UNDECIDED,
-    State.UNDECIDED: GateVerdict.UNDECIDED,
-    State.WITHIN: GateVerdict.CHANGED,
-    State.BETTER: GateVerdict.IMPROVED,
-    State.SAME: GateVerdict.SAME,
-    State.EMPTY: GateVerdict.UNDECIDED,
+_VERDICTS = {
+    GateState.HEAD_FAILED: GateVerdict.FAILED,
+    GateState.OVER: GateVerdict.REGRESSED,
+    GateState.CREPT: GateVerdict.REGRESSED,
+    GateState.BASE_FAILED: GateVerdict.UNDECIDED,
+    GateState.UNDECIDED: GateVerdict.UNDECIDED,
+    GateState.WITHIN: GateVerdict.CHANGED,
+    GateState.BETTER: GateVerdict.IMPROVED,
+    GateState.SAME: GateVerdict.SAME,
+    GateState.EMPTY: GateVerdict.UNDECIDED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """That somebody wants the change."""
+class Acceptance:
+    """Somebody's decision to accept the change."""
 
     by: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One metric of one case."""
+class MetricOutcome:
+    """The outcome for one metric of a case."""
 
     case: str
-    one: MetricVerdict
-    since: Baseline | None = None
-    """The level from which its series is judged; only looked up where it is a step for the worse within its budget."""
+    metric_verdict: MetricVerdict
+    baseline: Baseline | None = None
+    """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
 
     @property
     def crept(self) -> Number | None:
-        """By how much it is worse than that, where that is over its budget."""
-        return crept(self.one, self.since)
+        """The change since the baseline, where small steps take it over the budget; None otherwise."""
+        return crept_change(self.metric_verdict, self.baseline)
 
     @property
     def changed(self) -> bool:
-        """Whether it counts and differs."""
-        return self.one.counts and self.one.verdict is Verdict.CHANGED
+        """Whether the metric counts and has changed."""
+        return self.metric_verdict.counts and self.metric_verdict.verdict is Verdict.CHANGED
 
     @property
     def settled(self) -> bool:
-        """Whether nobody has to look at it: what is the same, or does not count."""
-        return not self.one.counts or self.one.verdict is Verdict.SAME
+        """Whether nobody has to look at the metric: it is the same, or does not count."""
+        return not self.metric_verdict.counts or self.metric_verdict.verdict is Verdict.SAME
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One case."""
+class CaseOutcome:
+    """The outcome for one case.
+
+    Attributes
+    ----------
+    comparison
+        The verdicts on its metrics; None where the case could not be compared.
+    baselines
+        The baselines of its small steps, by metric.
+    """
 
     case: GateCase
     comparison: Comparison | None
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        """What was found out about each metric."""
-        metrics = self.comparison.metrics if self.comparison else ()
-        return tuple(Row(self.name, one, self.baselines.get(one.metric)) for one in metrics)
+    def metrics(self) -> tuple[MetricOutcome, ...]:
+        """The outcome of each metric."""
+        verdicts = self.comparison.metrics if self.comparison else ()
+        return tuple(MetricOutcome(self.name, verdict, self.baselines.get(verdict.metric)) for verdict in verdicts)
 
     @property
     def name(self) -> str:
-        """The case, as people read it."""
+        """The name of the case, for people."""
         return self.case.head.case.name
 
     @property
     def failed(self) -> tuple[str, Failure] | None:
-        """The side that could not be measured, and why; the base where that is neither's fault but its own."""
+        """The side that could not be measured, and why; "base" where a side was skipped or quarantined."""
         for side in ("base", "head"):
             report: Report = getattr(self.case, side)
             if report.failure and report.outcome is Outcome.FAILED:
@@ -116,104 +124,110 @@ class Judged:
         return ("base", skipped) if skipped else None
 
     @property
-    def state(self) -> State:
-        """What it comes to."""
+    def state(self) -> GateState:
+        """The outcome as one state."""
         if self.comparison is None:
-            return State.HEAD_FAILED if self.failed and self.failed[0] == "head" else State.BASE_FAILED
-        counting = [one for one in self.comparison.metrics if one.counts]
-        if any(one.over for one in counting):
-            return State.OVER
-        if any(row.crept is not None for row in self.rows):
-            return State.CREPT
-        if any(one.verdict is Verdict.NEEDS_MORE_RUNS for one in counting):
-            return State.UNDECIDED
-        directions = {one.direction for one in counting}
+            return GateState.HEAD_FAILED if self.failed and self.failed[0] == "head" else GateState.BASE_FAILED
+        counting = [verdict for verdict in self.comparison.metrics if verdict.counts]
+        if any(verdict.over for verdict in counting):
+            return GateState.OVER
+        if any(metric.crept is not None for metric in self.metrics):
+            return GateState.CREPT
+        if any(verdict.verdict is Verdict.NEEDS_MORE_RUNS for verdict in counting):
+            return GateState.UNDECIDED
+        directions = {verdict.direction for verdict in counting}
         if "regression" in directions:
-            return State.WITHIN
-        return State.BETTER if "improvement" in directions else State.SAME
+            return GateState.WITHIN
+        return GateState.BETTER if "improvement" in directions else GateState.SAME
 
     @property
     def command(self) -> str:
-        """The command that compares the two again; the reader's clone is a folder called like the subject."""
-        base, head = self.case.base, self.case.head
-        words = ["faultwatch", "compare", base.revision.commit[:12], head.revision.commit[:12]]
-        words += ["--workload", head.case.workload, "--repo", f"./{head.subject}"]
-        for name, value in sorted(head.case.parameters.items()):
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-        return shlex.join(words)
+        """The command that compares the two commits again."""
+        return commands.compare_case(self.case.base, self.case.head)
 
 
 @dataclass(frozen=True)
-class Finding:
-    """All of it."""
+class GateOutcome:
+    """The outcome of a gate.
+
+    Attributes
+    ----------
+    log_url
+        Where the log of the measuring job is; empty where there is none.
+    accepted
+        The decision to let the change pass although it is over its budget.
+    """
 
     base: str
     head: str
-    cases: tuple[Judged, ...]
+    cases: tuple[CaseOutcome, ...]
     log_url: str = ""
-    accepted: Accepted | None = None
+    accepted: Acceptance | None = None
     insights: tuple[Insight, ...] = ()
 
     @cached_property
-    def state(self) -> State:
-        """What it comes to."""
-        order = list(State)
-        return min((one.state for one in self.cases), key=order.index, default=State.EMPTY)
+    def state(self) -> GateState:
+        """The state of the case that matters most."""
+        order = list(GateState)
+        return min((case.state for case in self.cases), key=order.index, default=GateState.EMPTY)
 
     @property
-    def word(self) -> GateVerdict:
-        """The same in one word, as a job's output has it."""
-        return _WORDS[self.state]
+    def verdict(self) -> GateVerdict:
+        """The state as the verdict that a job outputs."""
+        return _VERDICTS[self.state]
 
     @property
     def passed(self) -> bool:
-        """Whether the pull request may go on."""
-        if self.state in {State.OVER, State.CREPT}:
+        """Whether the pull request passes."""
+        if self.state in {GateState.OVER, GateState.CREPT}:
             return self.accepted is not None
-        return self.state is not State.HEAD_FAILED
+        return self.state is not GateState.HEAD_FAILED
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Every metric of every case; what matters most first."""
-        return tuple(sorted((row for one in self.cases for row in one.rows), key=_weight))
+    def metrics(self) -> tuple[MetricOutcome, ...]:
+        """Every metric of every case, the most important first."""
+        return tuple(sorted((metric for case in self.cases for metric in case.metrics), key=_rank))
 
-    def changed(self) -> Iterator[Row]:
-        """Return what differs and counts."""
-        return (row for row in self.rows if row.changed)
+    def changed_metrics(self) -> Iterator[MetricOutcome]:
+        """Return the metrics that count and have changed."""
+        return (metric for metric in self.metrics if metric.changed)
 
-    def steps(self) -> Iterator[tuple[int, str]]:
-        """Return which metrics of which cases got worse within their budgets: their baselines matter."""
-        for place, case in enumerate(self.cases):
-            yield from ((place, row.one.metric) for row in case.rows if step(row.one))
+    def small_steps(self) -> Iterator[tuple[int, str]]:
+        """Yield the case's index and the metric of each small step: their baselines have to be looked up."""
+        for index, case in enumerate(self.cases):
+            for metric in case.metrics:
+                if is_small_step(metric.metric_verdict):
+                    yield index, metric.metric_verdict.metric
 
-    def since(self, baselines: Mapping[tuple[int, str], Baseline]) -> Finding:
-        """Return the same beside the baselines of its steps."""
-        of_case: dict[int, dict[str, Baseline]] = {}
-        for (place, metric), baseline in baselines.items():
-            of_case.setdefault(place, {})[metric] = baseline
-        cases = tuple(replace(case, baselines=of_case.get(place, {})) for place, case in enumerate(self.cases))
+    def with_baselines(self, baselines: Mapping[tuple[int, str], Baseline]) -> GateOutcome:
+        """Return the outcome with the baselines of its small steps, by case index and metric."""
+        by_case: dict[int, dict[str, Baseline]] = {}
+        for (index, metric), baseline in baselines.items():
+            by_case.setdefault(index, {})[metric] = baseline
+        cases = tuple(replace(case, baselines=by_case.get(index, {})) for index, case in enumerate(self.cases))
         return replace(self, cases=cases)
 
 
-def judge(report: GateReport, accepted: Accepted | None = None) -> Finding:
+def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
     """Decide every case of a report."""
-    judged = tuple(
-        Judged(case, in_turns.decide(case.request()) if case.measured and not _spoilt(case) else None)
+    cases = tuple(
+        CaseOutcome(case, in_turns.decide(case.request()) if case.measured and not _is_quarantined(case) else None)
         for case in report.cases
     )
-    return Finding(report.base, report.head, judged, report.log_url, accepted)
+    return GateOutcome(report.base, report.head, cases, report.log_url, accepted)
 
 
-def _spoilt(case: GateCase) -> bool:
+def _is_quarantined(case: GateCase) -> bool:
     return bool(case.base.quarantine or case.head.quarantine)
 
 
-def _weight(row: Row) -> tuple[int, float, str, str]:
-    one = row.one
-    if not one.counts:
-        place = 4
-    elif one.verdict is Verdict.CHANGED:
-        place = 0 if one.over or row.crept is not None else 1 if one.direction == "regression" else 2
+def _rank(outcome: MetricOutcome) -> tuple[int, float, str, str]:
+    """Return the sort key of a metric: what has to be looked at comes first."""
+    verdict = outcome.metric_verdict
+    if not verdict.counts:
+        rank = 4
+    elif verdict.verdict is Verdict.CHANGED:
+        rank = 0 if verdict.over or outcome.crept is not None else 1 if verdict.direction == "regression" else 2
     else:
-        place = 3 if one.verdict is Verdict.SAME else 2
-    return place, -abs(one.percent or 0) if place < 3 else 0, row.case, one.metric
+        rank = 3 if verdict.verdict is Verdict.SAME else 2
+    return rank, -abs(verdict.percent or 0) if rank < 3 else 0, outcome.case, verdict.metric

@@ -1,4 +1,4 @@
-"""The states of a job, and what leads from one to another. Pure."""
+"""Defines the states of a job and the transitions between them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runner.contract.job import State
 
 
 class Act(StrEnum):
-    """What happens to a job."""
+    """An act on a job, which moves it from one state to another."""
 
     DISPATCH = "dispatch"
     CLAIM = "claim"
@@ -18,13 +18,13 @@ class Act(StrEnum):
     DONE = "done"
     FAIL = "fail"
     LOSE = "lose"
-    """Its runner is not heard of, or has ended without a word."""
+    """Its runner has gone silent, or ended without a report."""
     AGAIN = "again"
-    """It is to be started once more."""
+    """The job is to be started once more."""
 
 
-class NotPossibleError(Exception):
-    """What was asked for cannot happen to a job in its state."""
+class JobTransitionError(Exception):
+    """The requested act is not possible in the job's state."""
 
     def __init__(self, act: Act, state: State) -> None:
         super().__init__(f"a job that is {state} cannot be {_PARTICIPLES[act]}")
@@ -48,9 +48,9 @@ _STARTED = {Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, Act.LOSE: State.L
 _MOVES: dict[State, dict[Act, State]] = {
     State.QUEUED: {Act.DISPATCH: State.DISPATCHED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_ENDS},
     State.DISPATCHED: {**_STARTED, **_ENDS},
-    # Claimed once more by the host that has it: its runner was ended, and here is the next one.
+    # The host that holds the job claims it again: its runner was ended, and this is the next one.
     State.RUNNING: {**_STARTED, Act.DONE: State.DONE, **_ENDS},
-    # A runner that was done before it heard of the pause is done all the same.
+    # A runner that finishes before it learns of the pause is done all the same.
     State.PAUSED: {Act.RESUME: State.QUEUED, Act.DONE: State.DONE, **_ENDS},
     State.LOST: {Act.AGAIN: State.QUEUED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_ENDS},
     State.DONE: {},
@@ -59,20 +59,20 @@ _MOVES: dict[State, dict[Act, State]] = {
 }
 
 
-def after(state: State, act: Act) -> State:
-    """Return the state that something leads to.
+def next_state(state: State, act: Act) -> State:
+    """Return the state that an act leads to.
 
     Raises
     ------
-    NotPossibleError
-        Where it cannot happen.
+    JobTransitionError
+        If the act is not possible in this state.
     """
     try:
         return _MOVES[state][act]
     except KeyError:
-        raise NotPossibleError(act, state) from None
+        raise JobTransitionError(act, state) from None
 
 
-def possible(state: State, act: Act) -> bool:
-    """Whether something can happen to a job in a state."""
+def is_possible(state: State, act: Act) -> bool:
+    """Return whether an act is possible in a state."""
     return act in _MOVES[state]

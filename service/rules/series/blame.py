@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from service.rules.same_bytes import of_one_revision
-from service.rules.series.path import Point
+from service.rules.series.path import PathPoint
 from service.schemas.history import Cause, KnobChange
 
 
-def blame(before: Point, after: Point) -> Cause:
+def blame(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
     A revision of the same bytes is no other one. Where files from elsewhere differ, such as a library that was
@@ -28,7 +28,7 @@ def blame(before: Point, after: Point) -> Cause:
 
 
 def knob_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[KnobChange]:
-    """List the knobs that differ between two environments, by name."""
+    """Return the knobs that differ between two environments, in order of name."""
     return [
         KnobChange(name=name, before=before.get(name), after=after.get(name))
         for name in sorted(before.keys() | after.keys())

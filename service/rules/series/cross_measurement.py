@@ -1,7 +1,8 @@
-"""Splits a change that commits and configuration made at once into their two parts. Pure.
+"""Splits a change that commits and configuration made together into the part of each. Pure.
 
-Two revisions and two environments make four places at which a case can be measured. The change is seen between old in
-old and new in new. As soon as one of the other two is measured, the change has two parts: up to there, and from there.
+Two revisions and two environments give four combinations in which a case can be measured. The change lies between the
+old revision in the old environment and the new one in the new. As soon as one of the other two is measured, the change
+has two parts: up to that level, and from it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from service.schemas.history import Number
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """Levels of a case at two revisions in two environments; None where it is not measured."""
+class CrossLevels:
+    """Levels of a case at two revisions in two environments; None where it was not measured."""
 
     old_in_old: Number | None
     old_in_new: Number | None
@@ -22,15 +23,15 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """How much of a change the commits made, and how much the configuration; together they are the change.
+class ChangeParts:
+    """The parts of a change that commits and configuration made; their sum is the change.
 
     Attributes
     ----------
     interaction
-        What the commits make more in the new environment than in the old one; None while one of the two is not
-        measured. Where it is not zero, either part depends on which change is made first, and is told as the mean of
-        both orders (L. S. Shapley, "A value for n-person games", 1953).
+        By how much more the commits change the level in the new environment than in the old one; None until both are
+        measured. If it is not zero, each part depends on which change comes first, and is the mean over both orders
+        (L. S. Shapley, "A value for n-person games", 1953).
     """
 
     commit: Number
@@ -38,22 +39,22 @@ class Parts:
     interaction: Number | None
 
 
-def split(cells: Cells) -> Parts | None:
-    """Return both parts; None where no crosswise measurement is there, or one end of the change is not."""
-    start, end = cells.old_in_old, cells.new_in_new
+def split(levels: CrossLevels) -> ChangeParts | None:
+    """Return both parts; None where neither crosswise level or not both ends of the change are measured."""
+    start, end = levels.old_in_old, levels.new_in_new
     if start is None or end is None:
         return None
-    moved, went = cells.old_in_new, cells.new_in_old
-    if moved is not None and went is not None:
-        commit = _half((end - moved) + (went - start))
-        return Parts(commit, (end - start) - commit, end - moved - (went - start))
-    if moved is not None:
-        return Parts(end - moved, moved - start, None)
-    if went is not None:
-        return Parts(went - start, end - went, None)
+    config_first, commit_first = levels.old_in_new, levels.new_in_old
+    if config_first is not None and commit_first is not None:
+        commit = _half((end - config_first) + (commit_first - start))
+        return ChangeParts(commit, (end - start) - commit, end - config_first - (commit_first - start))
+    if config_first is not None:
+        return ChangeParts(end - config_first, config_first - start, None)
+    if commit_first is not None:
+        return ChangeParts(commit_first - start, end - commit_first, None)
     return None
 
 
 def _half(total: Number) -> Number:
-    """Halve a number; a whole one stays exact where it can."""
+    """Halve a number; an even integer stays an exact integer."""
     return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2

@@ -1,4 +1,4 @@
-"""Which of many points a picture needs: the extremes of each of its columns, so that no step is ever lost. Pure."""
+"""Selects the points that a picture needs: the extremes of each of its columns, so that no step is lost. Pure."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from service.schemas.history import ConfigChange, Drift, Number, SeriesDetail
 def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     """Return the indices of the lowest and the highest value of each measure in each column, in order.
 
-    All of them where there are no more than two for each column.
+    All indices are returned where there are no more than two for each column.
 
     Parameters
     ----------
     columns
         How many columns the picture has.
     measures
-        What is drawn of each point, such as its level and the ends of its range: all of one length.
+        The values that are drawn for each point, such as its level and the ends of its range; all of the same length.
     """
     count = len(measures[0])
     if count <= 2 * columns:
         return list(range(count))
-    kept: list[int] = []
+    selected: list[int] = []
     for column in range(columns):
-        cells = range(column * count // columns, (column + 1) * count // columns)
-        found = {pick(cells, key=measure.__getitem__) for measure in measures for pick in (min, max)}
-        kept += sorted(found)
-    return kept
+        indices = range(column * count // columns, (column + 1) * count // columns)
+        extreme = {pick(indices, key=measure.__getitem__) for measure in measures for pick in (min, max)}
+        selected += sorted(extreme)
+    return selected
 
 
-def thinned(series: SeriesDetail, most: int) -> SeriesDetail:
-    """Return a series with no more than about so many points, and those of which something is told.
+def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
+    """Return a series with about so many points at most, and with the runs around its drifts.
 
-    What is left of the path, and of what lies beside it, are the extremes of as many columns as there is room for; the
-    runs around each drift and each change of the configuration stay, also where that makes a few more.
+    Of the points on the path, and of those beside it, the extremes of as many columns remain as there is room for. The
+    runs around each drift and each change of the configuration always remain, even if that exceeds the limit a little.
 
     Parameters
     ----------
     most
-        At least 2 for each of the kinds: on the path, beside it, without a value.
+        At least 2 for each kind of point: on the path, beside it, without a value.
     """
     if len(series.points) <= most:
         return series
-    told: list[Drift | ConfigChange] = [*series.drifts, *series.changes]
-    told_of = {run for one in told for run in (one.run_before, one.run_after)}
+    changes: list[Drift | ConfigChange] = [*series.drifts, *series.changes]
+    around_changes = {run for change in changes for run in (change.run_before, change.run_after)}
     groups: dict[tuple[bool, bool], list[int]] = {}
     for index, point in enumerate(series.points):
         groups.setdefault((point.value is None, point.on_path), []).append(index)
-    kept = {index for index, point in enumerate(series.points) if told_of and point.run_id in told_of}
+    selected = {index for index, point in enumerate(series.points) if around_changes and point.run_id in around_changes}
     for group in groups.values():
         columns = max(1, most * len(group) // (2 * len(series.points)))
         values = [series.points[index].value or 0 for index in group]
-        kept |= {group[0], group[-1], *(group[place] for place in extremes(columns, values))}
-    return series.model_copy(update={"points": [series.points[index] for index in sorted(kept)]})
+        selected |= {group[0], group[-1], *(group[place] for place in extremes(columns, values))}
+    return series.model_copy(update={"points": [series.points[index] for index in sorted(selected)]})

@@ -1,4 +1,4 @@
-"""A series as it is drawn in the size of a word. Pure."""
+"""Reduces a series to an outline that is drawn as a sparkline. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from service.rules.series.downsample import extremes
 from service.schemas.history import Number, View
 
 COLUMNS = 74
-"""What a picture of that size can show."""
+"""How many columns a sparkline has."""
 
 
-class Outline(View):
-    """What is drawn: places along the path with their values."""
+class SeriesOutline(View):
+    """The drawn points of a series: positions along the path with their values."""
 
     count: int
-    """Values along the path."""
+    """Number of values along the path."""
     points: list[tuple[int, Number]]
     flagged: list[tuple[int, Number, bool]]
     """The first value of each new level, and whether it is for the worse."""
 
 
-def outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Outline | None:
-    """Draw values small, without losing a step of a single one; None of nothing.
+def draw_outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> SeriesOutline | None:
+    """Return the outline of values, in which not even a step of a single value is lost; None of no values.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) 
     """
     if not values:
         return None
-    kept = sorted({*extremes(COLUMNS, values), len(values) - 1})
-    return Outline(
+    drawn = sorted({*extremes(COLUMNS, values), len(values) - 1})
+    return SeriesOutline(
         count=len(values),
-        points=[(index, values[index]) for index in kept],
+        points=[(index, values[index]) for index in drawn],
         flagged=[(index, values[index], worse) for index, worse in flagged if 0 <= index < len(values)],
     )

@@ -1,8 +1,8 @@
-"""Puts a series' points in the order in which they can be judged. Pure.
+"""Arranges the points of a series in the order in which they can be judged. Pure.
 
-Points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
-revisions that both measured, so that neighbours on it differ in the revision or in the environment, but not in both.
-See docs/architecture.md, "How a series is judged".
+The points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
+revisions that were measured in both, so that neighbours on it differ in the revision or in the environment, but not in
+both. See docs/architecture.md, "How a series is judged".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from service.schemas.history import Number
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """The level of one run, and what its place in the trend depends on."""
+class PathPoint:
+    """The level of one run, with what its position in the trend depends on."""
 
     run_id: UUID
     revision: str
@@ -30,27 +30,27 @@ class Point:
     material: Material = UNKNOWN
 
 
-Points = tuple[Point, ...]
+Points = tuple[PathPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The points of a series, arranged.
+    """The arranged points of a series.
 
     Attributes
     ----------
     path
-        The one sequence that the trend is drawn along.
+        The sequence along which the trend is drawn.
     beside
-        More sequences to judge, because they hold points or comparisons that are not on the path.
+        Further sequences to judge, because they hold points or comparisons that are not on the path.
     """
 
     path: Points
     beside: tuple[Points, ...]
 
 
-def arrange(points: Iterable[Point]) -> Trend:
-    """Arrange the points of one series. The order in which they arrived has no say."""
+def arrange_trend(points: Iterable[PathPoint]) -> Trend:
+    """Arrange the points of one series. The result does not depend on the order in which they arrived."""
     tracks = _tracks(points)
     if not tracks:
         return Trend((), ())
@@ -65,18 +65,18 @@ def arrange(points: Iterable[Point]) -> Trend:
     return Trend(path, (*detours, *partly_off))
 
 
-def _tracks(points: Iterable[Point]) -> list[Points]:
-    """Group by environment, the one first seen first; each in the order of the commits, then of measuring."""
-    tracks: dict[str, list[Point]] = {}
+def _tracks(points: Iterable[PathPoint]) -> list[Points]:
+    """Group the points by environment, the first seen first; order each group by commit, then by time."""
+    tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
         tracks.setdefault(point.environment, []).append(point)
     return [tuple(sorted(track, key=lambda point: point.position)) for track in tracks.values()]
 
 
 def _join(path: Points, track: Points) -> tuple[Points, Points]:
-    """Lead the path over to the track of a newer environment.
+    """Extend the path to the track of a newer environment.
 
-    Returns the path, and the sequence that leads to the track where the path itself does not.
+    Returns the path, and the sequence that leads to the track if the path itself does not.
     """
     shared = {point.position for point in path} & {point.position for point in track}
     if not shared:
@@ -92,7 +92,7 @@ def _join(path: Points, track: Points) -> tuple[Points, Points]:
 
 
 def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
-    """Join a track that shares no revision with the path: its two neighbours differ in both."""
+    """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
     crossing = _up_to(path, track[0].position) + track
@@ -100,14 +100,14 @@ def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
 
 
 def _came_back(path: Points, track: Points) -> bool:
-    """Tell whether the older environment was measured in again, at later commits, after the newer one was seen."""
+    """Return whether later commits were measured in the older environment after the newer one was seen."""
     seen = min(point.measured_at for point in track)
     return any(point.measured_at > seen for point in path if point.position > track[-1].position)
 
 
-def _up_to(points: Sequence[Point], position: int) -> Points:
+def _up_to(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position <= position)
 
 
-def _from(points: Sequence[Point], position: int) -> Points:
+def _from(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position >= position)

@@ -1,4 +1,4 @@
-"""A shift of a whole suite, told as a drift without a series. Pure."""
+"""Describes a shift of a whole suite as a drift that belongs to no single series. Pure."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.series.blame import blame, knob_changes
-from service.rules.series.path import Point, Points
+from service.rules.series.path import PathPoint, Points
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
 NO_SERIES = 0
-"""Stands where a drift has the number of its series."""
+"""The series number of a drift that belongs to no series."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a suite measured where."""
+class SuiteKey:
+    """A suite's subject, host and metric."""
 
     subject: str
     host: str
     metric: str
 
 
-def alike(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
-    """Return those series whose two newest points lie in the environments that most of them are in."""
+def in_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
+    """Return the series whose two newest points are in the same environments as those of most series."""
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     most = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
     return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == most]
 
 
 def level_before(path: Points, last_change: int) -> Points:
-    """Return the points that the newest one is compared with: in one environment, since the last change."""
+    """Return the points to compare the newest one with: in its predecessor's environment, since the last change."""
     environment = path[-2].environment
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
 
 
-def tell(
+def describe_suite_shift(
     *,
     identity: str,
-    place: Place,
+    suite: SuiteKey,
     shift: PooledShift,
-    ends: tuple[Point, Point],
+    ends: tuple[PathPoint, PathPoint],
     knobs: tuple[Mapping[str, str], Mapping[str, str]],
     candidates: Sequence[Candidate],
     committed_at: datetime,
 ) -> Drift:
-    """Return a shift as the API tells it; its levels are those of no series, so they count from zero."""
+    """Return a shift as the API describes it. It has no level of its own, so its levels count from zero."""
     before, after = ends
-    entry = metric(place.metric)
+    entry = metric(suite.metric)
     blamed = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
     worse = (shift.shift > 0) == (entry.better == "lower")
     return Drift(
         id=identity,
         series_id=NO_SERIES,
-        subject=place.subject,
-        host=place.host,
+        subject=suite.subject,
+        host=suite.host,
         case=f"{shift.benchmarks} cases together",
         workload="",
-        metric=place.metric,
+        metric=suite.metric,
         unit=entry.unit,
         kind=entry.kind,
         cause=blame(before, after),

@@ -1,4 +1,4 @@
-"""A text that is another one as soon as anything is written to a database, by whichever process."""
+"""A text that changes whenever any process writes to the database."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.store.engine.database import Database
 
 _STARTED = secrets.token_hex(8)
-"""Numbers of one process say nothing to another."""
+"""The numbers of one process mean nothing to another."""
 
 
-class _File:
-    """The version of an SQLite file, by a connection of its own: SQLite tells each what the others have written."""
+class _FileVersion:
+    """The version of an SQLite file, read through its own connection: SQLite counts the writes of all others."""
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
@@ -31,13 +31,13 @@ class _File:
         return f"{_STARTED}.{number}"
 
 
-_FILES: WeakKeyDictionary[Engine, _File] = WeakKeyDictionary()
+_FILES: WeakKeyDictionary[Engine, _FileVersion] = WeakKeyDictionary()
 
 
 def version(database: Database) -> str | None:
-    """Return the version of a database; None where that cannot be told.
+    """Return the version of a database; None where it cannot be read.
 
-    Ask before reading: what is read may then be newer than the version says, and is merely read once more.
+    Read the version before the data: data newer than its version is merely read once more.
     """
     try:
         if database.is_sqlite:
@@ -45,9 +45,9 @@ def version(database: Database) -> str | None:
             if not path or path.startswith((":", "file:")):
                 return None
             if database.engine not in _FILES:
-                _FILES[database.engine] = _File(path)
+                _FILES[database.engine] = _FileVersion(path)
             return _FILES[database.engine]()
-        with database.reading() as session:  # where PostgreSQL's log stands
+        with database.reading() as session:  # the end of PostgreSQL's write-ahead log
             return f"{_STARTED}.{session.scalar(text('SELECT pg_current_wal_insert_lsn()'))}"
     except (sqlite3.Error, SQLAlchemyError):
         return None

@@ -1,4 +1,4 @@
-"""The engine, and the two kinds of session: one that reads and one that writes."""
+"""The database: its SQLAlchemy engine, and sessions for reading and for writing."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
 from service.store.engine import wal
-from service.store.engine.deferred import Later
-from service.store.engine.write_lock import Turn
+from service.store.engine.deferred import DeferredWork
+from service.store.engine.write_lock import WriteLock
 
 BUSY_SECONDS = 20
-"""How long a statement waits for another process or thread to let go of the database."""
+"""How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
-"""The same where somebody waits for the service to start."""
-_WRITER = 4604180
-"""Number of the lock that PostgreSQL's writers take."""
+"""The same while somebody waits for the service to start."""
+_WRITER_LOCK = 4604180
+"""Number of the advisory lock that writers to PostgreSQL take."""
 CACHE_KIB = 65536
-"""Memory of each SQLite connection: a batch of runs touches a page of every series."""
+"""Page cache of each SQLite connection: a batch of runs touches a page of every series."""
 
 
 class Database:
@@ -38,44 +38,47 @@ class Database:
             self.engine: Engine = create_engine(self.url)
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
-        self._to_read = self.engine
-        self._taking_in: list[None] = []  # an entry for each who does
-        self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._log: Later | None = None
+        self._reading_engine = self.engine
+        self._ingesting: list[None] = []  # one entry for each ingest under way
+        self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._checkpoints: DeferredWork | None = None
         if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
-            self._turn = Turn(Path(f"{self.url.database}-turn"), busy_seconds).taken
-            self._log = Later(partial(wal.put_in_place, Path(self.url.database), self._turn), longest=wal.EVERY)
-        self._later: dict[Callable[[Database], None], Later] = {}
+            self._write_turn = WriteLock(Path(f"{self.url.database}-turn"), busy_seconds).held
+            checkpoint = partial(wal.checkpoint, Path(self.url.database), self._write_turn)
+            self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
+        self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
         else:
-            self._to_read = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            self._reading_engine = self.engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is SQLite."""
+        """Whether the database is SQLite."""
         return self.url.get_backend_name() == "sqlite"
 
     @property
     def name(self) -> str:
-        """The database as people know it: its file, or its address without the password."""
+        """The database in messages: its file, or its address without the password."""
         return (self.url.database or "in memory") if self.is_sqlite else self.url.render_as_string()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Open a session that sees one state of the database and changes nothing."""
-        with Session(self._to_read) as session:
+        """Open a read-only session that sees one snapshot of the database."""
+        with Session(self._reading_engine) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Open a session that is committed at the end, or leaves nothing behind.
+        """Open a session that is committed at the end, or rolled back after an exception.
 
-        There is one writer at a time. SQLite's write lock is taken at the start: a transaction that reads first and
-        writes later cannot wait for the lock, it fails. PostgreSQL would let several write, but then any two that touch
-        the same rows in another order could each wait for the other; what takes long is done outside of a transaction.
+        There is one writer at a time. SQLite's write lock is taken at the start, because a transaction that reads
+        first and writes later cannot wait for the lock: it fails. PostgreSQL allows several writers, but two that
+        touch the same rows in different order would deadlock. Do slow work outside of the transaction.
         """
-        with self._turn(), self._transaction() as session:
+        with self._write_turn(), self._transaction() as session:
             yield session
 
     @contextmanager
@@ -83,48 +86,48 @@ class Database:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
             yield session
-        if self._log is not None:
-            self._log.ask()
+        if self._checkpoints is not None:
+            self._checkpoints.request()
 
     @contextmanager
-    def taking_in(self) -> Iterator[None]:
-        """Put off what is done later, for as long as runs are taken in."""
-        self._taking_in.append(None)
+    def ingesting(self) -> Iterator[None]:
+        """Hold deferred work back while runs are ingested."""
+        self._ingesting.append(None)
         try:
             yield
         finally:
-            self._taking_in.pop()
+            self._ingesting.pop()
 
-    def later(self, work: Callable[[Database], None]) -> None:
-        """Have work done once it is quiet."""
-        if work not in self._later:
-            self._later[work] = Later(lambda: work(self), lambda: bool(self._taking_in))
-        self._later[work].ask()
+    def defer(self, work: Callable[[Database], None]) -> None:
+        """Have work done in the background, once no more runs arrive."""
+        if work not in self._deferred:
+            self._deferred[work] = DeferredWork(lambda: work(self), lambda: bool(self._ingesting))
+        self._deferred[work].request()
 
     def close(self) -> None:
-        """End what is done later, and close all connections."""
-        for later in (*self._later.values(), *([self._log] if self._log else [])):
-            later.stop()
+        """Stop deferred work, and close all connections."""
+        for deferred in (*self._deferred.values(), *([self._checkpoints] if self._checkpoints else [])):
+            deferred.stop()
         self.engine.dispose()
 
 
 def _with_driver(url: URL) -> URL:
-    """Name the driver of a PostgreSQL address; `postgres:` is what some tools still write."""
+    """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
 def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.isolation_level = None  # on_begin starts transactions, not the driver
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _use_wal(connection, time.monotonic() + busy_seconds)
-        connection.execute(f"PRAGMA wal_autocheckpoint = {wal.SAFE}")
-        connection.execute("PRAGMA synchronous = FULL")  # a report that was acknowledged survives a power cut
+        connection.execute(f"PRAGMA wal_autocheckpoint = {wal.AUTOCHECKPOINT_PAGES}")
+        connection.execute("PRAGMA synchronous = FULL")  # an acknowledged report survives a power cut
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:
@@ -133,7 +136,7 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:
-    """Switch a new database over; SQLite does not wait for others here, so it is tried again."""
+    """Switch a new database to WAL mode. SQLite's busy timeout does not apply here, so retry until the deadline."""
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

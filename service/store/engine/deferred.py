@@ -1,4 +1,4 @@
-"""Work that nobody waits for: done once it is quiet, by a thread of the process that was asked for it."""
+"""Deferred work: done by a background thread once no more requests for it arrive."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 3.0
-"""Work is put off while it is asked for again within this time, or what asks for it is under way."""
+"""Work waits until it was not requested, and its requesters were not busy, for this long."""
 LONGEST_SECONDS = 300.0
-"""No longer than this."""
+"""The longest that work waits."""
 
 
-class Later:
-    """Does a piece of work some time after it was asked for, once for all who asked meanwhile.
+class DeferredWork:
+    """Does a piece of work some time after it was requested, once for all requests until then.
 
     Parameters
     ----------
     busy
-        Whether what asks for it is under way.
-    longest
-        Seconds that it is put off at most; :data:`LONGEST_SECONDS` where nothing is said.
+        Returns whether the operation that requests the work is under way.
+    longest_delay
+        Longest delay in seconds; :data:`LONGEST_SECONDS` by default.
     """
 
     def __init__(
-        self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False, longest: float | None = None
+        self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False, longest_delay: float | None = None
     ) -> None:
-        self._work, self._busy, self._longest = work, busy, longest
+        self._work, self._busy, self._longest_delay = work, busy, longest_delay
         self._lock = threading.Lock()
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    def ask(self) -> None:
-        """Have the work done soon."""
-        self._asked.set()
+    def request(self) -> None:
+        """Request the work; return at once."""
+        self._requested.set()
         with self._lock:
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._run, daemon=True, name="later")
+                self._thread = threading.Thread(target=self._run, daemon=True, name="deferred")
                 self._thread.start()
 
     def stop(self) -> None:
-        """Do no more work; what is being done is waited for."""
+        """Start no more work, and wait for the work under way."""
         with self._lock:
             self._stopped = True
             thread = self._thread
-        self._asked.set()
+        self._requested.set()
         if thread is not None:
             thread.join()
 
     def _run(self) -> None:
-        while self._asked.wait() and not self._stopped:
-            last = time.monotonic() + (LONGEST_SECONDS if self._longest is None else self._longest)
-            while (self._asked.is_set() or self._busy()) and time.monotonic() < last and not self._stopped:
-                self._asked.clear()
-                self._asked.wait(min(QUIET_SECONDS, last - time.monotonic()))
-            self._asked.clear()
+        while self._requested.wait() and not self._stopped:
+            deadline = time.monotonic() + (LONGEST_SECONDS if self._longest_delay is None else self._longest_delay)
+            while (self._requested.is_set() or self._busy()) and time.monotonic() < deadline and not self._stopped:
+                self._requested.clear()
+                self._requested.wait(min(QUIET_SECONDS, deadline - time.monotonic()))
+            self._requested.clear()
             if self._stopped:
                 return
             try:
                 self._work()
             except Exception:
-                log.exception("work that was put off failed; it is done with the next that is asked for")
+                log.exception("deferred work failed; the next request runs it again")

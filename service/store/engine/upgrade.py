@@ -1,4 +1,4 @@
-"""Brings the database to this version's schema, or says in one line why it cannot."""
+"""Upgrades the database to the schema of this version, or fails with one line that says why."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 
 _REMEDIES = {
-    "locked": ("The database is locked", "Another program holds it: stop that one, or try again when it is done."),
+    "locked": ("The database is locked", "Stop the program that holds it, or try again when it is done."),
     "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
-    "unable to open": ("The database cannot be opened", "Check that its folder exists and this user may write there."),
+    "unable to open": (
+        "The database cannot be opened",
+        "Check that its folder exists and that this user may write there.",
+    ),
     "not a database": ("The file is not a database", "Move it away, or set FAULTWATCH_HOME to another folder."),
     "full": ("The disk is full", "Make room on it."),
 }
 
 
 def upgrade(database: Database) -> None:
-    """Run the migrations that this database has not seen, all of them or none, one process at a time.
+    """Run the pending migrations, all of them or none, one process at a time.
 
     Raises
     ------
@@ -40,7 +43,7 @@ def upgrade(database: Database) -> None:
 
 
 def known_schemas() -> set[str]:
-    """Return the schemas that this version can bring up to date."""
+    """Return the schemas that this version can upgrade."""
     return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
 
 
@@ -53,24 +56,26 @@ def _migrate(connection: Connection, database: Database) -> None:
     config = AlembicConfig(attributes={"connection": connection})
     _refuse_newer(connection, _scripts(config), database)
     command.upgrade(config, "head")
-    connection.execute(text("UPDATE alembic_version SET version_num = version_num"))  # fails now, if ever
+    connection.execute(
+        text("UPDATE alembic_version SET version_num = version_num")
+    )  # fails here where the database is read-only
 
 
 def _refuse_newer(connection: Connection, scripts: ScriptDirectory, database: Database) -> None:
     if not inspect(connection).has_table("alembic_version"):
         return
-    held = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if held not in {script.revision for script in scripts.walk_revisions()}:
+    schema = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if schema not in {script.revision for script in scripts.walk_revisions()}:
         raise ServiceError(
             "The database was made by a newer version of Faultwatch",
-            f"{database.name} has schema {held}, this version knows {scripts.get_current_head()}",
+            f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
             "Install that version, or set FAULTWATCH_HOME to another folder.",
         )
 
 
 def _make_folder(database: Database) -> None:
     name = database.url.database if database.is_sqlite else None
-    # A URI (file:…?mode=ro) names a database that is there already.
+    # A URI (file:…?mode=ro) names an existing database.
     if not name or name.startswith("file:"):
         return
     folder = Path(name).parent
@@ -78,7 +83,7 @@ def _make_folder(database: Database) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ServiceError(
-            "The folder for the database cannot be made",
+            "The folder of the database cannot be created",
             f"{folder} ({error.strerror})",
             "Set FAULTWATCH_HOME to a folder that this user may write to.",
         ) from error

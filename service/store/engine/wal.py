@@ -1,6 +1,6 @@
-"""SQLite's write-ahead log: what it holds is put in its place beside those who write, so that no writer has to.
+"""Checkpoints SQLite's write-ahead log in the background, so that no writer has to.
 
-SQLite has the writer do it whose commit makes the log long, and everybody else waits meanwhile.
+By default SQLite makes the writer whose commit fills the log do the checkpoint, while all other writers wait.
 """
 
 from __future__ import annotations
@@ -11,34 +11,36 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from urllib.parse import quote
 
-EVERY = 2.0
-"""Seconds between two times while there is something to do: what is written again and again is put in place once."""
-LONGEST = 16_384
-"""Pages from which on the log is begun anew. It keeps its file: to write over one is faster than to lengthen it."""
-SAFE = 4 * LONGEST
-"""Pages at which a writer does the work all the same, should nobody else get to it."""
+INTERVAL = 2.0
+"""Seconds between two checkpoints while somebody writes: a page that is written repeatedly is copied once."""
+RESTART_PAGES = 16_384
+"""Length from which the log is restarted. Its file stays: overwriting one is faster than extending it."""
+AUTOCHECKPOINT_PAGES = 4 * RESTART_PAGES
+"""Length at which a writer checkpoints after all, should this module fall behind."""
 _WAIT_MS = 50
 
 
-def put_in_place(file: Path, turn: Callable[[], AbstractContextManager[None]]) -> None:
-    """Put in its place what the log of a database holds, and begin the log anew where it is long.
+def checkpoint(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
+    """Copy the pages in the log into the database file, and restart the log where it is long.
 
     Parameters
     ----------
-    turn
-        Keeps writers waiting: for what is left by then, which is little.
+    file
+        The database.
+    write_lock
+        Holds writers back for the short last part, which restarts the log.
     """
     address = f"file:{quote(str(file.absolute()))}?mode=rw"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as connection:
-        if _checkpoint(connection, "PASSIVE") < LONGEST:
+        if _checkpoint(connection, "PASSIVE") < RESTART_PAGES:
             return
-        _checkpoint(connection, "PASSIVE")  # what was written during the first one
-        with turn():
+        _checkpoint(connection, "PASSIVE")  # the pages written during the first one
+        with write_lock():
             connection.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
-            _checkpoint(connection, "RESTART")  # where somebody reads for long it fails, and is tried again later
+            _checkpoint(connection, "RESTART")  # fails during a long read; the next checkpoint tries again
 
 
 def _checkpoint(connection: sqlite3.Connection, mode: str) -> int:
-    """Return how many pages the log has; less than none where somebody else is at it."""
+    """Return the pages in the log; negative where another connection is checkpointing."""
     _, pages, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     return int(pages)

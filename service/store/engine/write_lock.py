@@ -1,6 +1,6 @@
-"""Turns among the writers of one SQLite database, in whatever process they are.
+"""A lock for the writers of one SQLite database, in all processes.
 
-SQLite itself lets them try again and again, each more seldom: under load one can be passed over for half a minute.
+SQLite makes waiting writers poll, ever less often: under load one of them can starve for half a minute.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 _PAUSE = 0.002
 
 
-class Turn:
-    """Lets one writer at a time go on. Who has waited too long goes on all the same, and meets SQLite's own lock."""
+class WriteLock:
+    """Admits one writer at a time. A writer that has waited too long proceeds, and meets SQLite's own lock."""
 
     def __init__(self, file: Path, seconds: float) -> None:
         self._file, self._seconds = file, seconds
-        self._here = threading.Lock()
+        self._threads = threading.Lock()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait for a turn, and hold it. It ends with the process too, however that ends."""
+    def held(self) -> Iterator[None]:
+        """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
         deadline = time.monotonic() + self._seconds
-        ours = self._here.acquire(timeout=self._seconds)
+        ours = self._threads.acquire(timeout=self._seconds)
         try:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
-            descriptor = -1  # a folder that one may not write to: SQLite says so better
+            descriptor = -1  # the folder is read-only: SQLite reports that better
         try:
             while descriptor >= 0 and not _locked(descriptor) and time.monotonic() < deadline:
                 time.sleep(_PAUSE)
@@ -40,7 +40,7 @@ class Turn:
             if descriptor >= 0:
                 os.close(descriptor)
             if ours:
-                self._here.release()
+                self._threads.release()
 
 
 def _locked(descriptor: int) -> bool:

@@ -1,4 +1,4 @@
-"""All that is stored, row by row: it need not fit into memory."""
+"""Exports everything that is stored, row by row: it need not fit into memory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric, to_suite
-from service.store.ingest import unpack
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import joined
-from service.store.points import unpack as unpack_samples
-from service.text.table_formats import SampleRow, as_csv, as_json_lines
+from service.store.points import decode_samples, joined
+from service.store.stored_reports import unpack
+from service.text.sample_rows import SampleRow, as_csv, as_json_lines
 
-_AT_ONCE = 1000
+_ROWS_PER_FETCH = 1000
 
 
 def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]:
-    """Return every sample of every point, series by series, each as its runs arrived."""
-    wanted = (
+    """Return every sample of every point, series by series, in the order in which the runs arrived."""
+    query = (
         joined(
             *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
             *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
@@ -32,30 +31,30 @@ def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]
         .join(Series.host)
         .join(Series.case)
         .order_by(Point.series_id, Point.run_number)
-        .execution_options(yield_per=_AT_ONCE)
+        .execution_options(yield_per=_ROWS_PER_FETCH)
     )
     if subject is not None:
-        wanted = wanted.where(Subject.name == subject)
-    for run_id, *told, name, status, quarantine, started_at, value, n, packed in session.execute(wanted):
-        values = unpack_samples(value, n, packed)
-        head = (str(run_id), *told, name, metric(name).unit, status.value, quarantine is not None, started_at)
+        query = query.where(Subject.name == subject)
+    for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
+        values = decode_samples(value, n, packed)
+        head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
         if not values:
             yield SampleRow._make((*head, None, None, None))
-        for place, sample in enumerate(values):
-            yield SampleRow._make((*head, place, sample, value))
+        for index, sample in enumerate(values):
+            yield SampleRow._make((*head, index, sample, value))
 
 
 def reports(session: Session, subject: str | None = None) -> Iterator[Report]:
     """Return every report as it was sent, in the order of arrival."""
-    wanted = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number).order_by(Run.number)
+    query = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number).order_by(Run.number)
     if subject is not None:
-        wanted = wanted.join(Subject, Run.subject_id == Subject.id).where(Subject.name == subject)
-    for document in session.scalars(wanted.execution_options(yield_per=_AT_ONCE)):
+        query = query.join(Subject, Run.subject_id == Subject.id).where(Subject.name == subject)
+    for document in session.scalars(query.execution_options(yield_per=_ROWS_PER_FETCH)):
         yield unpack(document)
 
 
 def report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
-    """Return every report as one JSON document a line: what another service takes in again."""
+    """Return every report as one JSON document a line, which another service can ingest."""
     for report in reports(session, subject):
         yield report.model_dump_json(exclude_defaults=True) + "\n"
 

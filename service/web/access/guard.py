@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from flask import Flask, current_app, g, redirect, request, session, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from service.rules.access.scope import LOCAL, Caller, Scope, needed
-from service.rules.access.token import PREFIX, read
+from service.rules.access.scope import LOCAL, Caller, Scope, needed_scope
+from service.rules.access.token import PREFIX, parse_token
 from service.store import tokens
 from service.store.models import Token
 from service.web.current import database
@@ -43,7 +43,7 @@ def caller() -> Caller:
 
 def _guard() -> AnyResponse | None:
     _refuse_other_sites()
-    scope = needed(request.endpoint, request.method)
+    scope = needed_scope(request.endpoint, request.method)
     if scope is None or caller().may(scope):
         return None
     if caller().scopes:
@@ -72,10 +72,10 @@ def _identify() -> Caller:
         kept = _kept(session.get("token", ""))
     else:
         kind, _, text = header.partition(" ")
-        shown = read(text.strip()) if kind.lower() == "bearer" else None
+        shown = parse_token(text.strip()) if kind.lower() == "bearer" else None
         kept = _kept(shown.id) if shown else None
         kept = kept if kept and shown and shown.proves(kept.digest) else None
-    if kept is None or not kept.holds(datetime.now(UTC)):
+    if kept is None or not kept.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
     return Caller(kept.name, frozenset(Scope(scope) for scope in kept.scopes), kept.repository, kept.id)
 

@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 from jwt import PyJWKClient, PyJWKClientConnectionError
 
-from service.config.trusted_jobs import Refused, TrustedJobs, Unsure
+from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
 
 LEEWAY_SECONDS = 30
 _TIMEOUT = 5
@@ -18,7 +18,7 @@ _CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_o
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ActionsJob:
     """A job of GitHub Actions."""
 
     repository: str
@@ -36,7 +36,7 @@ class Identities:
             f"{trusted.issuer}/.well-known/jwks", timeout=_TIMEOUT, cooldown_duration=cooldown, max_cached_keys=64
         )
 
-    def check(self, token: str) -> Job:
+    def check(self, token: str) -> ActionsJob:
         """Return the job whose identity this is.
 
         Raises
@@ -59,14 +59,14 @@ class Identities:
                 options={"require": _CLAIMS, "strict_aud": True},
             )
         except PyJWKClientConnectionError as error:
-            raise Unsure("the keys of the issuer cannot be fetched") from error
+            raise IssuerUnavailable("the keys of the issuer cannot be fetched") from error
         except (jwt.PyJWTError, ValueError, TypeError) as error:
-            raise Refused(str(error)) from error
+            raise IdentityRefused(str(error)) from error
         objection = self._trusted.objection(claims)
         jti = str(claims["jti"])
         if objection or not 0 < len(jti) <= 200:
-            raise Refused(objection or "it has no jti that can be kept")
-        return Job(
+            raise IdentityRefused(objection or "it has no jti that can be kept")
+        return ActionsJob(
             repository=str(claims["repository"]).lower(),
             run_id=str(claims.get("run_id", "")),
             jti=jti,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
-from service.rules.access.token import read
+from service.rules.access.token import parse_token
 from service.store import tokens
 from service.web.access.guard import by_token
 from service.web.current import database
@@ -28,11 +28,11 @@ def form() -> ResponseReturnValue:
 def sign_in() -> ResponseReturnValue:
     """Take a token, and remember whose it is. The secret itself stays out of the cookie."""
     to = _inside(request.form.get("to", "/"))
-    shown = read(request.form.get("token", "").strip())
+    shown = parse_token(request.form.get("token", "").strip())
     if shown is not None:
         with database().reading() as store:
             kept = tokens.find(store, shown.id)
-        if kept is not None and shown.proves(kept.digest) and kept.holds(datetime.now(UTC)):
+        if kept is not None and shown.proves(kept.digest) and kept.is_valid(datetime.now(UTC)):
             session.clear()
             session["token"] = shown.id
             return redirect(to)

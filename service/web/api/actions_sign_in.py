@@ -10,7 +10,7 @@ from apiflask import APIBlueprint, APIFlask
 from flask import current_app
 
 from runner.contract.sign_in import Admission, Identity
-from service.config.trusted_jobs import Refused, TrustedJobs, Unsure
+from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.store.models import Token
@@ -46,9 +46,9 @@ def sign_in(json_data: Identity) -> Admission:
         raise not_found("GitHub Actions job that may sign in here")
     try:
         job = identities.check(json_data.token)
-    except Refused as error:
+    except IdentityRefused as error:
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity lets nobody in: {error}.") from None
-    except Unsure as error:
+    except IssuerUnavailable as error:
         headers = {"Retry-After": "5"}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
     shown, now = tokens.mint(), datetime.now(UTC)
@@ -62,7 +62,7 @@ def sign_in(json_data: Identity) -> Admission:
         repository=job.repository,
     )
     with database().writing() as session:
-        if not tokens.first_shown(session, job.jti, job.expires_at, now):
+        if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was shown before: ask for a new one.")
         tokens.add(session, kept)
         return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))

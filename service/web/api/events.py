@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
-from service.pipeline import detect_drifts
+from service.pipeline import decide_events, detect_drifts
 from service.rules.events import lifecycle
 from service.schemas import events as told
 from service.schemas.events import State
@@ -84,9 +84,9 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
         if event.merged_into is not None:
             raise ProblemError(HTTPStatus.CONFLICT, f"The event ended in event {event.merged_into}: decide about that.")
         try:
-            decision = decisions.view(decisions.decide(session, event, json_data, by))
-        except decisions.NotPossibleError as error:
-            possible = ", ".join(lifecycle.allowed(error.state))
+            decision = decisions.view(decide_events.decide(session, event, json_data, by))
+        except decide_events.DecisionNotAllowedError as error:
+            possible = ", ".join(lifecycle.allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"
             raise ProblemError(
                 HTTPStatus.CONFLICT, f"action: {detail}", [FieldError(field="action", detail=detail)]

@@ -12,8 +12,8 @@ from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.github import comment, wording
 from service.github.extension import queue
 from service.pipeline import gate_insights
-from service.rules.gate.verdict import Accepted, judge
-from service.store import baselines, runs
+from service.rules.gate.verdict import Acceptance, judge_gate
+from service.store import gate_baselines, runs
 from service.store import github as store
 from service.text.markdown import plain
 from service.web.access.guard import caller
@@ -34,7 +34,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return what is stored of a base, measured on the same host in the same environment."""
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return BaseAnswer(report=runs.alike(session, json_data))
+        return BaseAnswer(report=runs.newest_report(session, json_data))
 
 
 @bp.post("/gates")
@@ -49,20 +49,20 @@ def post(json_data: GateReport) -> GateAnswer:
     if own is not None and repository is not None and own != repository.lower():
         raise refusal(own, f"{repository} is another repository")
     hold({case.head.subject for case in json_data.cases})
-    finding = judge(json_data)
+    finding = judge_gate(json_data)
     with database().reading() as session:
-        since = baselines.find(session, json_data, finding.steps())
-    finding = finding.since(since)
+        since = gate_baselines.find(session, json_data, finding.small_steps())
+    finding = finding.with_baselines(since)
     if (kept := queue()) is not None and repository is not None:
         finding = replace(finding, accepted=_kept(repository, json_data, since))
-        kept.ring()
+        kept.wake()
     with database().reading() as session:
         finding = replace(finding, insights=gate_insights.find(session, finding))
     links = comment.links(
         kept.worker.settings.address if kept else "", json_data.base, json_data.head, json_data.log_url
     )
     return GateAnswer(
-        verdict=finding.word,
+        verdict=finding.verdict,
         passed=finding.passed,
         sentence=wording.verdict(finding, plain),
         summary=comment.text(finding, links, limit=_SUMMARY),
@@ -70,14 +70,14 @@ def post(json_data: GateReport) -> GateAnswer:
     )
 
 
-def _kept(repository: str, report: GateReport, since: baselines.Baselines) -> Accepted | None:
+def _kept(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
     """Keep a report for GitHub to be told of; return whether somebody accepted what it says."""
     with database().writing() as session:
-        number = report.pull_request or store.number_of(session, repository, report.head)
+        number = report.pull_request or store.pull_request_of(session, repository, report.head)
         if number is None:
             detail = f"no pull request is known with the head {report.head[:10]}: name it"
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
-        found = store.gate(session, repository, number, report.head)
-        store.measured(found, report, baselines.pack(since), datetime.now(UTC))
-        return Accepted(found.accepted_by, found.accepted_reason) if found.accepted_by else None
+        found = store.get_or_create_gate(session, repository, number, report.head)
+        store.store_report(found, report, gate_baselines.pack(since), datetime.now(UTC))
+        return Acceptance(found.accepted_by, found.accepted_reason) if found.accepted_by else None

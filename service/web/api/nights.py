@@ -38,7 +38,7 @@ def put(name: str, json_data: NightPart) -> NightDigest:
     owner = hold_night(name)
     hold({cell.subject for cell in json_data.cells})
     with database().writing() as session:
-        nights.tell(session, name, json_data, owner, datetime.now(UTC))
+        nights.store(session, name, json_data, owner, datetime.now(UTC))
     return _find(name)
 
 

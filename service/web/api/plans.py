@@ -7,8 +7,8 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
-from service.rules.plan import plan
-from service.store import expectations, orders, revisions, runs
+from service.rules.run_plan import make_plan
+from service.store import expected_counts, plan_orders, revisions, runs
 from service.web.access.ownership import hold
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError
@@ -29,8 +29,8 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
-        made = plan(json_data, positions, stored, orders.wanted(session, json_data))
-        return expectations.fill(session, json_data, made, positions)
+        made = make_plan(json_data, positions, stored, plan_orders.find(session, json_data))
+        return expected_counts.fill(session, json_data, made, positions)
 
 
 def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:

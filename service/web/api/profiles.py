@@ -54,11 +54,11 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     prepared = profiles.prepare(json_data)
     with database().writing() as session:
         taken = profiles.store(session, prepared)
-    if taken is profiles.Taken.CONFLICTING:
+    if taken is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
         )
-    created = taken is profiles.Taken.CREATED
+    created = taken is profiles.StoreResult.CREATED
     return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 

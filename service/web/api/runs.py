@@ -11,9 +11,9 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
-from service.pipeline import detect_drifts
+from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
-from service.store import fast_parse, ingest, runs
+from service.store import fast_parse, runs
 from service.web.access.ownership import hold
 from service.web.api.body import PageQuery, read_with
 from service.web.current import database
@@ -100,9 +100,9 @@ def pyperf(run_id: UUID) -> Response:
     return Response(text.getvalue(), headers=headers, mimetype="application/json")
 
 
-def _store(reports: Reports) -> ingest.Taken:
+def _store(reports: Reports) -> ingest_reports.IngestResult:
     hold({(report.head if isinstance(report, fast_parse.PlainReport) else report).subject for report in reports})
-    taken = ingest.take_in(database(), reports)
+    taken = ingest_reports.ingest(database(), reports)
     detect_drifts.refresh(database())
     return taken
 

@@ -6,7 +6,7 @@ from apiflask import APIBlueprint
 
 from runner.contract import Search, SearchRequest
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from service.pipeline import bisect
+from service.pipeline import bisect_search
 from service.web.access.ownership import hold
 from service.web.current import database
 from service.web.problems import unprocessable
@@ -24,7 +24,7 @@ def post(json_data: SearchRequest) -> Search:
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        found = bisect.state(session, json_data)
+        found = bisect_search.state(session, json_data)
     if found is None:
         raise unprocessable(
             "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
@@ -42,4 +42,4 @@ def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return bisect.knob_state(session, json_data)
+        return bisect_search.knob_state(session, json_data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.rules.series.downsample import thinned
+from service.rules.series.downsample import thin_series
 from service.schemas.history import SeriesDetail, SeriesPage
 from service.store import series
 from service.web.api.body import PageQuery
@@ -54,7 +54,7 @@ class SeriesDetailQuery(BaseModel):
 def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
     """Return a series with its points, configuration changes, drifts and failures."""
     with database().reading() as session:
-        found = series.detail(session, series_id) if series_id < 2**63 else None
+        found = series.detail(session, series_id)
     if found is None:
         raise not_found(f"series {series_id}")
-    return found if query_data.points is None else thinned(found, query_data.points)
+    return found if query_data.points is None else thin_series(found, query_data.points)

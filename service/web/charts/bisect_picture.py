@@ -24,7 +24,7 @@ _TICKS = 320
 _SIZE = 5.0
 
 
-class Side(StrEnum):
+class MeasuredSide(StrEnum):
     """What a measurement says of its commit."""
 
     BEFORE = "before"
@@ -35,11 +35,11 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MeasurementMark:
     """One measurement, to be drawn."""
 
     commit: str
-    side: Side
+    side: MeasuredSide
     number: str
     """Its place in the order; empty where it was stored before."""
     label: str
@@ -47,7 +47,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCulprit:
     """A culprit, to be named."""
 
     commit: str
@@ -56,10 +56,10 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedMark:
     """A measurement at its place."""
 
-    mark: Mark
+    mark: MeasurementMark
     x: float
     y: float
     shape: str
@@ -67,7 +67,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class CulpritLabel:
     """A culprit's name at its place."""
 
     x: float
@@ -78,23 +78,23 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class SearchPicture:
     """What the template draws."""
 
     height: float
     line: str
     ticks: str
     branches: str
-    rows: tuple[Placed, ...]
+    rows: tuple[PlacedMark, ...]
     left: tuple[tuple[float, float, float], ...]
     """The stretch that was left after each row: from, to, and at which height."""
-    flags: tuple[Flag, ...]
+    flags: tuple[CulpritLabel, ...]
     numbered: bool
     width: int = WIDTH
     top: float = _LINE
 
 
-def picture(graph: Graph, marks: Sequence[Mark], culprits: Sequence[Named]) -> Picture:
+def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
     """Lay a search out; each mark and culprit is of a commit of the graph."""
     row = min(_ROW, _TALLEST / max(1, len(marks)))
     size = min(_SIZE, max(1.5, row / 2.4))
@@ -108,10 +108,10 @@ def picture(graph: Graph, marks: Sequence[Mark], culprits: Sequence[Named]) -> P
     placed = []
     for number, mark in enumerate(marks):
         at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
-        placed.append(Placed(mark, *at, _shape(mark.side, *at, size)))
+        placed.append(PlacedMark(mark, *at, _shape(mark.side, *at, size)))
     few = len(graph.names) <= _TICKS
     flags = tuple(_flag(x(one.commit), one.text, number) for number, one in enumerate(culprits))
-    return Picture(
+    return SearchPicture(
         height=round(top + 24 + len(marks) * row, 1),
         line=f"M{x(main[0])},{_LINE}H{x(main[-1])}",
         ticks="".join(f"M{x(commit)},{_LINE - 3}v6" for commit in main) if few else "",
@@ -128,18 +128,18 @@ def _x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _left(graph: Graph, placed: Sequence[Placed]) -> tuple[tuple[float, float, float], ...]:
+def _left(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the stretch that each row left: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
-    seen: dict[int, Side] = {}
+    seen: dict[int, MeasuredSide] = {}
     found = []
     for one in placed:
         place = graph.place[one.mark.commit]
-        if one.mark.side is not Side.FAILED:
+        if one.mark.side is not MeasuredSide.FAILED:
             seen[place] = one.mark.side
-        after = [at for at, side in seen.items() if side is Side.AFTER]
+        after = [at for at, side in seen.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
-        low = max((at for at, side in seen.items() if side is Side.BEFORE and at < high), default=low)
+        low = max((at for at, side in seen.items() if side is MeasuredSide.BEFORE and at < high), default=low)
         found.append((_x(graph, low), _x(graph, high), one.y))
     return tuple(found)
 
@@ -164,9 +164,9 @@ def _branches(graph: Graph, main: set[str]) -> str:
     return "".join(parts)
 
 
-def _flag(x: float, text: str, number: int) -> Flag:
+def _flag(x: float, text: str, number: int) -> CulpritLabel:
     right = x < WIDTH / 2
-    return Flag(
+    return CulpritLabel(
         x=x,
         text=text,
         text_x=round(x + (8 if right else -8), 1),
@@ -175,17 +175,17 @@ def _flag(x: float, text: str, number: int) -> Flag:
     )
 
 
-def _shape(side: Side, x: float, y: float, size: float) -> str:
+def _shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
     match side:
-        case Side.BEFORE:
+        case MeasuredSide.BEFORE:
             return (
                 f"M{x - size:g},{y:g}a{size:g},{size:g} 0 1 0 {2 * size:g},0a{size:g},{size:g} 0 1 0 {-2 * size:g},0z"
             )
-        case Side.AFTER:
+        case MeasuredSide.AFTER:
             return f"M{x:g},{y - size:g}L{x + size:g},{y + size * 0.8:g}H{x - size:g}z"
-        case Side.BETWEEN:
+        case MeasuredSide.BETWEEN:
             return f"M{x:g},{y - size:g}L{x + size:g},{y:g}L{x:g},{y + size:g}L{x - size:g},{y:g}z"
-        case Side.FAILED:
+        case MeasuredSide.FAILED:
             return (
                 f"M{x - size:g},{y - size:g}L{x + size:g},{y + size:g}M{x + size:g},{y - size:g}"
                 f"L{x - size:g},{y + size:g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.rules.series.outline import Outline
+from service.rules.series.outline import SeriesOutline
 from service.text.numbers import Number
 
 WIDTH, HEIGHT = 160, 36
@@ -12,7 +12,7 @@ _PAD_X, _PAD_Y = 6.0, 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SparklineMark:
     """A flagged point of a sparkline: a triangle, up for worse and down for better."""
 
     points: str
@@ -25,12 +25,12 @@ class Sparkline:
 
     path: str
     last: tuple[float, float]
-    marks: tuple[Mark, ...]
+    marks: tuple[SparklineMark, ...]
     width: int = WIDTH
     height: int = HEIGHT
 
 
-def sparkline(drawn: Outline | None) -> Sparkline | None:
+def sparkline(drawn: SeriesOutline | None) -> Sparkline | None:
     """Draw the outline of a series."""
     if drawn is None:
         return None
@@ -53,6 +53,6 @@ def sparkline(drawn: Outline | None) -> Sparkline | None:
     )
 
 
-def _mark(x: float, y: float, worse: bool) -> Mark:
+def _mark(x: float, y: float, worse: bool) -> SparklineMark:
     tip, base = (y - 4.5, y + 3.5) if worse else (y + 4.5, y - 3.5)
-    return Mark(f"{x:g},{tip:g} {x + 4.5:g},{base:g} {x - 4.5:g},{base:g}", worse)
+    return SparklineMark(f"{x:g},{tip:g} {x + 4.5:g},{base:g} {x - 4.5:g},{base:g}", worse)

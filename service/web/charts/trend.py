@@ -23,14 +23,14 @@ from service.web.charts.slots import Slots
 Links = Callable[[UUID], str]
 
 
-class Place(TypedDict):
+class AxisPlace(TypedDict):
     """Where something is on both horizontal axes: slot, and milliseconds since 1970."""
 
     x: float
     t: float
 
 
-class Dot(Place):
+class Dot(AxisPlace):
     """A run that has a value."""
 
     y: Number
@@ -44,7 +44,7 @@ class Dot(Place):
     url: str
 
 
-class Flag(Dot):
+class FlaggedDot(Dot):
     """The first run on a new level."""
 
     direction: str
@@ -52,7 +52,7 @@ class Flag(Dot):
     why: str
 
 
-class Gap(Place):
+class Gap(AxisPlace):
     """A run that has no value, and why."""
 
     commit: str
@@ -61,7 +61,7 @@ class Gap(Place):
     url: str
 
 
-class Level(TypedDict):
+class LevelLine(TypedDict):
     """The level that a stretch of the path lies on."""
 
     x: list[float]
@@ -69,14 +69,14 @@ class Level(TypedDict):
     y: Number
 
 
-class Line(Place):
+class ConfigLine(AxisPlace):
     """A place on the path where the configuration changes."""
 
     label: str
     knobs: list[str]
 
 
-class Other(TypedDict):
+class OverlaidSeries(TypedDict):
     """A series that is laid over the one of the page."""
 
     id: int
@@ -99,11 +99,11 @@ class Chart(TypedDict):
     thinned: bool
     path: list[Dot]
     beside: list[Dot]
-    flags: list[Flag]
+    flags: list[FlaggedDot]
     gaps: list[Gap]
-    levels: list[Level]
-    lines: list[Line]
-    others: list[Other]
+    levels: list[LevelLine]
+    lines: list[ConfigLine]
+    others: list[OverlaidSeries]
 
 
 def chart(
@@ -164,7 +164,7 @@ def chart(
     }
 
 
-def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> Other:
+def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
     dot = _DotMaker(series.unit, slots, run_url)
     return {
@@ -213,7 +213,7 @@ class _DotMaker:
         }
 
 
-def _flag(drift: Drift, dot: Dot) -> Flag:
+def _flag(drift: Drift, dot: Dot) -> FlaggedDot:
     size = difference(drift.change, drift.unit)
     share = f" ({percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
@@ -247,7 +247,7 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
     ]
 
 
-def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[Level]:
+def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[LevelLine]:
     """Return one level for each stretch between two drifts."""
     if not path.points:
         return []
@@ -272,8 +272,8 @@ def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[Level]:
     ]
 
 
-def _lines(series: SeriesDetail, path: Stretch) -> list[Line]:
-    lines: list[Line] = []
+def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
+    lines: list[ConfigLine] = []
     for change in series.changes:
         before, after = path.index.get(change.run_before), path.index.get(change.run_after)
         if before is None or after is None:

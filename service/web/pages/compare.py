@@ -8,14 +8,14 @@ from typing import Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
-from flask import Blueprint, redirect, request, url_for
+from flask import redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
 from service.rules.comparison import in_turns
 from service.rules.comparison.pairing import Matched, Pair, match
-from service.rules.comparison.stored import Compared
+from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
@@ -23,15 +23,16 @@ from service.store import compared_runs, points, runs
 from service.text import commands
 from service.web.current import database
 from service.web.pages import evidence
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.comparison_rows import Sort, ordered, row, table
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("compare", __name__)
+bp = page_blueprint("compare")
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
-"""What faults cost: shown with the metrics that are judged, before all others."""
+"""What faults cost: shown with the judged metrics, before all others."""
 _ROWS = 100
 _SUGGESTED = 8
 _COMMANDS = 5
@@ -48,8 +49,8 @@ class KnobDifference(View):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the address asks for."""
+class ComparisonQuery:
+    """What the address requests."""
 
     base: str
     head: str
@@ -62,8 +63,8 @@ class Asked:
     offset: int
 
     @classmethod
-    def from_query(cls) -> Asked:
-        """Read the query; what it cannot mean is left out."""
+    def from_query(cls) -> ComparisonQuery:
+        """Read the query; values that mean nothing are left out."""
         text = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject", "host", "workload")}
         sort = request.args.get("sort")
         return cls(
@@ -76,7 +77,7 @@ class Asked:
 
     @property
     def metrics(self) -> list[str] | None:
-        """The metrics asked for; None for all."""
+        """The requested metrics; None for all."""
         if self.metric == "all":
             return None
         return [*_JUDGED, *_COST] if self.metric == "judged" else [self.metric]
@@ -84,50 +85,52 @@ class Asked:
 
 @bp.get("/compare/<base>...<head>")
 def between(base: str, head: str) -> ResponseReturnValue:
-    """Lead the short address of a comparison to the long one."""
+    """Redirect the short address of a comparison to the long one."""
     more = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
     return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **more})}")
 
 
 @page(bp, "/compare")
 def show() -> Page:
-    """Show a comparison, or what can be compared."""
-    asked = Asked.from_query()
+    """Show a comparison; without two sides, the newest runs to choose from."""
+    query = ComparisonQuery.from_query()
     with database().reading() as session:
-        found = {side: compared_runs.find(session, getattr(asked, side), asked.subject) for side in ("base", "head")}
-        chosen = all(len(sides) == 1 for sides in found.values())
-        rows, knobs, matched = _compared(session, asked, *(sides[0] for sides in found.values())) if chosen else _none()
+        sides = {side: compared_runs.find(session, getattr(query, side), query.subject) for side in ("base", "head")}
+        chosen = all(len(choices) == 1 for choices in sides.values())
+        rows, knobs, matched = (
+            _compared(session, query, *(choices[0] for choices in sides.values())) if chosen else _none()
+        )
         profiled = evidence.of_comparison(session, matched.pairs)
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
-    offset, limit = (0, len(rows)) if "all" in request.args else (asked.offset, _ROWS)
-    shown = [row(one) for one in rows[offset : offset + limit]]
-    verdicts = [one.found.verdict for one in rows]
+    offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _ROWS)
+    shown = [row(compared) for compared in rows[offset : offset + limit]]
+    verdicts = [compared.decision.verdict for compared in rows]
     place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
         "compare.html",
         {
-            "asked": asked,
-            "found": found,
+            "query": query,
+            "sides": sides,
             "rows": shown,
             "place": place,
-            # Made once: for each row again it takes a third of the time that the page takes.
+            # Made once: making them for each row takes a third of the time of the page.
             "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
             "knobs": knobs,
             "matched": matched,
             "suggested": suggested,
-            "command": _command([*found["base"], *found["head"]], matched) if chosen else "",
+            "command": _command([*sides["base"], *sides["head"]], matched) if chosen else "",
             **profiled,
-            "metrics": sorted({"judged", "all", asked.metric, *_JUDGED, *_COST}, key=_choice),
+            "metrics": sorted({"judged", "all", query.metric, *_JUDGED, *_COST}, key=_choice),
         },
-        document=lambda: {"base": found["base"], "head": found["head"], "environments": knobs, "rows": shown, **place},
+        document=lambda: {"base": sides["base"], "head": sides["head"], "environments": knobs, "rows": shown, **place},
         table=lambda: table(rows),
     )
 
 
 def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
-    """Return what measures both commits again in turns; nothing where something else is compared."""
+    """Return the commands that measure both commits again, interleaved; empty where not two commits are compared."""
     base, head = sides
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""
@@ -136,35 +139,38 @@ def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
     return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
 
 
-def _none() -> tuple[list[Compared], list[KnobDifference], Matched]:
+def _none() -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
     return [], [], Matched((), (), ())
 
 
 def _compared(
-    session: Session, asked: Asked, base: compared_runs.Side, head: compared_runs.Side
-) -> tuple[list[Compared], list[KnobDifference], Matched]:
-    sides = [compared_runs.runs(session, side, asked.host, asked.workload) for side in (base, head)]
+    session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
+) -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
+    sides = [compared_runs.runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     rows = compare_all(
         matched.pairs,
-        compared_runs.readings(session, numbers, asked.metrics),
+        compared_runs.readings(session, numbers, query.metrics),
         compared_runs.steps(session, matched.pairs),
         _in_turns(session, matched, base, head),
     )
-    if asked.show == "changed":
-        rows = [row for row in rows if row.found.verdict is Verdict.CHANGED]
-    return ordered(rows, asked.sort), _knobs(session, matched.pairs), matched
+    if query.show == "changed":
+        rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
+    return ordered(rows, query.sort), _knobs(session, matched.pairs), matched
 
 
 def _in_turns(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
-    """Judge two runs of one session by their pairs of samples."""
+    """Judge two runs of one session by their pairs of samples; empty for all other sides."""
     if {side.kind for side in sides} != {"run"} or not matched.pairs:
         return {}
     base, head = (runs.report(session, UUID(side.key)) for side in sides)
     if not base or not head or base.session is None or base.session != head.session or base.host != head.host:
         return {}
-    return {one.metric: one for one in in_turns.decide(ComparisonRequest(base=base, head=head)).metrics}
+    return {
+        metric_verdict.metric: metric_verdict
+        for metric_verdict in in_turns.decide(ComparisonRequest(base=base, head=head)).metrics
+    }
 
 
 def _knobs(session: Session, pairs: Sequence[Pair]) -> list[KnobDifference]:

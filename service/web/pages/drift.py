@@ -1,12 +1,13 @@
-"""A drift: what changed, why we say so, and how to see it again."""
+"""A drift: what changed, why it is flagged, and how to reproduce it."""
 
 from __future__ import annotations
 
-from flask import Blueprint, abort
+from flask import abort
+from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
 from service.rules.access.scope import Scope
-from service.store import jobs
+from service.store import drifts, events, jobs, outlines, runs
 from service.store.jobs import JobFilter
 from service.text import commands
 from service.web.access import guard
@@ -14,40 +15,43 @@ from service.web.charts.sparkline import sparkline
 from service.web.current import database
 from service.web.pages import evidence
 from service.web.pages.bisect import bisects_about
-from service.web.pages.source import source
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 from service.web.rendering.tables import drift_table
 
-bp = Blueprint("drift", __name__, url_prefix="/drifts")
+bp = page_blueprint("drift", url_prefix="/drifts")
 
 _JOBS = 100
 _FIRST = {"sys-percent", "throughput"}
-"""What faults cost, before everything else that was measured."""
+"""What faults cost: shown before all other companions."""
 
 
 @page(bp, "/<drift_id>")
 def show(drift_id: str) -> Page:
     """Show one drift."""
-    drift = source().drift(drift_id)
-    if drift is None:
-        abort(404, "There is no such drift. Runs that came later may have shown another level.")
-    event = source().event_of(drift_id)
-    sides = [source().run(run_id) for run_id in (drift.run_before, drift.run_after)]
+    with database().reading() as session:
+        drift = drifts.find(session, drift_id)
+        if drift is None:
+            abort(404, "There is no such drift. Later runs may have shown another level.")
+        event = events.of_drift(session, drift_id)
+        before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
+        outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
+        searches = _searches(session, drift_id)
     return Page(
         "drift.html",
         {
             "drift": drift,
             "event": event,
             "author": forms.author(),
-            "line": sparkline(source().outlines([drift.series_id]).get(drift.series_id)),
-            "searches": _searches(drift_id),
+            "line": sparkline(outline),
+            "searches": searches,
             "may_order": guard.caller().may(Scope.ORDER),
             "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
-            "commands": [commands.measure(report) for report in sides if report],
-            "knob_command": commands.knobs(sides[0], sides[1]) if drift.knobs and sides[0] and sides[1] else "",
-            **evidence.of_drift(drift, sides[0], sides[1]),
+            "commands": [commands.measure(report) for report in (before, after) if report],
+            "knob_command": commands.knobs(before, after) if drift.knobs and before and after else "",
+            **evidence.of_drift(drift, before, after),
             "bisects": bisects_about(drift),
         },
         document=lambda: drift,
@@ -55,8 +59,7 @@ def show(drift_id: str) -> Page:
     )
 
 
-def _searches(drift_id: str) -> list[Job]:
-    """Return the jobs that look for the commit of a drift now."""
-    with database().reading() as session:
-        found = jobs.page(session, JobFilter(kind="bisect", open=True), _JOBS).items
-    return [job for job in found if getattr(job.question, "drift", None) == drift_id]
+def _searches(session: Session, drift_id: str) -> list[Job]:
+    """Return the open jobs that search for the commit of a drift."""
+    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _JOBS).items
+    return [job for job in open_searches if getattr(job.question, "drift", None) == drift_id]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 
 from service.rules.series.blame import knob_changes
 from service.store import environments
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("environments", __name__)
+bp = page_blueprint("environments")
 
 
 @page(bp, "/environments")
@@ -35,11 +36,11 @@ def show(environment: str) -> Page:
     with database().reading() as session:
         entry = environments.find(session, environment)
         if entry is None:
-            abort(404, "There is no such environment, or more than one whose hash begins like this.")
-        asked = request.args.get("against") or environments.before(session, entry)
-        against = environments.find(session, asked) if asked else None
+            abort(404, "There is no such environment, or several whose hash begins like this.")
+        other = request.args.get("against") or environments.before(session, entry)
+        against = environments.find(session, other) if other else None
         if "against" in request.args and against is None:
-            abort(404, "There is no such environment to set against this one.")
+            abort(404, "There is no such environment to compare this one with.")
         others = [other for other in environments.listed(session) if other.hash != entry.hash]
     changes = knob_changes(against.knobs, entry.knobs) if against else []
     return Page(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort
+from flask import abort
 
 from service.schemas.directory import HostEntry
 from service.store import environments, hosts, runs
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.tables import run_table
 
-bp = Blueprint("hosts", __name__)
+bp = page_blueprint("hosts")
 
 _RUNS = 20
 

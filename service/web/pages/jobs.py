@@ -6,29 +6,29 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
-from service.rules.jobs.states import Act, possible
+from service.rules.jobs.states import Act, is_possible
 from service.store import jobs, runs
-from service.store.jobs import Asked, JobFilter
+from service.store.jobs import JobFilter, Requester
+from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author
-from service.web.api.jobs import decide, place
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("jobs", __name__)
+bp = page_blueprint("jobs")
 
 _LISTED = 100
 _RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
-_LARGEST = 2**63
 _IDS = TypeAdapter(list[UUID])
 _COLUMNS = (
     *("id", "kind", "state", "subject", "case", "host", "asked_by", "created_at", "started_at", "finished_at"),
@@ -38,17 +38,17 @@ _COLUMNS = (
 
 @page(bp, "/jobs")
 def listed() -> Page:
-    """List jobs: those of which something can still come, all, or those in one state."""
-    asked = request.args.get("state", "open")
-    state = State(asked) if asked in set(State) else None
+    """List the open jobs, those in one state, or all."""
+    shown = request.args.get("state", "open")
+    state = State(shown) if shown in set(State) else None
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        found = jobs.page(session, JobFilter(state=state, open=True if asked == "open" else None), _LISTED, offset)
+        job_list = jobs.page(session, JobFilter(state=state, open=True if shown == "open" else None), _LISTED, offset)
     return Page(
         "jobs.html",
-        {"jobs": found, "asked": asked, "states": ["open", *(one.value for one in State), "all"]},
-        document=lambda: found,
-        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in found.items)),
+        {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
+        document=lambda: job_list,
+        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in job_list.items)),
     )
 
 
@@ -62,7 +62,8 @@ def show(job_id: int) -> Page:
         context,
         document=lambda: job,
         table=lambda: Table(
-            ("at", "state", "by", "sentence"), ((one.at, one.state.value, one.by, one.sentence) for one in job.course)
+            ("at", "state", "by", "sentence"),
+            ((step.at, step.state.value, step.by, step.sentence) for step in job.course),
         ),
     )
 
@@ -72,11 +73,11 @@ def order() -> ResponseReturnValue:
     """Order the search for the commit that brought a drift, from the button of its page."""
     form = forms.given()
     try:
-        asked = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
+        job_order = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
     except ValidationError as error:
         abort(422, forms.wrong(error))
-    found, _ = place(asked, Asked(author(asked.author), Where.DASHBOARD))
-    return redirect(url_for("jobs.show", job_id=found.id), HTTPStatus.SEE_OTHER)
+    job, _ = job_orders.place_order(job_order, Requester(author(job_order.author), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
 @bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):act>")
@@ -84,8 +85,8 @@ def change(job_id: int, act: str) -> ResponseReturnValue:
     """Pause, resume or cancel a job, from the buttons of its page."""
     form = forms.given()
     try:
-        told = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
-        decide(job_id, Act(act), told)
+        decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
+        job_orders.decide(job_id, Act(act), decision)
     except ValidationError as error:
         return _again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
@@ -101,7 +102,7 @@ def _again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue
 
 def _context(job_id: int) -> dict[str, Any]:
     with database().reading() as session:
-        row = jobs.find(session, job_id) if job_id < _LARGEST else None
+        row = jobs.find(session, job_id)
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.view(row)
@@ -109,7 +110,7 @@ def _context(job_id: int) -> dict[str, Any]:
     return {
         "job": job,
         "measured": measured,
-        "acts": [act.value for act in _ACTS if possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
+        "acts": [act.value for act in _ACTS if is_possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
         "profiles": _profiles(job),
         "author": forms.author(),
         "problem": None,
@@ -117,10 +118,10 @@ def _context(job_id: int) -> dict[str, Any]:
 
 
 def _profiles(job: Job) -> list[UUID]:
-    """Return the profiles that came of a job; its runner says what the result is, and need not be believed."""
-    told = (job.result or {}).get("profiles")
+    """Return the profiles that a job made. The result is what its runner says: it may be anything."""
+    ids = (job.result or {}).get("profiles")
     try:
-        return _IDS.validate_python(told or [])
+        return _IDS.validate_python(ids or [])
     except ValidationError:
         return []
 

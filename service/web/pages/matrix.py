@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from math import log10
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, metric
 from runner.contract.night import NightDigest
 from service.rules import nightly_grid
-from service.rules.nightly_grid import Cell, LastNight, Matrix
-from service.rules.nightly_outcome import Missed
-from service.rules.nightly_outcome import missed as missed_in
+from service.rules.nightly_digest import Missed
+from service.rules.nightly_digest import list_missed as missed_in
+from service.rules.nightly_grid import GridCell, LastNight, NightlyGrid
 from service.store import environments, nights, recent_points
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("matrix", __name__)
+bp = page_blueprint("matrix")
 
 _METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
@@ -39,7 +40,7 @@ def show() -> Page:
         night = _night(session)
         missed = [] if night is None else missed_in(night)
         failed = failed if not workload else _of_cases(failed, points)
-        grid = nightly_grid.arrange(points, failed, scaling, _told(night, missed))
+        grid = nightly_grid.build_grid(points, failed, scaling, _last_night(night, missed))
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
@@ -63,31 +64,31 @@ def show() -> Page:
 
 
 def _night(session: Session) -> NightDigest | None:
-    """Return the night that is asked for, else the last one."""
-    asked = request.args.get("night", "").strip()
-    name = asked or nights.newest(session)
-    found = None if name is None else nights.find(session, name)
-    if asked and found is None:
+    """Return the requested night, or the last one."""
+    requested = request.args.get("night", "").strip()
+    name = requested or nights.newest(session)
+    night = None if name is None else nights.find(session, name)
+    if requested and night is None:
         abort(404, "There is no night of this name.")
-    return found
+    return night
 
 
-def _told(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
+def _last_night(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
     if night is None:
         return None
     hosts = frozenset(cell.host for cell in night.cells)
-    return LastNight(night.started_at, hosts, {(one.host, one.case): one.why for one in missed if one.case})
+    return LastNight(night.started_at, hosts, {(cell.host, cell.case): cell.why for cell in missed if cell.case})
 
 
 def _of_cases(
-    failed: list[nightly_grid.Unmeasured], points: list[nightly_grid.Recent]
-) -> list[nightly_grid.Unmeasured]:
+    failed: list[nightly_grid.UnmeasuredRun], points: list[nightly_grid.RecentPoint]
+) -> list[nightly_grid.UnmeasuredRun]:
     known = {point.case_key for point in points}
     return [run for run in failed if run.case_key in known]
 
 
-def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Say of each environment what tells it from the others of its host: its own values of a knob that differs."""
+def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Return a label for each environment: its values of the knobs that differ between the environments of its host."""
     labels = {}
     for column in grid.columns:
         others = [other.environment for other in grid.columns if other.host == column.host]
@@ -97,13 +98,13 @@ def _labels(grid: Matrix, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
             for name in {name for other in others for name in knobs.get(other, {})}
             if len({knobs.get(other, {}).get(name) for other in others}) > 1
         )
-        told = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
-        labels[column.environment] = ", ".join(told)
+        values = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
+        labels[column.environment] = ", ".join(values)
     return labels
 
 
-def _shade(cell: Cell) -> int:
-    """Return how strong a cell's colour is: one step for each power of ten of percent, from a hundredth on."""
+def _shade(cell: GridCell) -> int:
+    """Return the depth of a cell's colour: one step for each power of ten of percent, from 0.01 % on."""
     if not cell.change:
         return 0
     if cell.percent is None:
@@ -111,7 +112,7 @@ def _shade(cell: Cell) -> int:
     return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
-def _table(grid: Matrix, unit: str) -> Table:
+def _table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
         (*columns, "revision", "efficiency", "why", "missed"),

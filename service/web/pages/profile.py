@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from uuid import UUID
 
-from flask import Blueprint, abort, request
+from flask import abort, request
 from sqlalchemy.orm import Session
 
 from service.schemas.profiles import ProfileGist, ProfileList
@@ -13,10 +13,11 @@ from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.profile_view import View, alone, beside
+from service.web.rendering.profile_view import ProfileView, alone, beside
 
-bp = Blueprint("profile", __name__)
+bp = page_blueprint("profile")
 
 _LISTED = 100
 
@@ -24,12 +25,16 @@ _LISTED = 100
 @page(bp, "/profiles")
 def listed() -> Page:
     """List profiles, the newest first: all, or those of a commit, case or host."""
-    asked = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
+    query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        found = profiles.page(session, ProfileFilter(**{k: v or None for k, v in asked.items()}), _LISTED, offset)
+        filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
+        profile_list = profiles.page(session, filter_, _LISTED, offset)
     return Page(
-        "profiles.html", {"profiles": found, "asked": asked}, document=lambda: found, table=lambda: _table(found)
+        "profiles.html",
+        {"profiles": profile_list, "query": query},
+        document=lambda: profile_list,
+        table=lambda: _table(profile_list),
     )
 
 
@@ -49,70 +54,74 @@ def show(profile_id: UUID) -> Page:
 
 
 def scripts() -> list[str]:
-    """Return the addresses of what flame graphs need; none where it is not installed."""
+    """Return the addresses of the scripts of flame graphs; none where they are not installed."""
     return [] if vendor.missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
 
 
-def pair(session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]) -> View | None:
-    """Return the newest profiles of two sides as a page shows them; None where one of them has none."""
-    found = [
-        profiles.newest(session, asked, environment)
-        for asked, environment in zip((before, after), environments, strict=True)
+def pair(
+    session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
+) -> ProfileView | None:
+    """Return the newest profiles of two sides as a page shows them; None where a side has none."""
+    ids = [
+        profiles.newest(session, side, environment)
+        for side, environment in zip((before, after), environments, strict=True)
     ]
-    if found[0] is None or found[1] is None or found[0] == found[1]:
+    if ids[0] is None or ids[1] is None or ids[0] == ids[1]:
         return None
-    return read(session, found[0], found[1])
+    return read(session, ids[0], ids[1])
 
 
-def _alone(session: Session, profile_id: UUID) -> View:
-    told = profiles.gist_of(session, profile_id)
-    if told is None:
+def _alone(session: Session, profile_id: UUID) -> ProfileView:
+    summary = profiles.gist_of(session, profile_id)
+    if summary is None:
         abort(
             404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
         )
-    return alone(told)
+    return alone(summary)
 
 
-def _beside(session: Session, before: str, after: UUID) -> View:
+def _beside(session: Session, before: str, after: UUID) -> ProfileView:
     try:
         return read(session, UUID(before), after)
     except ValueError:
-        abort(404, "What stands behind before= is not the id of a profile.")
+        abort(404, "The value of before= is not the id of a profile.")
 
 
-def read(session: Session, before: UUID, after: UUID) -> View:
+def read(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return two profiles as a page shows them."""
-    documents = [profiles.zipped(session, one) for one in (before, after)]
+    documents = [profiles.zipped(session, profile_id) for profile_id in (before, after)]
     if documents[0] is None or documents[1] is None:
-        abort(404, "One of the two profiles is not there.")
+        abort(404, "One of the two profiles is not stored.")
     return _compared(documents[0], documents[1])
 
 
 @lru_cache(maxsize=16)
-def _compared(before: bytes, after: bytes) -> View:
+def _compared(before: bytes, after: bytes) -> ProfileView:
     return beside(profiles.unzip(before), profiles.unzip(after))
 
 
-def _others(session: Session, told: ProfileGist) -> ProfileList:
+def _others(session: Session, summary: ProfileGist) -> ProfileList:
     """Return other profiles of the case, which this one can be compared with."""
-    return profiles.page(session, ProfileFilter(subject=told.subject, case=told.case.name, host=told.host), 10, 0)
+    return profiles.page(
+        session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0
+    )
 
 
-def _table(found: ProfileList) -> Table:
+def _table(profile_list: ProfileList) -> Table:
     columns = ("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults", "diagnosis")
     return Table(
         columns,
         (
             (
-                *(one.profile_id, one.subject, one.host, one.case, one.revision, one.environment, one.started_at),
-                *(one.faults, " ".join(one.diagnosis)),
+                *(entry.profile_id, entry.subject, entry.host, entry.case, entry.revision, entry.environment),
+                *(entry.started_at, entry.faults, " ".join(entry.diagnosis)),
             )
-            for one in found.items
+            for entry in profile_list.items
         ),
     )
 
 
-def _sites(view: View) -> Table:
+def _sites(view: ProfileView) -> Table:
     if view.before is not None:
         rows = (
             (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places
@@ -122,7 +131,10 @@ def _sites(view: View) -> Table:
     return Table(
         ("function", "module", "file", "line", "memory", "touch", "faults"),
         (
-            (*(one.frame.function, one.frame.module, one.frame.file, one.frame.line), one.memory, one.touch, one.faults)
-            for one in sites
+            (
+                *(site.frame.function, site.frame.module, site.frame.file, site.frame.line),
+                *(site.memory, site.touch, site.faults),
+            )
+            for site in sites
         ),
     )

@@ -1,4 +1,4 @@
-"""A run: every number with its unit and definition, and all that is needed to doubt it."""
+"""A run: every number with its unit and definition, and everything that is needed to check it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from flask import Blueprint, abort, request
+from flask import abort, request
+from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
-from service.rules.series.levels import Level, level
-from service.store import runs
+from service.rules.series.run_level import RunLevel, run_level
+from service.store import runs, series
 from service.store.runs import RunFilter
+from service.store.series import SeriesFilter
 from service.text import commands
 from service.web.current import database
-from service.web.pages.source import source
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 from service.web.rendering.tables import run_table, sample_table
 
-bp = Blueprint("run", __name__)
+bp = page_blueprint("run")
 
 _LISTED = 100
 _SAMPLES = 25
-"""How many samples the page shows one by one. The pyperf file holds all."""
+"""Samples that the page shows; the pyperf file holds all."""
 _WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
 
 
@@ -32,36 +34,38 @@ class Figure:
     """One metric over the samples of a run."""
 
     metric: Metric
-    level: Level
+    level: RunLevel
     notes: tuple[str, ...]
-    """What is not plain about it, in words."""
+    """Why its value is missing or estimated."""
 
 
 @page(bp, "/runs")
 def listed() -> Page:
     """List runs, the newest first: all, or those of a commit, case, host or outcome."""
-    asked = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
+    names = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     outcome = request.args.get("outcome", "")
-    wanted = RunFilter(
-        **{name: value or None for name, value in asked.items()},
+    filter_ = RunFilter(
+        **{name: value or None for name, value in names.items()},
         outcome=Outcome(outcome) if outcome in set(Outcome) else None,
         quarantined=True if "quarantined" in request.args else None,
     )
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        found = runs.page(session, wanted, _LISTED, offset)
+        listed_runs = runs.page(session, filter_, _LISTED, offset)
     return Page(
         "runs.html",
-        {"runs": found, "asked": {**asked, "outcome": wanted.outcome or ""}, "outcomes": list(Outcome)},
-        document=lambda: found,
-        table=lambda: run_table(found.items),
+        {"runs": listed_runs, "query": {**names, "outcome": filter_.outcome or ""}, "outcomes": list(Outcome)},
+        document=lambda: listed_runs,
+        table=lambda: run_table(listed_runs.items),
     )
 
 
 @page(bp, "/runs/<uuid:run_id>")
 def show(run_id: UUID) -> Page:
     """Show one run."""
-    report = source().run(run_id)
+    with database().reading() as session:
+        report = runs.report(session, run_id)
+        series_ids = _series_ids(session, report) if report else {}
     if report is None:
         abort(404, "There is no such run. It may belong to another Faultwatch service, or wait in a runner's spool.")
     return Page(
@@ -69,7 +73,7 @@ def show(run_id: UUID) -> Page:
         {
             "report": report,
             "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
-            "series": source().series_of(report),
+            "series": series_ids,
             "samples": report.samples[:_SAMPLES],
             "command": commands.measure(report),
         },
@@ -78,9 +82,16 @@ def show(run_id: UUID) -> Page:
     )
 
 
+def _series_ids(session: Session, report: Report) -> dict[str, int]:
+    """Return the id of the series that each metric of a run is filed in."""
+    of_case = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
+    summaries = series.page(session, of_case).items
+    return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
+
+
 def _figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), level(readings), tuple(dict.fromkeys(_notes(readings))))
+    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_notes(readings))))
 
 
 def _notes(readings: Iterable[Reading]) -> Iterable[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, request, url_for
+from flask import request, url_for
 
 from service.schemas.directory import Hit
-from service.store import search
+from service.store import text_search
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("search", __name__)
+bp = page_blueprint("search")
 
 _LONGEST = 200
 _ADDRESSES = {
@@ -28,7 +29,7 @@ def show() -> Page:
     with database().reading() as session:
         found = [
             Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
-            for kind, key, title, detail in search.find(session, text)
+            for kind, key, title, detail in text_search.find(session, text)
         ]
     return Page(
         "search.html",

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 
-from flask import Blueprint
-
-from service.config import channels as settings
+from service.config import notifications as settings
 from service.errors import ServiceError
 from service.version import VERSION
 from service.web.access import guard
 from service.web.current import config
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.settings_table import told
 
-bp = Blueprint("settings", __name__)
+bp = page_blueprint("settings")
 
 
 @page(bp, "/settings")
@@ -22,7 +21,7 @@ def show() -> Page:
     """Show all settings."""
     known = config()
     try:
-        channels: settings.Settings | str = settings.load(known.home, os.environ)
+        channels: settings.NotificationSettings | str = settings.load(known.home, os.environ)
     except ServiceError as error:
         channels = str(error)
     groups = told(known, guard.by_token(), os.environ, channels)
@@ -32,6 +31,10 @@ def show() -> Page:
         document=lambda: {"version": VERSION, "groups": groups},
         table=lambda: Table(
             ("group", "name", "value", "source", "meaning"),
-            ((group.title, one.name, one.value, one.source, one.meaning) for group in groups for one in group.settings),
+            (
+                (group.title, setting.name, setting.value, setting.source, setting.meaning)
+                for group in groups
+                for setting in group.settings
+            ),
         ),
     )

@@ -1,45 +1,53 @@
-"""Silences: which series are not told about until when, why, and who wants it so."""
+"""Silences: which series send no notifications, until when, why, and by whom."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
-from flask import Blueprint, abort, redirect, request, url_for
+from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.schemas import events
 from service.store import silences
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("silences", __name__)
+bp = page_blueprint("silences")
 
 _LISTED = 200
 _LONGEST = 365
-_LARGEST = 2**63
 
 
 @page(bp, "/silences")
 def listed() -> Page:
-    """List silences, those that hold and those that are over."""
+    """List silences, active and over."""
     with database().reading() as session:
-        found = silences.page(session, None, _LISTED, 0)
+        silence_list = silences.page(session, None, _LISTED, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
-        {"silences": found, "author": forms.author()},
-        document=lambda: found,
+        {"silences": silence_list, "author": forms.author()},
+        document=lambda: silence_list,
         table=lambda: Table(
             columns,
             (
                 (
-                    *(one.id, one.subject, one.host, one.case, one.metric, one.author, one.reason),
-                    *(one.created_at, one.until, one.active),
+                    *(
+                        silence.id,
+                        silence.subject,
+                        silence.host,
+                        silence.case,
+                        silence.metric,
+                        silence.author,
+                        silence.reason,
+                    ),
+                    *(silence.created_at, silence.until, silence.active),
                 )
-                for one in found.items
+                for silence in silence_list.items
             ),
         ),
     )
@@ -50,17 +58,17 @@ def add(series_id: int) -> ResponseReturnValue:
     """Silence one series for some days."""
     form, now = forms.given(), datetime.now(UTC)
     days = request.form.get("days", 0, int)
-    if not 0 < days <= _LONGEST or series_id >= _LARGEST:
+    if not 0 < days <= _LONGEST:
         abort(422, f"A silence lasts from 1 to {_LONGEST} days.")
-    asked = {"series_id": series_id, "until": now + timedelta(days=days)}
+    pattern = {"series_id": series_id, "until": now + timedelta(days=days)}
     try:
-        wanted = events.SilenceRequest.model_validate(
-            asked | {name: form.get(name, "") for name in ("author", "reason")}
+        silence = events.SilenceRequest.model_validate(
+            pattern | {name: form.get(name, "") for name in ("author", "reason")}
         )
     except ValidationError as error:
         abort(422, forms.wrong(error))
     with database().writing() as session:
-        if silences.add(session, wanted, wanted.author or "", now) is None:
+        if silences.add(session, silence, silence.author or "", now) is None:
             abort(404, "There is no such series.")
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
 
@@ -72,6 +80,6 @@ def end(silence_id: int) -> ResponseReturnValue:
     if not author:
         abort(422, "author: say who ends it.")
     with database().writing() as session:
-        if silence_id >= _LARGEST or silences.end(session, silence_id, author, datetime.now(UTC)) is None:
+        if silences.end(session, silence_id, author, datetime.now(UTC)) is None:
             abort(404, "There is no such silence.")
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)

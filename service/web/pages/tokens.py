@@ -1,4 +1,4 @@
-"""Tokens: who may reach the service until when. Made and revoked by admins; a secret is shown once, and never kept."""
+"""Tokens: who may reach the service until when. Admins make and revoke them; a secret is shown once, never stored."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask import abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from service.rules.access.scope import MEANINGS, Scope
-from service.rules.access.token import Shown
+from service.rules.access.token import PresentedToken
 from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import guard
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = Blueprint("tokens", __name__)
+bp = page_blueprint("tokens")
 
 _DAYS = 90
 _MOST_DAYS = 3650
@@ -27,7 +28,7 @@ _COLUMNS = ("id", "name", "scopes", "repository", "state", "created_at", "expire
 
 
 class TokenEntry(View):
-    """A token, as far as it is told."""
+    """A token, without its secret."""
 
     id: str
     name: str
@@ -43,12 +44,12 @@ class TokenEntry(View):
 @page(bp, "/tokens")
 def listed() -> Page:
     """List tokens, the newest first."""
-    found = _found()
+    entries = _entries()
     return Page(
         "tokens.html",
-        _context(found),
-        document=lambda: found,
-        table=lambda: Table(_COLUMNS, ([_cell(one, name) for name in _COLUMNS] for one in found)),
+        _context(entries),
+        document=lambda: entries,
+        table=lambda: Table(_COLUMNS, ([_cell(entry, name) for name in _COLUMNS] for entry in entries)),
     )
 
 
@@ -59,22 +60,22 @@ def make() -> ResponseReturnValue:
     days = request.form.get("days", _DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
-        return _again(form, "scope: take at least one.")
+        return _again(form, "scope: choose at least one.")
     if not 0 < days <= _MOST_DAYS:
-        return _again(form, f"days: a token holds from 1 to {_MOST_DAYS:,} days.")
+        return _again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
     try:
         with database().writing() as session:
             shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC))
     except ValueError as error:
         return _again(form, f"name: {error}.")
-    response = make_response(render_template("tokens.html", **_context(_found(), shown)))
+    response = make_response(render_template("tokens.html", **_context(_entries(), shown)))
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 @bp.post("/tokens/<token_id>/revoke")
 def revoke(token_id: str) -> ResponseReturnValue:
-    """Let a token hold no longer, from now on."""
+    """Revoke a token."""
     with database().writing() as session:
         if tokens.revoke(session, token_id, datetime.now(UTC)) is None:
             abort(404, "There is no such token.")
@@ -82,19 +83,19 @@ def revoke(token_id: str) -> ResponseReturnValue:
 
 
 def _again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
-    context = _context(_found()) | {"form": form, "problem": problem}
+    context = _context(_entries()) | {"form": form, "problem": problem}
     return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _found() -> list[TokenEntry]:
+def _entries() -> list[TokenEntry]:
     now = datetime.now(UTC)
     with database().reading() as session:
         return [_entry(row, now) for row in tokens.listed(session)]
 
 
-def _context(found: Sequence[TokenEntry], shown: Shown | None = None) -> dict[str, Any]:
+def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
     return {
-        "tokens": found,
+        "tokens": entries,
         "shown": shown,
         "asked_for": guard.by_token(),
         "own": guard.caller().token_id,
@@ -112,7 +113,7 @@ def _entry(row: Token, now: datetime) -> TokenEntry:
         name=row.name,
         scopes=row.scopes,
         repository=row.repository,
-        state="revoked" if row.revoked_at else "holds" if row.holds(now) else "expired",
+        state="revoked" if row.revoked_at else "holds" if row.is_valid(now) else "expired",
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,

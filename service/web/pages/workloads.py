@@ -1,19 +1,23 @@
-"""Workloads and their cases, as far as anything was measured of them."""
+"""Workloads and their cases, of which any run is stored."""
 
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Any
 
-from flask import Blueprint, abort
+from flask import abort
 
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases, series
 from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank
 
-bp = Blueprint("workloads", __name__)
+bp = page_blueprint("workloads")
+
+_SERIES_FIELDS = ("id", "subject", "host", "metric", "unit", "latest", "n_points")
 
 
 @page(bp, "/workloads")
@@ -35,44 +39,48 @@ def case(key: str) -> Page:
         entry = cases.find(session, key)
         if entry is None:
             abort(404, "There is no such case. It may belong to another Faultwatch service.")
-        found = series.page(session, series.SeriesFilter(case=entry.name)).items
-    found = [one for one in found if one.definition == entry.definition and one.parameters == entry.parameters]
+        of_name = series.page(session, series.SeriesFilter(case=entry.name)).items
+    same = entry.definition, entry.parameters
+    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same]
     return Page(
         "case.html",
-        {"case": entry, "groups": _by_host(found)},
-        document=lambda: {"case": entry, "series": found},
+        {"case": entry, "groups": _by_host(summaries)},
+        document=lambda: {"case": entry, "series": summaries},
         table=lambda: Table(
             ("series", "subject", "host", "metric", "unit", "latest", "points"),
-            ((one.id, one.subject, one.host, one.metric, one.unit, one.latest, one.n_points) for one in found),
+            (tuple(getattr(summary, name) for name in _SERIES_FIELDS) for summary in summaries),
         ),
     )
 
 
 def _listed(name: str | None) -> Page:
     with database().reading() as session:
-        found = cases.listed(session, name)
-    if name is not None and not found:
+        entries = cases.listed(session, name)
+    if name is not None and not entries:
         abort(404, "Nothing was measured of a workload of this name yet.")
-    groups = [(key, list(group)) for key, group in groupby(found, lambda entry: entry.workload)]
+    groups = [(key, list(group)) for key, group in groupby(entries, lambda entry: entry.workload)]
     return Page(
         "workloads.html",
         {"workloads": groups, "name": name},
-        document=lambda: found,
-        table=lambda: _table(found),
+        document=lambda: entries,
+        table=lambda: _table(entries),
     )
 
 
-def _by_host(found: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
-    def key(one: SeriesSummary) -> tuple[str, str]:
-        return one.subject, one.host
+def _by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
+    def host(summary: SeriesSummary) -> tuple[str, str]:
+        return summary.subject, summary.host
 
-    groups = groupby(sorted(found, key=lambda one: (key(one), not one.judged, rank(one.metric))), key)
-    return [(subject, host, list(group)) for (subject, host), group in groups]
+    def order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return host(summary), not summary.judged, rank(summary.metric)
+
+    groups = groupby(sorted(summaries, key=order), host)
+    return [(subject, name, list(group)) for (subject, name), group in groups]
 
 
-def _table(found: list[CaseEntry]) -> Table:
+def _table(entries: list[CaseEntry]) -> Table:
     columns = ("case", "workload", "key", "definition", "series", "last_seen")
     return Table(
         columns,
-        ((entry.name, entry.workload, entry.key, entry.definition, entry.series, entry.last_seen) for entry in found),
+        ((entry.name, entry.workload, entry.key, entry.definition, entry.series, entry.last_seen) for entry in entries),
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from runner.contract import MetricVerdict, Verdict
-from service.rules.comparison.stored import Compared
+from service.rules.comparison.stored import ComparedMetric
 from service.schemas.history import View
 from service.web.rendering.formats import Table
 from service.web.rendering.metric_order import rank
@@ -16,7 +16,7 @@ Sort = Literal["size", "case", "metric"]
 _VERDICTS = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
 
 
-class Row(View):
+class ComparisonRow(View):
     """One metric of one case on both sides."""
 
     subject: str
@@ -34,15 +34,15 @@ class Row(View):
     verdict: MetricVerdict
 
 
-def ordered(rows: Iterable[Compared], sort: Sort) -> list[Compared]:
+def ordered(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
     """Put rows in order."""
     return sorted(rows, key=_SORTS[sort])
 
 
-def row(one: Compared) -> Row:
+def row(one: ComparedMetric) -> ComparisonRow:
     """Tell a row in full."""
     base, head = one.pair.base[0], one.pair.head[0]
-    return Row(
+    return ComparisonRow(
         subject=head.subject,
         case=head.case,
         title=one.metric.title,
@@ -55,11 +55,11 @@ def row(one: Compared) -> Row:
         run_head=head.run_id,
         series_base=one.base.series,
         series_head=one.head.series,
-        verdict=one.tell(),
+        verdict=one.full_verdict(),
     )
 
 
-def table(rows: Iterable[Compared]) -> Table:
+def table(rows: Iterable[ComparedMetric]) -> Table:
     """Return one row for each."""
     columns = (
         *("subject", "case", "host_base", "host_head", "revision_base", "revision_head", "metric", "unit", "verdict"),
@@ -69,8 +69,8 @@ def table(rows: Iterable[Compared]) -> Table:
     return Table(columns, map(_cells, rows))
 
 
-def _cells(one: Compared) -> tuple[object, ...]:
-    base, head, told = one.pair.base[0], one.pair.head[0], one.tell()
+def _cells(one: ComparedMetric) -> tuple[object, ...]:
+    base, head, told = one.pair.base[0], one.pair.head[0], one.full_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
         *(told.metric, one.metric.unit, told.verdict.value),
@@ -80,9 +80,15 @@ def _cells(one: Compared) -> tuple[object, ...]:
     )
 
 
-def _size(one: Compared) -> tuple[Any, ...]:
+def _size(one: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
-    return _VERDICTS.index(one.found.verdict), not one.counts, -one.size, rank(one.metric.name), one.pair.head[0].case
+    return (
+        _VERDICTS.index(one.decision.verdict),
+        not one.counts,
+        -one.size,
+        rank(one.metric.name),
+        one.pair.head[0].case,
+    )
 
 
 _SORTS = {

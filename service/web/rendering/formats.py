@@ -1,4 +1,4 @@
-"""A page and its twins: the same address answers people with HTML, and programs with JSON or CSV.
+"""The formats of a page: the same address answers people with HTML, and programs with JSON or CSV.
 
 ``/hosts.json`` and ``/hosts.csv`` lie beside ``/hosts``; a program that asks ``/hosts`` itself by its ``Accept`` header
 gets the same.
@@ -23,7 +23,7 @@ _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
-View = TypeVar("View", bound=Callable[..., "Page"])
+PageView = TypeVar("PageView", bound=Callable[..., "Page"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows.
+    """What a page answers, in each format.
 
     Attributes
     ----------
     template, context
-        How people see it.
+        The HTML document.
     document
-        The same for programs.
+        Makes the JSON document.
     table
-        Its main table.
+        Makes the main table of the page, as CSV.
     """
 
     template: str
@@ -54,55 +54,56 @@ class Page:
     table: Callable[[], Table]
 
 
-def page(bp: Blueprint, rule: str, twins: str | None = None) -> Callable[[View], View]:
-    """Route a view that returns a :class:`Page`, with its twins at the same address and `.json` or `.csv`.
+def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[[PageView], PageView]:
+    """Route a view that returns a :class:`Page`; JSON and CSV get the same address with `.json` or `.csv`.
 
     Parameters
     ----------
     bp, rule
         Blueprint and rule of the page.
-    twins
-        Rule of the twins, where the page's own cannot be lengthened.
+    formats_rule
+        Rule that `.json` and `.csv` are added to, where they cannot be added to the page's own.
     """
 
-    def decorate(view: View) -> View:
-        def answer(form: str = "html", **given: Any) -> Response:
-            asked = form if form != "html" else negotiated()
-            mark = not_modified.tag()
-            return not_modified.held(mark) or not_modified.marked(_answer(view(**given), asked), mark)
+    def decorate(view: PageView) -> PageView:
+        def answer(form: str = "html", **variables: Any) -> Response:
+            format_ = form if form != "html" else requested_format()
+            etag = not_modified.current_etag()
+            unchanged = not_modified.unchanged(etag)
+            return unchanged or not_modified.cacheable(_rendered(view(**variables), format_), etag)
 
         endpoint = view.__name__
         bp.add_url_rule(rule, endpoint, answer)
         for form in ("json", "csv"):
-            bp.add_url_rule(f"{twins or rule}.{form}", f"{endpoint}_{form}", answer, defaults={"form": form})
+            bp.add_url_rule(f"{formats_rule or rule}.{form}", f"{endpoint}_{form}", answer, defaults={"form": form})
         return view
 
     return decorate
 
 
-def negotiated() -> str:
-    """Return the form that the request's Accept header asks for; people's, where it does not care."""
+def requested_format() -> str:
+    """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
     best = request.accept_mimetypes.best_match(list(_TYPES.values()), default="text/html")
-    return next(form for form, kind in _TYPES.items() if kind == best)
+    return next(format_ for format_, kind in _TYPES.items() if kind == best)
 
 
-def twin_addresses() -> dict[str, str]:
-    """Return the addresses of the twins of the page that is shown, with its query."""
+def format_addresses() -> dict[str, str]:
+    """Return the addresses of the page that is shown as ``json`` and ``csv``, with its query."""
     if request.endpoint is None or f"{request.endpoint}_json" not in current_app.view_functions:
         return {}
     path = request.path if request.path != "/" else "/overview"
     query = request.query_string.decode("ascii", "replace")
-    return {form: f"{path}.{form}" + (f"?{query}" if query else "") for form in ("json", "csv")}
+    return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
 
 
 def address_with(**changes: object) -> str:
-    """Return the address of the page that is shown, with another value of some of its query's names."""
+    """Return the address of the page that is shown, with some parameters of its query changed."""
     query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
     return f"{request.path}?{urlencode(query)}"
 
 
 def comma_separated(table: Table) -> str:
-    """Write a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula is led by an apostrophe."""
+    """Write a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.columns)
@@ -110,13 +111,13 @@ def comma_separated(table: Table) -> str:
     return text.getvalue()
 
 
-def _answer(made: Page, form: str) -> Response:
-    if form == "json":
-        response = Response(_ANYTHING.dump_json(made.document()), mimetype=_TYPES[form])
-    elif form == "csv":
-        response = Response(comma_separated(made.table()), mimetype=_TYPES[form])
+def _rendered(page_: Page, format_: str) -> Response:
+    if format_ == "json":
+        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_TYPES[format_])
+    elif format_ == "csv":
+        response = Response(comma_separated(page_.table()), mimetype=_TYPES[format_])
     else:
-        response = Response(render_template(made.template, **made.context), mimetype=_TYPES[form])
+        response = Response(render_template(page_.template, **page_.context), mimetype=_TYPES[format_])
     return response
 
 

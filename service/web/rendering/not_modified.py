@@ -1,6 +1,6 @@
-"""Pages that need not be made again: a browser that has one asks whether it still holds, and is told so at once.
+"""Pages that a browser has already: it asks whether its copy is still current, and is answered at once.
 
-What a page shows depends on what is stored, on who looks, and on the time of day in the case of what lasts for a while.
+What a page shows depends on what is stored, on the caller, and on the time of day where it shows what happened lately.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from service.web.access import guard
 from service.web.current import database
 
 _SECONDS = 30
-"""How long what depends on the time may be out of date."""
+"""For how long a page that depends on the time may be out of date."""
 
 
-def tag() -> str | None:
-    """Return what tells this page, as it is now, from all others; None where nothing does."""
+def current_etag() -> str | None:
+    """Return the entity tag of the requested page as it is now; None where the database has no data version."""
     stored = version(database())
     if stored is None:
         return None
@@ -29,17 +29,17 @@ def tag() -> str | None:
     return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
 
 
-def held(mark: str | None) -> Response | None:
-    """Return the answer to a browser that has the very page already."""
-    if mark is None or not request.if_none_match.contains_weak(mark):
+def unchanged(etag: str | None) -> Response | None:
+    """Return 304 for a browser that has the page with this tag; None for all others."""
+    if etag is None or not request.if_none_match.contains_weak(etag):
         return None
-    return marked(Response(status=304), mark)
+    return cacheable(Response(status=304), etag)
 
 
-def marked(response: Response, mark: str | None) -> Response:
-    """Let the browser keep a page, and ask each time whether it still holds."""
+def cacheable(response: Response, etag: str | None) -> Response:
+    """Let the browser store a page, and ask each time whether it is still current."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.vary.update(("Accept", "Cookie"))
-    if mark is not None:
-        response.set_etag(mark, weak=True)
+    if etag is not None:
+        response.set_etag(etag, weak=True)
     return response

@@ -12,8 +12,9 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
 from runner.contract.profile import Frame, Profile, StackKind
 from runner.contract.profile_difference import Change, Place, StackChange, by_place, by_stack, own_frame
 from service.rules.diagnose import diagnose
-from service.rules.profile_summary import gist
+from service.rules.profile_summary import summarise_profile
 from service.schemas.profiles import ProfileGist
+from service.text.commands import parameter_options
 
 _PLACES = 12
 _STACKS = 15
@@ -47,7 +48,7 @@ class StackRow:
 
 
 @dataclass(frozen=True)
-class View:
+class ProfileView:
     """A profile as a page shows it, and the one before where there is one."""
 
     after: ProfileGist
@@ -96,16 +97,16 @@ class View:
         return attempt(self.after.subject, self.after.revision.commit, self.after.case, remedy)
 
 
-def alone(told: ProfileGist) -> View:
+def alone(told: ProfileGist) -> ProfileView:
     """Return one profile as a page shows it: its stacks are not read."""
-    return View(told, None, told.diagnosis)
+    return ProfileView(told, None, told.diagnosis)
 
 
-def beside(before: Profile, after: Profile) -> View:
+def beside(before: Profile, after: Profile) -> ProfileView:
     """Return two profiles as a page shows them."""
-    return View(
-        gist(after),
-        gist(before),
+    return ProfileView(
+        summarise_profile(after),
+        summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
         by_place(before, after)[:_PLACES],
         [_row(one) for one in by_stack(before, after)[:_STACKS] if one.change.grown > 0],
@@ -115,8 +116,7 @@ def beside(before: Profile, after: Profile) -> View:
 def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
     """Return the command that measures a case as it is and with a remedy."""
     words = ["faultwatch", "try", case.workload, "--repo", f"./{subject}", "--revision", commit[:12]]
-    for name, value in sorted(case.parameters.items()):
-        words += ["--case", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    words += parameter_options(case.parameters, "--case")
     for name, text in sorted(remedy.settings.items()):
         words += ["--set", f"{name}={text}"]
     return shlex.join(words)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli import COMMANDS
+from runner.cli.entry_point import COMMANDS
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
@@ -83,15 +83,15 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}", "--range", "nope..HEAD"], "no commit 'nope'"),
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
-        (["measure", "nosuch"], "no workload of that name comes along"),
+        (["measure", "nosuch"], "no shipped workload of that name"),
         (["measure", "copy_service"], "copy_service builds another repository than the one it lies in"),
-        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, and these are 8"),
+        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, but 8 were chosen"),
         (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
         (
             ["bisect", "HEAD..HEAD", "--repo", "{subject}", "--workload", "copy_service", "--metric", "minor-fault"],
             "copy_service has no metric 'minor-fault'\n  → did you mean 'minor-faults'?",
         ),
-        (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "not of the form NAME=VALUE"),
+        (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "does not have the form NAME=VALUE"),
         (["measure", "{workload}", "--repo", "{subject}", "--set", "x=1"], "no parameter 'x'"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
     done = faultwatch("history", "--repo", subject, "--workload", workload(tmp_path), home=tmp_path)
-    assert_one_clear_line(done, "changes that are not committed")
+    assert_one_clear_line(done, "uncommitted changes")
     assert "--committed-only" in done.stderr
 
 

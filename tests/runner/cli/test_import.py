@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from runner.cli import import_
-from runner.embedded import connect
 from runner.errors import FaultwatchError
+from runner.reporting.embedded import connect
 from runner.settings import load_settings
 
 MAP = "revision=what,case=program,started_at=when,minor-faults=faults"
@@ -44,7 +44,7 @@ def test_a_file_is_stored_once_and_judged_like_any_history(history: Path, monkey
 def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Path) -> None:
     for arguments, said in [
         ((history.with_name("no"), "--subject", "s"), "cannot be read"),
-        ((history, "--columns", MAP), "nothing says the subject"),
+        ((history, "--columns", MAP), "the subject is unknown"),
         ((history, "--subject", "s"), "a CSV file of many runs needs --columns"),
     ]:
         done = run(*arguments)

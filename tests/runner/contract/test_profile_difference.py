@@ -2,7 +2,7 @@
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
 from runner.contract.profile_difference import Change, by_place, by_stack
-from tests.runner.made import profile
+from tests.runner.sample_reports import profile
 
 LIBC = "/usr/lib/libc.so.6"
 

@@ -12,38 +12,41 @@ from typing import Any
 
 import pytest
 
-from runner.canary import Song
+from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount
-from runner.doctor import CHECKS, Host, Status, examine, is_measurable
-from runner.doctor.host import NOT_FOUND, Answer, free_bytes
-from runner.environment.tree import Tree
+from runner.doctor.checks import CHECKS, examine, is_measurable
+from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput, free_bytes
+from runner.doctor.result import CheckStatus
+from runner.system.tree import Tree
 
 Make = Callable[[str], Any]
 RECORDED = Path(__file__).parent / "perf"
 COUNTED = (RECORDED / "everything.txt").read_text()
 
 
-def made_up(root: Path, **options: Any) -> Host:
+def made_up(root: Path, **options: Any) -> HostProbe:
     """A host where perf works and everything is installed."""
     standing = {
         "tree": Tree(root),
         "home": Path("/srv/faultwatch"),
         "is_root": False,
-        "run": lambda command: Answer(0, COUNTED if command[1] == "stat" else "perf version 6.1.90\n"),
+        "run": lambda command: ProgramOutput(0, COUNTED if command[1] == "stat" else "perf version 6.1.90\n"),
         "version": lambda command: f"{command} 12.2.0",
         "can_fix_layout": lambda: True,
         "can_refuse_huge_pages": lambda: True,
         "free_bytes": lambda folder: 100 << 30,
-        "sing": lambda home: Song(Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1, counted=(1,)),))),
+        "count_canary": lambda home: CanaryOutcome(
+            Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1, counted=(1,)),))
+        ),
     }
-    return Host(**{**standing, **options})
+    return HostProbe(**{**standing, **options})
 
 
-def statuses(host: Host) -> dict[str, str]:
-    return {check.name: check.status.value for check in examine(host) if check.status is not Status.OK}
+def statuses(host: HostProbe) -> dict[str, str]:
+    return {check.name: check.status.value for check in examine(host) if check.status is not CheckStatus.OK}
 
 
-def found(host: Host, name: str) -> tuple[str, str, str]:
+def found(host: HostProbe, name: str) -> tuple[str, str, str]:
     status, finding, remedy = CHECKS[name](host)
     return status.value, finding, remedy
 
@@ -76,7 +79,7 @@ def test_whatever_is_not_fine_says_what_to_do(machine: Make) -> None:
     for name in ("debian-laptop", "numa-server"):
         for check in examine(made_up(machine(name).root)):
             assert check.finding
-            assert check.remedy or check.status in {Status.OK, Status.UNKNOWN}
+            assert check.remedy or check.status in {CheckStatus.OK, CheckStatus.UNKNOWN}
 
 
 def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -84,14 +87,14 @@ def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     checks = {check.name: check for check in examine(made_up(tmp_path, free_bytes=fail))}
-    assert checks["disk"].status is Status.UNKNOWN
+    assert checks["disk"].status is CheckStatus.UNKNOWN
     assert "Input/output error" in checks["disk"].finding
     assert list(checks) == list(CHECKS)
 
 
-def canary_host(root: Path, *counted: int) -> Host:
-    song = Song(Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=counted),)))
-    return made_up(root, sing=lambda home: song)
+def canary_host(root: Path, *counted: int) -> HostProbe:
+    outcome = CanaryOutcome(Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=counted),)))
+    return made_up(root, count_canary=lambda home: outcome)
 
 
 def test_canary_counts_right(tmp_path: Path) -> None:
@@ -108,18 +111,18 @@ def test_canary_counts_wrong(tmp_path: Path) -> None:
 def test_canary_counts_right_beside_programs_that_start(tmp_path: Path) -> None:
     noise = subprocess.Popen(["sh", "-c", f"while :; do {sys.executable} -S -c pass; done"], start_new_session=True)
     try:
-        assert {found(Host(home=tmp_path), "canary")[0] for _ in range(5)} == {"ok"}
+        assert {found(HostProbe(home=tmp_path), "canary")[0] for _ in range(5)} == {"ok"}
     finally:
         os.killpg(noise.pid, signal.SIGKILL)
         noise.wait()
 
 
 def test_canary_where_nothing_is_counted(tmp_path: Path) -> None:
-    assert found(made_up(tmp_path, run=lambda command: Answer(NOT_FOUND, "")), "canary")[0] == "unknown"
+    assert found(made_up(tmp_path, run=lambda command: ProgramOutput(NOT_FOUND, "")), "canary")[0] == "unknown"
 
 
 def test_canary_that_is_silent_says_why(tmp_path: Path) -> None:
-    host = made_up(tmp_path, sing=lambda home: Song(silence="there is no C compiler"))
+    host = made_up(tmp_path, count_canary=lambda home: CanaryOutcome(problem="there is no C compiler"))
     status, finding, remedy = found(host, "canary")
     assert (status, finding) == ("unknown", "there is no C compiler")
     assert "perf of version 5.10" in remedy
@@ -134,7 +137,7 @@ def test_layout(machine: Make) -> None:
 
 
 def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
-    host = made_up(tmp_path, run=lambda command: Answer(0, (RECORDED / "events-virtual.txt").read_text()))
+    host = made_up(tmp_path, run=lambda command: ProgramOutput(0, (RECORDED / "events-virtual.txt").read_text()))
     status, finding, _ = found(host, "events")
     assert status == "warning"
     assert "missing: instructions, cycles" in finding
@@ -195,8 +198,8 @@ def test_load(machine: Make) -> None:
 
 @pytest.mark.perf
 def test_this_machine(tmp_path: Path) -> None:
-    checks = list(examine(Host(home=tmp_path)))
+    checks = list(examine(HostProbe(home=tmp_path)))
     assert [check.name for check in checks] == list(CHECKS)
     assert is_measurable([check for check in checks if check.name not in {"disk", "git"}])
     canary = next(check for check in checks if check.name == "canary")
-    assert canary.status is Status.OK, canary.finding
+    assert canary.status is CheckStatus.OK, canary.finding

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor import Host, counting
-from runner.doctor.counting import Counting, counting_scope, require_measurable, try_counting
-from runner.doctor.host import NOT_FOUND, Answer
-from runner.environment.tree import Tree
+from runner.doctor import counting
+from runner.doctor.counting import CountingResult, counting_scope, require_measurable, try_counting
+from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
 RECORDED = Path(__file__).parent / "perf"
 UBUNTU = """WARNING: perf not found for kernel 6.8.0-45
@@ -19,12 +19,14 @@ UBUNTU = """WARNING: perf not found for kernel 6.8.0-45
 """
 
 
-def tried(tmp_path: Path, text: str, status: int = 0, paranoid: str = "2", is_root: bool = False) -> Counting:
+def tried(tmp_path: Path, text: str, status: int = 0, paranoid: str = "2", is_root: bool = False) -> CountingResult:
     kernel = tmp_path / "proc/sys/kernel"
     kernel.mkdir(parents=True)
     (kernel / "perf_event_paranoid").write_text(paranoid + "\n")
     (kernel / "osrelease").write_text("6.8.0-45-generic\n")
-    return try_counting(Host(tree=Tree(tmp_path), is_root=is_root, run=lambda command: Answer(status, text)))
+    return try_counting(
+        HostProbe(tree=Tree(tmp_path), is_root=is_root, run=lambda command: ProgramOutput(status, text))
+    )
 
 
 def recorded(name: str) -> str:
@@ -32,11 +34,11 @@ def recorded(name: str) -> str:
 
 
 def test_everything_is_counted(tmp_path: Path) -> None:
-    assert tried(tmp_path, recorded("everything")) == Counting(scope="user+kernel")
+    assert tried(tmp_path, recorded("everything")) == CountingResult(scope="user+kernel")
 
 
 def test_only_user_space_is_counted(tmp_path: Path) -> None:
-    assert tried(tmp_path, recorded("user-only")) == Counting(scope="user")
+    assert tried(tmp_path, recorded("user-only")) == CountingResult(scope="user")
 
 
 def test_warnings_before_the_count_do_no_harm(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_paranoid_kernel(level: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_root", [True, False])
 def test_container(is_root: bool, tmp_path: Path) -> None:
     found = tried(tmp_path, recorded("refused"), 255, paranoid="3" if is_root else "2", is_root=is_root)
-    assert "refuses" in found.what
+    assert "does not allow" in found.what
     assert "--cap-add PERFMON" in found.remedy
 
 
@@ -89,11 +91,11 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """Forget what was found out about this machine; note what is tried."""
     commands: list[Sequence[str]] = []
 
-    class Forbidden(Host):
+    class Forbidden(HostProbe):
         def __init__(self) -> None:
-            super().__init__(run=lambda command: commands.append(command) or Answer(NOT_FOUND, ""))
+            super().__init__(run=lambda command: commands.append(command) or ProgramOutput(NOT_FOUND, ""))
 
-    monkeypatch.setattr(counting, "Host", Forbidden)
+    monkeypatch.setattr(counting, "HostProbe", Forbidden)
     counting._here.cache_clear()
     yield commands
     counting._here.cache_clear()

@@ -10,11 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from runner.cli import doctor
-from runner.doctor import Host
-from runner.doctor.fix import OURS, Mending, fix, record, undo
-from runner.doctor.host import Answer
-from runner.environment.tree import Tree
+from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
+from runner.doctor.probe import HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
+from runner.system.tree import Tree
 
 RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 GOVERNOR = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
@@ -49,19 +48,19 @@ class Machine:
     def read(self) -> dict[str, str]:
         return {name: (self.root / name).read_text() for name in HELD}
 
-    def run(self, command: Sequence[str]) -> Answer:
+    def run(self, command: Sequence[str]) -> ProgramOutput:
         assert command[:4] == [sys.executable, "-m", "pyperf", "system"]
         self.commands.append(command[4])
         if command[4] == "tune":
-            assert record(self.host()).exists(), "nothing changes before it can be undone"
+            assert undo_file(self.host()).exists(), "nothing changes before it can be undone"
             self.write(GOVERNOR, "performance")
             self.write(RATE, "1")
         else:
             self.write(GOVERNOR, "ondemand")
-        return Answer(0, self.said)
+        return ProgramOutput(0, self.said)
 
-    def host(self, *, is_root: bool = True) -> Host:
-        return Host(tree=Tree(self.root), home=self.home, is_root=is_root, run=self.run)
+    def host(self, *, is_root: bool = True) -> HostProbe:
+        return HostProbe(tree=Tree(self.root), home=self.home, is_root=is_root, run=self.run)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_everything_is_mended_and_told(machine: Machine) -> None:
     }
     assert (mending.failed, mending.needs_root) == ([], [])
     assert machine.read()[RATE] == "100000", "profiles need it"
-    assert all(OURS[name][0](machine.host()).status.value == "ok" for name in OURS)
+    assert all(OWN_FIXES[name][0](machine.host()).status.value == "ok" for name in OWN_FIXES)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -121,7 +120,7 @@ def test_a_machine_in_order_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
     mending = fix(machine.host(is_root=False))
-    assert set(mending.needs_root) == {*OURS, "governor"}
+    assert set(mending.needs_root) == {*OWN_FIXES, "governor"}
     assert machine.read() == HELD
     assert not machine.commands
     assert not machine.home.exists()
@@ -154,18 +153,18 @@ def test_a_setting_that_the_kernel_refuses_is_told(machine: Machine, monkeypatch
 @pytest.mark.parametrize(
     ("mending", "code", "said"),
     [
-        (Mending(changed={"a/b": ("1", "0")}), 0, "/a/b: 1 → 0"),
-        (Mending(), 0, "nothing"),
-        (Mending(failed=["/a/b stays 1"]), 1, "failed: /a/b stays 1"),
-        (Mending(needs_root=["huge pages"]), 1, "root can mend: huge pages"),
+        (FixReport(changed={"a/b": ("1", "0")}), 0, "/a/b: 1 → 0"),
+        (FixReport(), 0, "nothing"),
+        (FixReport(failed=["/a/b stays 1"]), 1, "failed: /a/b stays 1"),
+        (FixReport(needs_root=["huge pages"]), 1, "root can mend: huge pages"),
     ],
 )
 def test_the_command_says_what_was_done(
-    mending: Mending, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+    mending: FixReport, code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play: Callable[[Host], Mending] = lambda _: mending  # noqa: E731
+    play: Callable[[HostProbe], FixReport] = lambda _: mending  # noqa: E731
     monkeypatch.setattr("runner.doctor.fix.fix", play)
-    monkeypatch.setattr("runner.doctor.examine", lambda _: iter(()))
+    monkeypatch.setattr("runner.doctor.checks.examine", lambda _: iter(()))
     done = CliRunner().invoke(doctor.command, ["--fix"])
     assert done.exit_code == code
     assert said in done.stdout

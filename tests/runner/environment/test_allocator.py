@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.environment import capture, libraries
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 
 Make = Callable[[str], Any]
 JEMALLOC = hashlib.sha256(b"jemalloc 5.3.0\n").hexdigest()[:12]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Environment
 from runner.environment import capture, difference
-from runner.state.start import PROCESS_VARIABLES
+from runner.execution.start_block import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
 KNOBS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.contract.report import Case, Environment, Host, Report, Revision
-from runner.measure import measure
-from runner.sandbox import Sandbox
-from runner.trial import Bench
+from runner.execution.sandbox import Sandbox
+from runner.measuring.measurement import measure
+from runner.measuring.trial import Bench
 from runner.workload import Workload
 
 _LIBRARY = """

@@ -12,7 +12,7 @@ from runner.mapped_files.digests import digest_of_built, source_of, together
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
 from runner.perf.fault_places import FaultPlaces, FaultPlacesRecorder, parse_fault_places
-from runner.perf.record import Recording
+from runner.perf.recording import Recording
 from runner.perf.session import count_together
 from runner.state.process import ProcessState
 

@@ -15,10 +15,10 @@ import pytest
 from runner.contract.files import CacheState
 from runner.contract.report import Outcome, Status
 from runner.errors import FaultwatchError
+from runner.execution.sandbox import Sandbox, sandbox
 from runner.mapped_files.cache_state import CacheStates
 from runner.mapped_files.folios import lie_plainly
-from runner.page_cache import resident_pages
-from runner.sandbox import Sandbox, sandbox
+from runner.measuring.page_cache import resident_pages
 from tests.runner.mapped_files.made import WAYS, built, by_cp, copied, measured
 
 pytestmark = pytest.mark.perf

@@ -7,7 +7,7 @@ import pytest
 
 from runner.contract.level import majority
 from runner.contract.report import Status
-from runner.doctor import require_measurable
+from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.session import Execution, ExecutionFailure, count
 from runner.state.process import ProcessState
@@ -115,7 +115,7 @@ def test_a_library_that_is_not_preloaded_is_told(programs: Path) -> None:
 
 def test_a_missing_perf_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr("runner.perf.events.perf_stat", lambda *_: ["perf-is-not-here"])
+    monkeypatch.setattr("runner.perf.event_support.perf_stat", lambda *_: ["perf-is-not-here"])
     with pytest.raises(FaultwatchError, match="perf is not installed"):
         count(["sh"], directory=programs, state=ProcessState(), timeout=5, events=["another-event"])
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.profile import Access, Frame, Memory, Touch
-from runner.profile.anatomy import Dissection, Place, access_of
-from runner.profile.pages import PAGE, Pages
-from runner.profile.script import Event, Executed, Fault, Forked, Lost, Mapped, Traced, parse_script
+from runner.profile.anatomy import CodePlace, Dissection, access_of
+from runner.profile.page_states import PAGE, PageStates
+from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, parse_script
 
 RECORDED = Path(__file__).parent / "recorded"
 HERE = "main+0x10 (/srv/build/program)"
 
 
-def named(places: Iterable[Place]) -> dict[Place, Frame]:
+def named(places: Iterable[CodePlace]) -> dict[CodePlace, Frame]:
     return {place: Frame(function=place.function, module=place.module) for place in places}
 
 
@@ -157,7 +157,7 @@ def test_sums_are_exact_whatever_happened(events: list[Event], more: int) -> Non
 
 
 def test_giving_back_a_vast_range_is_as_quick_as_what_was_touched() -> None:
-    pages = Pages()
+    pages = PageStates()
     pages.fault(7)
     pages.call("munmap", {"addr": 0, "len": 1 << 60})
     assert pages.fault(7) == Touch.AFTER_MUNMAP

@@ -9,10 +9,10 @@ import pytest
 
 from runner.contract.profile import Access, Memory, Profile, Touch
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.doctor import require_measurable
-from runner.profile.allowed import Allowed, allowed
+from runner.doctor.counting import require_measurable
+from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.collect import collect
-from runner.trial import Bench, Subject, Trial
+from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.workload import load_workload
 
 pytestmark = pytest.mark.perf
@@ -49,7 +49,7 @@ def test_the_profile_counts_what_the_counter_counts(profile: Profile) -> None:
 def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> None:
     assert profile.anatomy is not None
     # Three rounds of eight pages: touched, advised away, touched again, unmapped.
-    if allowed().tracepoints:
+    if recording_permissions().tracepoints:
         assert profile.anatomy.by_touch[Touch.AFTER_MADVISE] == 24
         assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
         assert profile.anatomy.by_access[Access.WRITE] >= 48
@@ -74,13 +74,15 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
     assert profile.off_cpu is not None
     waits = {profile.frames[place].function for stack in profile.off_cpu.stacks for place in stack.frames}
     assert profile.off_cpu.total > 1_000_000
-    if allowed().kernel:
+    if recording_permissions().kernel:
         assert any("nanosleep" in name for name in waits)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.profile.collect.allowed", lambda: Allowed(tracepoints=False, kernel=True))
+    monkeypatch.setattr(
+        "runner.profile.collect.recording_permissions", lambda: RecordingPermissions(tracepoints=False, kernel=True)
+    )
     profile = collect(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
+from runner.state.address_layout import Layout
+from runner.state.affinity import Affinity
 from runner.state.attribute import Attribute
-from runner.state.cpus import parse_cpus
-from runner.state.file_mask import FileMask
 from runner.state.huge_pages import HugePages
-from runner.state.layout import Layout
-from runner.state.priority import Niceness
-from runner.state.processors import Affinity
-from runner.state.stack import StackLimit
+from runner.state.niceness import Niceness
+from runner.state.stack_limit import StackLimit
+from runner.state.umask import FileMask
+from runner.system.cpu_list import parse_cpus
+from runner.system.tree import Tree
 
 
 def machine(root: Path, **files: str) -> Tree:

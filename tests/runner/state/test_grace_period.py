@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
 from runner.state.grace_period import expedited
+from runner.system.tree import Tree
 
 
 @pytest.fixture

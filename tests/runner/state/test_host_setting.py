@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
 from runner.errors import FaultwatchError
 from runner.state import host_setting
 from runner.state.host_setting import HostSetting
+from runner.system.tree import Tree
 
 HOLDER = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
 from pathlib import Path
-from runner.environment.tree import Tree
+from runner.system.tree import Tree
 from runner.state.host_setting import HostSetting
 HostSetting("enabled", Tree(Path(sys.argv[1]))).hold("always")
 print("held", flush=True)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
-from runner.state import kernel
+from runner.state import system_calls
 from runner.state.attribute import can_apply
 from runner.state.huge_pages import HugePagePolicy, HugePages
 from runner.state.process import ProcessState
+from runner.system.tree import Tree
 
 FOLDER = "sys/kernel/mm/transparent_hugepage"
 TOUCH = """
@@ -88,8 +88,8 @@ def huge_kib(policy: HugePagePolicy, *, advised: bool) -> int:
 def test_a_program_gets_what_the_policy_says(policy: HugePagePolicy, plain: bool, advised: bool) -> None:
     if not can_apply(HugePages(policy)):
         pytest.skip(HugePages(policy).remedy)
-    before = (kernel.huge_page_refusal(), HugePages(policy).show())
+    before = (system_calls.huge_page_refusal(), HugePages(policy).show())
     if advised and not huge_kib(policy, advised=True):
         pytest.skip("memory is too fragmented for a huge page")
     assert (huge_kib(policy, advised=False) > 0, huge_kib(policy, advised=True) > 0) == (plain, advised)
-    assert (kernel.huge_page_refusal(), HugePages(policy).show()) == before
+    assert (system_calls.huge_page_refusal(), HugePages(policy).show()) == before

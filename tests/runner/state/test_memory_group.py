@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.tree import Tree
 from runner.perf.session import ExecutionFailure, count
 from runner.state.memory_group import MemoryGroup
 from runner.state.process import ProcessState
+from runner.system.tree import Tree
 
 MIB = 1 << 20
 

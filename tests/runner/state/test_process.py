@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.state import kernel
+from runner.execution.start_block import PROCESS_VARIABLES
+from runner.state import system_calls
+from runner.state.address_layout import Layout
 from runner.state.attribute import can_apply
-from runner.state.layout import Layout
 from runner.state.process import ProcessState
-from runner.state.stack import STACK_LIMIT, StackLimit
-from runner.state.start import PROCESS_VARIABLES
+from runner.state.stack_limit import STACK_LIMIT, StackLimit
 
 
 def first_line_of(file: str, state: ProcessState) -> str:
@@ -47,8 +47,8 @@ def own_state() -> tuple[object, ...]:
     mask = os.umask(0o22)
     os.umask(mask)
     return (
-        kernel.personality(),
-        kernel.huge_page_refusal(),
+        system_calls.personality(),
+        system_calls.huge_page_refusal(),
         resource.getrlimit(resource.RLIMIT_STACK),
         os.getpriority(os.PRIO_PROCESS, 0),
         os.sched_getaffinity(0),
@@ -83,9 +83,9 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
     def forbidden(flags: int) -> None:
         raise PermissionError
 
-    if kernel.personality() & kernel.ADDR_NO_RANDOMIZE:
+    if system_calls.personality() & system_calls.ADDR_NO_RANDOMIZE:
         pytest.skip("this test runs without address randomisation")
-    monkeypatch.setattr(kernel, "set_personality", forbidden)
+    monkeypatch.setattr(system_calls, "set_personality", forbidden)
     state = ProcessState(huge_pages="never", cpus=frozenset({99_999}))
     layout, cpus = state.remarks()
     assert layout.startswith("process.aslr is on, not off: in a container: docker run --security-opt")

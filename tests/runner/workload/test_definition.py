@@ -82,8 +82,8 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
-        ("[matrix]", 'huge_pages = "nevr"\n[matrix]', r"\[run\] huge_pages: 'nevr' is none of host, never, madvise"),
-        ("[matrix]", 'page_cache = "warm"\n[matrix]', r"\[run\] page_cache: 'warm' is none of host, cold"),
+        ("[matrix]", 'huge_pages = "nevr"\n[matrix]', r"\[run\] huge_pages: 'nevr' is not one of host, never, madvise"),
+        ("[matrix]", 'page_cache = "warm"\n[matrix]', r"\[run\] page_cache: 'warm' is not one of host, cold"),
         (
             "[matrix]",
             "[[include]]\nmib = 2\n[matrix]",

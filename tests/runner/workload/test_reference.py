@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.measuring.work_output import READERS, STATED
 from runner.state.huge_pages import CHOICES
-from runner.work import READERS, STATED
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table

@@ -21,14 +21,13 @@ from service.app import create_app
 from service.config.github_app import GithubSettings
 from service.config.settings import Config
 from service.github import client as client_module
+from service.github.actions_starter import ActionsStarter
 from service.github.client import Client
-from service.github.job_starter import ActionsStarter
 from service.github.signature import signed
 from service.github.worker import GithubWorker
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
-from tests.service.github import made_gates as made
-from tests.service.github import stand_in
+from tests.service.github import made_gates, stand_in
 from tests.service.github.stand_in import SECRET, repository
 
 
@@ -44,7 +43,9 @@ def key() -> str:
 @pytest.fixture
 def hub() -> Iterator[stand_in.GitHub]:
     """GitHub."""
-    with stand_in.running(stand_in.GitHub(made.REPOSITORY, 7, made.HEAD, permissions={"ada": "write"})) as hub:
+    with stand_in.running(
+        stand_in.GitHub(made_gates.REPOSITORY, 7, made_gates.HEAD, permissions={"ada": "write"})
+    ) as hub:
         yield hub
 
 
@@ -88,7 +89,7 @@ def service(
     config: Config, database: Database, hub: stand_in.GitHub, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> Service:
     """The service; nothing is done for GitHub until a test says so."""
-    monkeypatch.setattr(client_module, "_BETWEEN_WRITES", 0)
+    monkeypatch.setattr(client_module, "_SECONDS_BETWEEN_WRITES", 0)
     settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
     clock = [datetime.now(UTC) + timedelta(seconds=5)]
     worker = GithubWorker(database, Client(settings), settings, lambda: clock[0])

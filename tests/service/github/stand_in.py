@@ -216,7 +216,7 @@ def _app(hub: GitHub) -> Flask:
         return hub.comments[number]
 
     @app.post(f"{repo}/issues/comments/<int:number>/reactions")
-    def react(number: int) -> Any:
+    def actions_for(number: int) -> Any:
         hub.reactions.append((number, request.json["content"]))
         return {"id": hub.next_id(), "content": request.json["content"]}, 201
 

@@ -14,52 +14,76 @@ from markdown_it import MarkdownIt
 
 from runner.contract import Stage
 from runner.contract.gate import GateReport
-from service.github import check, comment
+from service.github import check_run, comment
 from service.rules.gate.creep import Baseline
 from service.rules.gate.insight import Insight
-from service.rules.gate.verdict import Accepted, State, judge
+from service.rules.gate.verdict import Acceptance, GateState, judge_gate
 from service.text.markdown import block, code
-from tests.service.github import made_gates as made
+from tests.service.github import made_gates
 
 GOLDEN = Path(__file__).with_name("golden_comments")
 LINKS = comment.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
-MARKER = comment.marker(made.REPOSITORY, 7)
-OVER = made.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})
-BETTER = made.case([100] * 5, [60] * 5, mib=8)
-SAME = made.case([100] * 5, [100] * 5, mib=16)
+MARKER = comment.marker(made_gates.REPOSITORY, 7)
+OVER = made_gates.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})
+BETTER = made_gates.case([100] * 5, [60] * 5, mib=8)
+SAME = made_gates.case([100] * 5, [100] * 5, mib=16)
 HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
 
-REPORTS: dict[str, tuple[GateReport, Accepted | None, State]] = {
-    "worse": (made.gate(OVER, BETTER, SAME), None, State.OVER),
-    "within": (made.gate(made.case([100] * 5, [101] * 5, budgets={"minor-faults": "2 %"})), None, State.WITHIN),
-    "better": (made.gate(SAME, BETTER), None, State.BETTER),
-    "same": (made.gate(SAME), None, State.SAME),
-    "from-zero": (made.gate(made.case([0] * 5, [3] * 5)), None, State.OVER),
-    "undecided": (made.gate(made.case([100, 101, 100, 103], [101, 104, 105, 100]), BETTER), None, State.UNDECIDED),
-    "accepted": (made.gate(OVER), Accepted("ada", "a cache | of *one* page"), State.OVER),
-    "head-fails": (made.gate(made.failed("head", log="a.c:1: error: `x` ```\n@ada\n"), SAME), None, State.HEAD_FAILED),
-    "base-fails": (made.gate(made.failed("base", stage=Stage.RUN, message="exit 1")), None, State.BASE_FAILED),
-    "environment": (
-        made.gate(made.case([9] * 5, [9] * 5, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
+    "worse": (made_gates.gate(OVER, BETTER, SAME), None, GateState.OVER),
+    "within": (
+        made_gates.gate(made_gates.case([100] * 5, [101] * 5, budgets={"minor-faults": "2 %"})),
         None,
-        State.SAME,
+        GateState.WITHIN,
     ),
-    "hostile": (made.gate(made.case([1] * 5, [2] * 5, mib=HOSTILE)), Accepted("@x", HOSTILE), State.OVER),
-    "nothing": (made.gate(), None, State.EMPTY),
-    "crept": (made.gate(made.case([108] * 5, [110] * 5, budgets={"minor-faults": "5 %"}), SAME), None, State.CREPT),
-    "stored": (made.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, State.BETTER),
-    "profiled": (made.gate(OVER, SAME), None, State.OVER),
+    "better": (made_gates.gate(SAME, BETTER), None, GateState.BETTER),
+    "same": (made_gates.gate(SAME), None, GateState.SAME),
+    "from-zero": (made_gates.gate(made_gates.case([0] * 5, [3] * 5)), None, GateState.OVER),
+    "undecided": (
+        made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100]), BETTER),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "accepted": (made_gates.gate(OVER), Acceptance("ada", "a cache | of *one* page"), GateState.OVER),
+    "head-fails": (
+        made_gates.gate(made_gates.failed("head", log="a.c:1: error: `x` ```\n@ada\n"), SAME),
+        None,
+        GateState.HEAD_FAILED,
+    ),
+    "base-fails": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1")),
+        None,
+        GateState.BASE_FAILED,
+    ),
+    "environment": (
+        made_gates.gate(made_gates.case([9] * 5, [9] * 5, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+        None,
+        GateState.SAME,
+    ),
+    "hostile": (
+        made_gates.gate(made_gates.case([1] * 5, [2] * 5, mib=HOSTILE)),
+        Acceptance("@x", HOSTILE),
+        GateState.OVER,
+    ),
+    "nothing": (made_gates.gate(), None, GateState.EMPTY),
+    "crept": (
+        made_gates.gate(made_gates.case([108] * 5, [110] * 5, budgets={"minor-faults": "5 %"}), SAME),
+        None,
+        GateState.CREPT,
+    ),
+    "stored": (made_gates.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, GateState.BETTER),
+    "profiled": (made_gates.gate(OVER, SAME), None, GateState.OVER),
 }
 WORDS = {
-    State.HEAD_FAILED: "failed",
-    State.OVER: "regressed",
-    State.CREPT: "regressed",
-    State.BASE_FAILED: "undecided",  # else nobody could mend it
-    State.UNDECIDED: "undecided",
-    State.WITHIN: "changed",
-    State.BETTER: "improved",
-    State.SAME: "same",
-    State.EMPTY: "undecided",
+    GateState.HEAD_FAILED: "failed",
+    GateState.OVER: "regressed",
+    GateState.CREPT: "regressed",
+    GateState.BASE_FAILED: "undecided",  # else nobody could mend it
+    GateState.UNDECIDED: "undecided",
+    GateState.WITHIN: "changed",
+    GateState.BETTER: "improved",
+    GateState.SAME: "same",
+    GateState.EMPTY: "undecided",
 }
 SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
 INSIGHTS = {
@@ -74,10 +98,10 @@ INSIGHTS = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
-    finding = replace(judge(report, accepted).since(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
+    finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
-    assert finding.word == WORDS[state]
-    assert (finding.word.value not in {"failed", "regressed"}) is finding.passed or accepted
+    assert finding.verdict == WORDS[state]
+    assert (finding.verdict.value not in {"failed", "regressed"}) is finding.passed or accepted
     written = comment.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
@@ -106,8 +130,8 @@ def test_every_text_belongs_to_a_test() -> None:
 )
 def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
     report, accepted, _ = REPORTS[name]
-    finding = judge(report, accepted)
-    found = check.check(finding, LINKS)
+    finding = judge_gate(report, accepted)
+    found = check_run.render(finding, LINKS)
     assert found.conclusion == conclusion
     assert finding.passed is (conclusion != "failure")
     assert found.title
@@ -115,21 +139,21 @@ def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusi
 
 
 def test_a_budget_is_marked_where_it_is_set() -> None:
-    (entry,) = check.check(judge(made.gate(OVER, BETTER)), LINKS).annotations
+    (entry,) = check_run.render(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
     assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
     assert "+1 fault (+1 %)" in entry["message"]
 
 
 def test_annotations_are_sent_in_parts_that_github_takes() -> None:
-    cases = [made.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
-    batches = check.check(judge(made.gate(*cases)), LINKS).batches()
+    cases = [made_gates.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
+    batches = check_run.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
     assert [len(batch) for batch in batches] == [50, 50, 20]
-    assert [len(batch) for batch in check.check(judge(made.gate(SAME)), LINKS).batches()] == [0]
+    assert [len(batch) for batch in check_run.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
 
 
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
-    cases = [made.case([9] * 5, [10 + number] * 5, mib=f"{number}{'x' * 90}") for number in range(500)]
-    written = comment.text(judge(made.gate(*cases)), LINKS, MARKER)
+    cases = [made_gates.case([9] * 5, [10 + number] * 5, mib=f"{number}{'x' * 90}") for number in range(500)]
+    written = comment.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
     assert comment.LIMIT - 2_000 < len(written.encode()) <= comment.LIMIT
     shown = sum(line.startswith("| <code>") for line in written.splitlines())
     assert [int(left) for left in re.findall(r"and (\d+) more rows", written)] == [500 - shown, 500]
@@ -144,14 +168,14 @@ _TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b 
 @given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
 def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
     knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
-    cases = [made.case([1] * 5, [2] * 5, mib=text * repeat, knobs=(knobs, {})) for text in texts]
-    cases += [made.failed("head", message=text * 4, log=log * 400) for text in texts]
-    report = made.gate(*cases)
-    written = comment.text(judge(report, Accepted(texts[0], texts[-1])), LINKS, MARKER)
+    cases = [made_gates.case([1] * 5, [2] * 5, mib=text * repeat, knobs=(knobs, {})) for text in texts]
+    cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
+    report = made_gates.gate(*cases)
+    written = comment.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
     assert len(written.encode()) <= comment.LIMIT
     assert _rows(written) == {3, 7}
-    found = check.check(judge(report), LINKS)
-    assert len(found.summary.encode()) <= check.LIMIT
+    found = check_run.render(judge_gate(report), LINKS)
+    assert len(found.summary.encode()) <= check_run.LIMIT
     assert found.title.isprintable()
     assert _rows(found.summary) == {3, 7}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.service.github import made_gates as made
+from tests.service.github import made_gates
 from tests.service.github.between import PACKAGES, checked, deliver, port, program, served, violations, wait
 from tests.service.github.stand_in import APP, SECRET
 
@@ -94,10 +94,10 @@ def test_a_pull_request_shows_one_comment_and_its_check_runs(tmp_path: Path, key
         pull = both.call("POST", "/pulls", title="Change", head="topic", base="main")
         head, number = pull["head"]["sha"], pull["number"]
         for faults, first in ((100, "**No change"), (101, "**Worse: +1")):
-            case = made.case([100] * 5, [faults] * 5, file="workload.toml")
+            case = made_gates.case([100] * 5, [faults] * 5, file="workload.toml")
             revision = case.head.revision.model_copy(update={"commit": head})
             moved = case.model_copy(update={"head": case.head.model_copy(update={"revision": revision})})
-            report = made.gate(moved, head=head, number=number, repository=NAME).model_dump(mode="json")
+            report = made_gates.gate(moved, head=head, number=number, repository=NAME).model_dump(mode="json")
             answer = requests.post(f"{both.service}/api/v1/gates", json=report, timeout=30)
             assert answer.status_code == 200, answer.text
             assert len(both.comments(number, first)) == 1

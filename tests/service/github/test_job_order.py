@@ -8,9 +8,9 @@ import pytest
 
 from runner.contract.job import Claim, Finish, Job, Outcome, State
 from runner.contract.search import Culprit, Found, Search
-from service.store import jobs, leases
-from tests.service.github import made_gates as made
-from tests.service.github import stand_in
+from service.pipeline import lease_jobs
+from service.store import jobs
+from tests.service.github import made_gates, stand_in
 from tests.service.github.stand_in import repository
 
 RUN = "https://github.example/octo-org/copies/actions/runs/5"
@@ -19,7 +19,7 @@ RUN = "https://github.example/octo-org/copies/actions/runs/5"
 @pytest.fixture
 def worker(service: Any) -> Any:
     """The service, which has measured the pull request."""
-    service.report(made.gate(made.case([100] * 5, [101] * 5)))
+    service.report(made_gates.gate(made_gates.case([100] * 5, [101] * 5)))
     service.work()
     return service.worker.jobs
 
@@ -41,7 +41,7 @@ def ran(service: Any, job_id: int, conclusion: str | None, url: str = RUN, owner
         "html_url": url,
         "conclusion": conclusion,
         "head_repository": repository(),
-        "head_sha": made.HEAD,
+        "head_sha": made_gates.HEAD,
     }
     told = {"action": "completed", "workflow_run": run, "repository": repository() | {"full_name": owner}}
     assert service.deliver("workflow_run", told) == 202
@@ -52,7 +52,7 @@ def claim(worker: Any, job: Job) -> str:
     with worker.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        lease: str = leases.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
+        lease: str = lease_jobs.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
         return lease
 
 
@@ -63,22 +63,24 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     service.work()
     job = only(worker)
     question = job.question.model_dump()
-    assert (question["good"], question["bad"], question["metric"]) == (made.BASE, made.HEAD, "minor-faults")
+    assert (question["good"], question["bad"], question["metric"]) == (made_gates.BASE, made_gates.HEAD, "minor-faults")
     assert (job.asked_by, job.thread, job.github) == ("ada", "octo-org/copies#7", "octo-org/copies")
     worker.work()
     (name, inputs) = hub.dispatches[-1]
-    assert (name, inputs["job"], inputs["revision"]) == ("bisect.yml", str(job.id), made.HEAD)
+    assert (name, inputs["job"], inputs["revision"]) == ("bisect.yml", str(job.id), made_gates.HEAD)
     lease = claim(worker, job)
-    culprit = Culprit(commit=made.HEAD, parent=made.BASE, before=100, after=101, candidates=(made.HEAD,))
+    culprit = Culprit(
+        commit=made_gates.HEAD, parent=made_gates.BASE, before=100, after=101, candidates=(made_gates.HEAD,)
+    )
     result = Search(commits=1, known=2, answer=Found(culprits=(culprit,))).model_dump(mode="json")
     with worker.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        leases.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now())
+        lease_jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now())
     for _ in range(2):
         worker.work()
     (reply,) = replies(hub)
-    assert f"{made.HEAD} moves <code>minor-faults</code> from 100 to 101 faults." in reply
+    assert f"{made_gates.HEAD} moves <code>minor-faults</code> from 100 to 101 faults." in reply
     ran(service, job.id, "success")
     assert only(worker).state is State.DONE
 
@@ -105,8 +107,8 @@ def test_a_workflow_that_ends_before_its_job_is_ordered_again(
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("/faultwatch bisect copy_service[mib=5]", "There are: <code>copy"),
-        ("/faultwatch profile copy_service[mib=4]", "You are told here what comes of it."),
+        ("/faultwatch bisect copy_service[mib=5]", "The cases are: <code>copy"),
+        ("/faultwatch profile copy_service[mib=4]", "Its result will be posted here."),
     ],
 )
 def test_what_is_asked_of_a_case_is_answered(

@@ -8,7 +8,14 @@ from collections import defaultdict
 
 import pytest
 
-from service.github.react import EVENTS, Follow, Forget, Head, Measure, react
+from service.github.webhook_actions import (
+    EVENTS,
+    ForgetRepositories,
+    MeasureBranch,
+    MeasureHead,
+    RecordHead,
+    actions_for,
+)
 from tests.service.github.between import PACKAGES
 
 pytestmark = [
@@ -16,10 +23,10 @@ pytestmark = [
     pytest.mark.skipif("FAULTWATCH_TEST_GITHUB" not in os.environ, reason="make test-github runs it"),
 ]
 ASKED = {
-    ("check_run", "rerequested"): Measure,
-    ("installation", "deleted"): Forget,
-    ("installation", "suspend"): Forget,
-    ("push", None): Follow,
+    ("check_run", "rerequested"): MeasureHead,
+    ("installation", "deleted"): ForgetRepositories,
+    ("installation", "suspend"): ForgetRepositories,
+    ("push", None): MeasureBranch,
 }
 
 
@@ -29,9 +36,9 @@ def test_every_example_is_read() -> None:
     for event in examples:
         for payload in event["examples"][1:]:  # the first of each is older than GitHub itself
             if event["name"] in EVENTS:
-                kinds = {type(work) for work in react(event["name"], payload)}
+                kinds = {type(work) for work in actions_for(event["name"], payload)}
                 found[event["name"], payload.get("action")] |= kinds
     assert {event for event, _ in found} == EVENTS
     for (event, action), kinds in found.items():
-        expected = Head if event == "pull_request" else ASKED.get((event, action))
+        expected = RecordHead if event == "pull_request" else ASKED.get((event, action))
         assert kinds == ({expected} if expected else set()), (event, action)

@@ -10,39 +10,40 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Job, JobOrder, Outcome, State, Where
-from service.jobs.scheduler import JobScheduler, NotDispatched, WrongOrderError
+from service.jobs.scheduler import JobScheduler, RemoteCallFailed, WrongOrderError
+from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act
-from service.store import jobs, leases
+from service.store import jobs
 from service.store.engine.database import Database
-from service.store.jobs import Asked
+from service.store.jobs import Requester
 from tests.service import reports
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 QUESTION = BisectQuestion(subject="demo", case=reports.CASE.name, good=reports.commit(1), bad=reports.commit(9))
-ASKED = Asked("mara", Where.COMMENT, "octo-org/demo#7")
+REQUESTER = Requester("mara", Where.COMMENT, "octo-org/demo#7")
 
 
 @dataclass
 class Actions:
-    """Starts and tells nothing, but remembers; fails as often as it is told to."""
+    """Records what it is to start and to post; raises the given failures first."""
 
-    failures: list[NotDispatched] = field(default_factory=list)
+    failures: list[RemoteCallFailed] = field(default_factory=list)
     started: list[int] = field(default_factory=list)
-    told: list[tuple[int, State]] = field(default_factory=list)
+    posted: list[tuple[int, State]] = field(default_factory=list)
 
-    def objection(self, asked: JobOrder) -> str:
-        return "" if asked.github else "no repository is named"
+    def objection(self, order: JobOrder) -> str:
+        return "" if order.github else "no repository is named"
 
     def start(self, job: Job) -> str:
         self._fail()
         self.started.append(job.id)
         return "https://github.example/run"
 
-    def tell(self, job: Job, tellings: int) -> None:
+    def post_result(self, job: Job, attempts: int) -> None:
         self._fail()
-        self.told.append((job.id, job.state))
+        self.posted.append((job.id, job.state))
 
     def _fail(self) -> None:
         if self.failures:
@@ -73,7 +74,7 @@ def scheduler(database: Database, actions: Actions, clock: Clock) -> Iterator[Jo
 
 
 def order(scheduler: JobScheduler) -> int:
-    return scheduler.order(JobOrder(question=QUESTION, github="octo-org/demo"), ASKED)[0].id
+    return scheduler.order(JobOrder(question=QUESTION, github="octo-org/demo"), REQUESTER)[0].id
 
 
 def job(scheduler: JobScheduler, job_id: int) -> Job:
@@ -87,14 +88,14 @@ def claim(scheduler: JobScheduler, job_id: int, host: str = "box") -> str:
     with scheduler.database.writing() as session:
         row = jobs.find(session, job_id)
         assert row is not None
-        return leases.claim(session, row, Claim(host=host), scheduler.lease, scheduler.now())
+        return lease_jobs.claim(session, row, Claim(host=host), scheduler.lease, scheduler.now())
 
 
 def finish(scheduler: JobScheduler, job_id: int, lease: str) -> None:
     with scheduler.database.writing() as session:
         row = jobs.find(session, job_id)
         assert row is not None
-        leases.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now())
+        lease_jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now())
 
 
 def test_a_job_is_started_once_however_often_one_looks(scheduler: JobScheduler, actions: Actions) -> None:
@@ -110,7 +111,7 @@ def test_a_job_is_started_once_however_often_one_looks(scheduler: JobScheduler, 
 def test_what_github_does_not_take_now_is_tried_again_when_it_says(
     scheduler: JobScheduler, actions: Actions, clock: Clock
 ) -> None:
-    actions.failures = [NotDispatched("secondary rate limit", NOW + timedelta(minutes=5))]
+    actions.failures = [RemoteCallFailed("secondary rate limit", NOW + timedelta(minutes=5))]
     job_id = order(scheduler)
     scheduler.work()
     scheduler.work()
@@ -124,12 +125,12 @@ def test_what_github_does_not_take_now_is_tried_again_when_it_says(
 def test_what_github_never_takes_is_given_up_with_the_reason_and_told(
     scheduler: JobScheduler, actions: Actions
 ) -> None:
-    actions.failures = [NotDispatched("there is no workflow bisect.yml", None)]
+    actions.failures = [RemoteCallFailed("there is no workflow bisect.yml", None)]
     job_id = order(scheduler)
     scheduler.work()
     found = job(scheduler, job_id)
     assert (found.state, found.sentence) == (State.FAILED, "there is no workflow bisect.yml")
-    assert actions.told == [(job_id, State.FAILED)]
+    assert actions.posted == [(job_id, State.FAILED)]
 
 
 def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_the_end(
@@ -140,34 +141,34 @@ def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_th
         scheduler.work()
         assert actions.started == [job_id] * attempt
         claim(scheduler, job_id)
-        scheduler.ended(job_id, "Its workflow ended: failure.")
+        scheduler.process_ended(job_id, "Its workflow ended: failure.")
     scheduler.work()
     assert job(scheduler, job_id).state is State.FAILED
-    assert job(scheduler, job_id).sentence == "It was started 3 times, and nothing was measured."
+    assert job(scheduler, job_id).sentence == "It was started 3 times without a measurement."
 
 
 def test_what_has_said_its_end_is_not_lost_when_its_process_ends(scheduler: JobScheduler, actions: Actions) -> None:
     job_id = order(scheduler)
     scheduler.work()
     finish(scheduler, job_id, claim(scheduler, job_id))
-    scheduler.ended(job_id, "Its workflow ended: success.")
+    scheduler.process_ended(job_id, "Its workflow ended: success.")
     for _ in range(2):
         scheduler.work()
     assert job(scheduler, job_id).state is State.DONE
-    assert actions.told == [(job_id, State.DONE)]
+    assert actions.posted == [(job_id, State.DONE)]
 
 
 def test_telling_is_tried_again_and_done_once(scheduler: JobScheduler, actions: Actions, clock: Clock) -> None:
     job_id = order(scheduler)
     scheduler.work()
     finish(scheduler, job_id, claim(scheduler, job_id))
-    actions.failures = [NotDispatched("500", NOW + timedelta(seconds=5))]
+    actions.failures = [RemoteCallFailed("500", NOW + timedelta(seconds=5))]
     scheduler.work()
-    assert actions.told == []
+    assert actions.posted == []
     clock.now += timedelta(seconds=5)
     scheduler.work()
     scheduler.work()
-    assert actions.told == [(job_id, State.DONE)]
+    assert actions.posted == [(job_id, State.DONE)]
 
 
 def test_another_process_of_the_service_that_starts_nothing_leaves_it_to_this_one(scheduler: JobScheduler) -> None:
@@ -178,8 +179,8 @@ def test_another_process_of_the_service_that_starts_nothing_leaves_it_to_this_on
 
 def test_who_cannot_start_it_says_why(scheduler: JobScheduler) -> None:
     with pytest.raises(WrongOrderError, match="starts no jobs by local"):
-        scheduler.order(JobOrder(question=QUESTION, backend=Backend.LOCAL), ASKED)
-    found, _ = scheduler.order(JobOrder(question=QUESTION), ASKED)
+        scheduler.order(JobOrder(question=QUESTION, backend=Backend.LOCAL), REQUESTER)
+    found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert found.backend is Backend.CALLER
 
 
@@ -189,7 +190,7 @@ def test_the_next_job_of_a_subject_runs_where_the_last_one_did(scheduler: JobSch
         row = jobs.find(session, first)
         assert row is not None
         jobs.move(row, Act.CANCEL, "mara", "", NOW)
-    found, _ = scheduler.order(JobOrder(question=QUESTION), ASKED)
+    found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
 
 

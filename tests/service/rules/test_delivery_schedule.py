@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.config.channels import Channel, Quiet
+from service.config.notifications import ChannelSettings, Quiet
 from service.rules.delivery_schedule import LONGEST_WAIT, digest_due, is_quiet, may_send, wait_after
 
 NIGHT = {"from": "22:00", "to": "07:00"}
 
 
-def channel(**told: Any) -> Channel:
-    return Channel.model_validate({"name": "c", "zone": "Europe/Berlin"} | told)
+def channel(**settings: Any) -> ChannelSettings:
+    return ChannelSettings.model_validate({"name": "c", "zone": "Europe/Berlin"} | settings)
 
 
 @pytest.mark.parametrize(

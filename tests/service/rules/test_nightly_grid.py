@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runner.contract import Status
-from service.rules.nightly_grid import LastNight, Recent, Unmeasured, arrange
+from service.rules.nightly_grid import LastNight, RecentPoint, UnmeasuredRun, build_grid
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
 
-def point(value: float | None, hours: float = 0, **changes: Any) -> Recent:
+def point(value: float | None, hours: float = 0, **changes: Any) -> RecentPoint:
     """A point that was measured so many hours before the last night."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "series_id": 1,
         "subject": "demo",
         "host": "box",
@@ -28,11 +28,11 @@ def point(value: float | None, hours: float = 0, **changes: Any) -> Recent:
         "status": Status.COUNTED if value is not None else Status.NOT_SUPPORTED,
         "value": value,
     }
-    return Recent(**(told | changes))
+    return RecentPoint(**(fields | changes))
 
 
-def failed(hours: float = 0, **changes: Any) -> Unmeasured:
-    told: dict[str, Any] = {
+def failed(hours: float = 0, **changes: Any) -> UnmeasuredRun:
+    fields: dict[str, Any] = {
         "subject": "demo",
         "host": "box",
         "case": "copy[mib=4]",
@@ -42,36 +42,36 @@ def failed(hours: float = 0, **changes: Any) -> Unmeasured:
         "started_at": AT - timedelta(hours=hours),
         "why": "build failed: no rule",
     }
-    return Unmeasured(**(told | changes))
+    return UnmeasuredRun(**(fields | changes))
 
 
 def test_a_change_is_told_from_the_night_before() -> None:
-    (row,) = arrange([point(110), point(105, 1), point(100, 24), point(50, 48)], []).rows
+    (row,) = build_grid([point(110), point(105, 1), point(100, 24), point(50, 48)], []).rows
     (cell,) = row.cells
     assert (cell.value, cell.before, cell.change, cell.percent) == (110, 100, 10, 10)
 
 
 def test_where_all_was_measured_at_once_it_is_told_from_the_run_before() -> None:
-    (row,) = arrange([point(110), point(105, 1), point(100, 2)], []).rows
+    (row,) = build_grid([point(110), point(105, 1), point(100, 2)], []).rows
     assert row.cells[0].before == 105
-    (row,) = arrange([point(110)], []).rows
+    (row,) = build_grid([point(110)], []).rows
     assert row.cells[0].change is None
 
 
 def test_zero_has_no_percent() -> None:
-    (row,) = arrange([point(12), point(0, 24)], []).rows
+    (row,) = build_grid([point(12), point(0, 24)], []).rows
     assert (row.cells[0].change, row.cells[0].percent) == (12, None)
 
 
 def test_each_configuration_of_a_host_has_a_column_while_it_is_in_use() -> None:
-    grid = arrange([point(1), point(2, 1, environment="new"), point(3, 24 * 30, environment="ancient")], [])
+    grid = build_grid([point(1), point(2, 1, environment="new"), point(3, 24 * 30, environment="ancient")], [])
     assert [column.environment for column in grid.columns] == ["old", "new"]
     assert [cell.value for cell in grid.rows[0].cells] == [1, 2]
 
 
 def test_a_cell_that_did_not_run_says_why() -> None:
     other = {"host": "other", "environment": "else"}
-    grid = arrange(
+    grid = build_grid(
         [
             point(1),
             point(2, case="a", case_key="k0", quarantine="counts wrong"),
@@ -82,8 +82,8 @@ def test_a_cell_that_did_not_run_says_why() -> None:
         [failed(case="c", case_key="k3"), failed(48)],
     )
     assert [column.host for column in grid.columns] == ["box", "other"]
-    told = {row.case: [cell.why or cell.value for cell in row.cells] for row in grid.rows}
-    assert told == {
+    fields = {row.case: [cell.why or cell.value for cell in row.cells] for row in grid.rows}
+    assert fields == {
         "a": ["in quarantine: counts wrong", "not measured here"],
         "b": ["not supported", "not measured here"],
         "c": ["build failed: no rule", "not measured here"],
@@ -92,12 +92,12 @@ def test_a_cell_that_did_not_run_says_why() -> None:
 
 
 def test_a_case_that_never_worked_has_a_row() -> None:
-    (row,) = arrange([], [failed()]).rows
+    (row,) = build_grid([], [failed()]).rows
     assert row.cells[0].why == "build failed: no rule"
 
 
 def test_weak_scaling_is_shown_in_its_cell() -> None:
-    (row,) = arrange([point(1)], [], [point(0.2)]).rows
+    (row,) = build_grid([point(1)], [], [point(0.2)]).rows
     assert row.cells[0].efficiency == 0.2
 
 
@@ -108,17 +108,17 @@ def night(hours: float, missed: dict[tuple[str, str], str] | None = None) -> Las
 
 def test_on_a_host_with_nights_a_change_is_told_from_before_the_last_one() -> None:
     seen = [point(110), point(105, 3), point(100, 7), point(50, 48)]
-    assert arrange(seen, [], night=night(5)).rows[0].cells[0].before == 100
+    assert build_grid(seen, [], night=night(5)).rows[0].cells[0].before == 100
     elsewhere = [point(110, host="elsewhere"), point(105, 3, host="elsewhere"), point(50, 48, host="elsewhere")]
-    assert arrange(elsewhere, [], night=night(5)).rows[0].cells[0].before == 50
+    assert build_grid(elsewhere, [], night=night(5)).rows[0].cells[0].before == 50
 
 
 def test_what_was_not_measured_for_two_nights_keeps_its_change() -> None:
-    (row,) = arrange([point(110, 30), point(100, 54)], [], night=night(5)).rows
+    (row,) = build_grid([point(110, 30), point(100, 54)], [], night=night(5)).rows
     assert row.cells[0].change == 10
 
 
 def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> None:
-    why = {("box", "copy[mib=4]"): "missing: no report of it has arrived", ("gone", "copy[mib=4]"): "x"}
-    grid = arrange([point(1), point(2, 1, environment="new")], [], night=night(5, why))
-    assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report of it has arrived", ""]
+    why = {("box", "copy[mib=4]"): "missing: no report has arrived", ("gone", "copy[mib=4]"): "x"}
+    grid = build_grid([point(1), point(2, 1, environment="new")], [], night=night(5, why))
+    assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report has arrived", ""]

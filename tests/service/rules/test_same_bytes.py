@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from runner.contract import ComparisonRequest, Kind, Report, Verdict
 from runner.contract.files import CacheState, Doubt, Files, MappedFile
-from service.rules.bisect import exact
+from service.rules.bisect import exact_search
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Found, Measure, Observation, Question, Refused
 from service.rules.comparison.in_turns import decide
 from service.rules.same_bytes import Material, changed_nothing, is_no_fact, levels_of_bytes, material, system_files
-from service.rules.series.path import Point, arrange
-from service.rules.series.shifts import find_shifts
+from service.rules.series.find_drifts import find_drifts
+from service.rules.series.path import PathPoint, arrange_trend
 from service.schemas.history import Cause
 from tests.service import reports
 
@@ -35,7 +35,7 @@ def files(of: Material) -> Files:
 
 def causes(*told: tuple[int, Material], environments: str = "") -> list[Cause]:
     points = [
-        Point(
+        PathPoint(
             run_id=uuid.UUID(int=place + 1),
             revision=f"r{place}",
             position=place,
@@ -47,7 +47,7 @@ def causes(*told: tuple[int, Material], environments: str = "") -> list[Cause]:
         )
         for place, (value, of) in enumerate(told)
     ]
-    return [shift.cause for shift in find_shifts(arrange(points), Kind.COUNT)]
+    return [shift.cause for shift in find_drifts(arrange_trend(points), Kind.COUNT)]
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_a_search_finds_no_culprit_between_commits_of_the_same_bytes() -> None:
     ]
     levels = levels_of_bytes(seen)
     pooled = [one.model_copy(update={"value": levels[one.material]}) for one in seen]
-    answer = exact.search(question, pooled)
+    answer = exact_search.search(question, pooled)
     assert isinstance(answer, Found)
     assert [one.commit for one in answer.culprits] == ["c6"]
-    assert isinstance(exact.search(question, seen), Found | Measure | Refused)
+    assert isinstance(exact_search.search(question, seen), Found | Measure | Refused)
     assert changed_nothing(seen, [(node.commit, node.parents) for node in nodes]) == {
         f"c{place}" for place in range(1, 12) if place != 6
     }

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from runner.contract import Case, Report, ReportList
-from service.store import fast_parse, ingest
+from service.pipeline import ingest_reports
+from service.store import fast_parse
 from service.store.fast_parse import PlainReport
+from service.store.stored_reports import unpack
 from tests.service import reports
 
 VALUES = st.one_of(
@@ -73,10 +75,10 @@ def test_what_is_stored_is_what_the_models_would_have_stored(found: list[Any]) -
             fast_parse.read(body)
         assert told(raised.value) == refused
         return
-    stored = ingest.prepare(fast_parse.read(body))
-    for one, model, other in zip(stored, expected, ingest.prepare(expected), strict=True):
+    stored = ingest_reports.prepare(fast_parse.read(body))
+    for one, model, other in zip(stored, expected, ingest_reports.prepare(expected), strict=True):
         assert one.points == other.points
-        assert ingest.unpack(one.document) == model
+        assert unpack(one.document) == model
 
 
 @pytest.mark.parametrize(
@@ -98,9 +100,11 @@ def test_an_unusual_reading_is_left_to_the_models() -> None:
 
 def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together() -> None:
     cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(3)]
-    batch = ingest.prepare([reports.report(commit, 1, 1, case=case) for commit in range(1, 5) for case in cases])
+    batch = ingest_reports.prepare(
+        [reports.report(commit, 1, 1, case=case) for commit in range(1, 5) for case in cases]
+    )
     points = len(batch[0].points) + 1
-    parts = list(ingest.parts(batch, most=5 * points))
+    parts = list(ingest_reports.split(batch, most=5 * points))
     assert sorted(one.report.run_id for part in parts for one in part) == sorted(one.report.run_id for one in batch)
     assert max(len(part) for part in parts) == 5
     order = [one.case for part in parts for one in part]
@@ -108,5 +112,5 @@ def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together(
 
 
 def test_a_report_of_many_points_is_a_part_of_its_own() -> None:
-    batch = ingest.prepare([reports.report(1, 1), reports.report(2, 1)])
-    assert [len(part) for part in ingest.parts(batch, most=1)] == [1, 1]
+    batch = ingest_reports.prepare([reports.report(1, 1), reports.report(2, 1)])
+    assert [len(part) for part in ingest_reports.split(batch, most=1)] == [1, 1]

@@ -40,7 +40,7 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
     assert [left.frames[place].function for place in heaviest.frames] == ["main", "leaf499"]
     assert left.anatomy == sent.anatomy
     with database.writing() as session:
-        assert profiles.store(session, prepared) is profiles.Taken.KNOWN
+        assert profiles.store(session, prepared) is profiles.StoreResult.KNOWN
 
 
 def test_the_newest_profile_of_the_environment_is_preferred(database: Database) -> None:

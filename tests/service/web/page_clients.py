@@ -1,4 +1,4 @@
-"""Applications with databases of their own: empty, with a measured history, with made-up answers.
+"""Applications with databases of their own: empty, with a measured history, with extreme reports.
 
 Pages only read, so one application of each kind serves all tests.
 """
@@ -11,10 +11,8 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.web.pages.source import EXTENSION
-from tests.service.web import history
+from tests.service.web import extreme_reports, history
 from tests.service.web.application import application
-from tests.service.web.made import MadeSource
 
 
 @pytest.fixture(scope="session")
@@ -26,10 +24,10 @@ def measured_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]
 
 
 @pytest.fixture(scope="session")
-def made_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+def extremes_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
     """A service whose pages meet everything that can be met."""
-    with application(tmp_path_factory.mktemp("made")) as app:
-        app.extensions[EXTENSION] = MadeSource()
+    with application(tmp_path_factory.mktemp("extremes")) as app:
+        extreme_reports.send(app.test_client())
         yield app
 
 
@@ -46,8 +44,8 @@ def client(measured_app: APIFlask) -> FlaskClient:
 
 
 @pytest.fixture
-def made(made_app: APIFlask) -> FlaskClient:
-    return made_app.test_client()
+def extremes(extremes_app: APIFlask) -> FlaskClient:
+    return extremes_app.test_client()
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ NOTHING = Figures(
     drifts=0,
     unjudged=0,
     messages={"channels": 0, "github": 0},
-    told_by_github=0,
+    pending_webhooks=0,
     size=0,
 )
 

@@ -31,10 +31,10 @@ def graphs(draw: st.DrawFn, most: int = 14) -> tuple[Node, ...]:
 
 
 def ancestors(nodes: tuple[Node, ...]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {"c0": {"c0"}}
+    ancestors_of: dict[str, set[str]] = {"c0": {"c0"}}
     for node in nodes:
-        found[node.commit] = {node.commit}.union(*(found[parent] for parent in node.parents))
-    return found
+        ancestors_of[node.commit] = {node.commit}.union(*(ancestors_of[parent] for parent in node.parents))
+    return ancestors_of
 
 
 def levels(nodes: tuple[Node, ...], steps: Mapping[str, int]) -> dict[str, int]:

@@ -6,8 +6,8 @@ import pytest
 
 from runner.contract import ComparisonRequest, Reading, Sample
 from runner.contract.search import ProofState
-from service.rules.bisect import exact
-from service.rules.bisect.proof import DOUBTED, judge, precision, proven
+from service.rules.bisect import exact_search
+from service.rules.bisect.proof import DOUBTED, judge, next_proof, precision
 from service.rules.bisect.question import Culprit, Observation, Question, Refused
 from service.rules.comparison.in_turns import decide
 from tests.service import reports
@@ -57,7 +57,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     for place in range(DOUBTED + 1):
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
-    answer = proven(question, exact.search(question, seen), seen)
+    answer = next_proof(question, exact_search.search(question, seen), seen)
     assert isinstance(answer, Refused)
     assert "does not repeat" in answer.sentence
 

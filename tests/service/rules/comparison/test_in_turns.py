@@ -32,7 +32,7 @@ def compared(base: Columns, head: Columns, precision: dict[str, float] | None = 
 
 
 def of(comparison: Comparison, name: str) -> MetricVerdict:
-    return next(one for one in comparison.metrics if one.metric == name)
+    return next(verdict for verdict in comparison.metrics if verdict.metric == name)
 
 
 def faults(base: Sequence[int], head: Sequence[int]) -> MetricVerdict:
@@ -44,18 +44,18 @@ def speeds(base: Sequence[float], head: Sequence[float], precision: float = 3) -
 
 
 def test_two_samples_that_agree_on_each_side_are_the_same() -> None:
-    found = compared({"minor-faults": [7, 7]}, {"minor-faults": [7, 7]})
-    assert (found.verdict, found.more) == (SAME, 0)
-    assert of(found, "minor-faults").sentence == "The same count in 2 of 2 and 2 of 2 samples."
+    comparison = compared({"minor-faults": [7, 7]}, {"minor-faults": [7, 7]})
+    assert (comparison.verdict, comparison.more) == (SAME, 0)
+    assert of(comparison, "minor-faults").sentence == "The count is the same in 2 of 2 and 2 of 2 samples."
 
 
 @pytest.mark.parametrize("level", [0, 10_000, 1_000_000, 2**63])
 def test_one_fault_more_is_a_change_once_confirmed(level: int) -> None:
     before = faults([level] * 4, [level + 1] * 4)
     assert before.verdict is MORE
-    found = faults([level] * CONFIRM, [level + 1] * CONFIRM)
-    assert (found.verdict, found.change, found.direction) == (CHANGED, 1, "regression")
-    assert found.percent == (None if level == 0 else 100 / level)
+    verdict = faults([level] * CONFIRM, [level + 1] * CONFIRM)
+    assert (verdict.verdict, verdict.change, verdict.direction) == (CHANGED, 1, "regression")
+    assert verdict.percent == (None if level == 0 else 100 / level)
     assert faults([level + 1] * CONFIRM, [level] * CONFIRM).direction == "improvement"
 
 
@@ -68,10 +68,10 @@ def test_what_is_undecided_orders_the_pairs_that_would_decide_it() -> None:
 def test_a_stray_sample_flips_no_verdict(n: int, place: int, by: int, in_head: bool) -> None:
     quiet, stray = [100] * n, [100] * n
     stray[place % n] += by
-    found = faults(quiet, stray) if in_head else faults(stray, quiet)
-    assert found.verdict is not CHANGED
+    verdict = faults(quiet, stray) if in_head else faults(stray, quiet)
+    assert verdict.verdict is not CHANGED
     if n >= 3:
-        assert found.verdict is SAME
+        assert verdict.verdict is SAME
 
 
 @given(st.integers(10, 30), st.integers(0, 29), st.integers(-3, 3))
@@ -93,8 +93,8 @@ def test_a_count_that_jumps_between_two_values_is_hardly_ever_changed() -> None:
 def test_a_count_that_does_not_repeat_is_judged_as_noise() -> None:
     chance = random.Random(4)
     base, head = [[10_000 + chance.randrange(30) for _ in range(30)] for _ in "ab"]
-    found = faults(base, head)
-    assert (found.rule, found.verdict, found.counts) == ("paired", SAME, True)
+    verdict = faults(base, head)
+    assert (verdict.rule, verdict.verdict, verdict.counts) == ("paired", SAME, True)
     assert faults(base, [2 * value for value in head]).verdict is CHANGED
 
 
@@ -105,20 +105,20 @@ def noise(n: int, spread: float, seed: int = 0) -> list[float]:
 
 def test_a_noisy_metric_needs_pairs_then_is_decided() -> None:
     assert speeds(noise(8, 0.01), noise(8, 0.01, 1)).verdict is MORE
-    found = speeds(noise(60, 0.01), noise(60, 0.01, 1))
-    assert found.verdict is SAME
-    assert found.bounds is not None
-    assert -3 < found.bounds[0] < 0 < found.bounds[1] < 3
+    verdict = speeds(noise(60, 0.01), noise(60, 0.01, 1))
+    assert verdict.verdict is SAME
+    assert verdict.bounds is not None
+    assert -3 < verdict.bounds[0] < 0 < verdict.bounds[1] < 3
     slower = speeds(noise(60, 0.01), [0.97 * value for value in noise(60, 0.01, 1)])
     assert (slower.verdict, slower.direction) == (CHANGED, "regression")
 
 
 def test_noise_that_both_sides_share_cancels() -> None:
     shared = noise(40, 0.5)
-    found = speeds(
+    verdict = speeds(
         shared, [1.03 * value * wobble / 1000 for value, wobble in zip(shared, noise(40, 0.005, 1), strict=True)]
     )
-    assert (found.verdict, found.direction) == (CHANGED, "improvement")
+    assert (verdict.verdict, verdict.direction) == (CHANGED, "improvement")
 
 
 def test_a_real_change_too_small_to_matter_is_the_same() -> None:
@@ -128,23 +128,23 @@ def test_a_real_change_too_small_to_matter_is_the_same() -> None:
 
 def test_a_metric_that_nobody_asked_for_does_not_decide() -> None:
     base = {"minor-faults": [7.0] * 20, "elapsed": [1.0] * 20}
-    found = compared(base, base | {"elapsed": [2.0] * 20})
-    assert of(found, "elapsed").verdict is CHANGED
-    assert found.verdict is SAME
-    assert found.more == 0
+    comparison = compared(base, base | {"elapsed": [2.0] * 20})
+    assert of(comparison, "elapsed").verdict is CHANGED
+    assert comparison.verdict is SAME
+    assert comparison.more == 0
 
 
 def test_a_change_stands_while_another_metric_is_undecided() -> None:
     base = {"minor-faults": [7.0] * CONFIRM, "throughput": [1.0] * CONFIRM}
-    found = compared(base, base | {"minor-faults": [8.0] * CONFIRM}, {"throughput": 3})
-    assert found.verdict is CHANGED
-    assert found.more > 0
+    comparison = compared(base, base | {"minor-faults": [8.0] * CONFIRM}, {"throughput": 3})
+    assert comparison.verdict is CHANGED
+    assert comparison.more > 0
 
 
 def test_zero_against_zero_is_the_same_and_zero_against_something_a_change() -> None:
     assert speeds([0.0] * 30, [0.0] * 30).verdict is SAME
-    found = speeds([0.0] * 30, [1.0] * 30)
-    assert (found.verdict, found.percent) == (CHANGED, None)
+    verdict = speeds([0.0] * 30, [1.0] * 30)
+    assert (verdict.verdict, verdict.percent) == (CHANGED, None)
 
 
 def test_a_metric_that_one_side_lacks_is_absent_not_zero() -> None:
@@ -152,8 +152,8 @@ def test_a_metric_that_one_side_lacks_is_absent_not_zero() -> None:
     base = head.model_copy(
         update={"samples": (Sample(readings={"minor-faults": Reading(status=Status.NOT_COUNTED)}),) * 2}
     )
-    found = decide(ComparisonRequest(base=base, head=head)).metrics[0]
-    assert (found.rule, found.verdict, found.base.level) == ("absent", MORE, None)
+    comparison = decide(ComparisonRequest(base=base, head=head)).metrics[0]
+    assert (comparison.rule, comparison.verdict, comparison.base.level) == ("absent", MORE, None)
 
 
 def test_an_estimate_is_never_exact() -> None:
@@ -184,9 +184,9 @@ def test_a_stored_base_shows_what_is_the_same_and_nothing_else() -> None:
     assert (same.verdict, same.more) == (SAME, 0)
     assert not of(same, "elapsed").counts
     for head in ([8] * CONFIRM, [7, 8], [7]):
-        found = beside({"minor-faults": [7] * CONFIRM}, {"minor-faults": head})
-        assert found.verdict is MORE, head
-        assert found.more > 0
+        verdict = beside({"minor-faults": [7] * CONFIRM}, {"minor-faults": head})
+        assert verdict.verdict is MORE, head
+        assert verdict.more > 0
 
 
 def test_a_stored_base_has_to_be_of_the_same_environment() -> None:
@@ -207,15 +207,15 @@ def test_any_numbers_are_judged_and_swapping_the_sides_mirrors_the_verdict(
     pairs: list[tuple[float, float]], name: str
 ) -> None:
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    one = of(compared({name: base}, {name: head}, {name: 3}), name)
+    verdict = of(compared({name: base}, {name: head}, {name: 3}), name)
     other = of(compared({name: head}, {name: base}, {name: 3}), name)
-    assert (one.verdict, one.rule) == (other.verdict, other.rule)
-    assert one.direction == MIRROR[other.direction]
-    assert (one.base, one.head) == (other.head, other.base)
-    numbers = [one.change, one.percent, one.threshold, *(one.bounds or ())]
+    assert (verdict.verdict, verdict.rule) == (other.verdict, other.rule)
+    assert verdict.direction == MIRROR[other.direction]
+    assert (verdict.base, verdict.head) == (other.head, other.base)
+    numbers = [verdict.change, verdict.percent, verdict.threshold, *(verdict.bounds or ())]
     assert all(math.isfinite(number) for number in numbers if number is not None)
-    assert one.bounds is None or one.bounds == tuple(-bound for bound in reversed(other.bounds or ()))
-    assert one.sentence
+    assert verdict.bounds is None or verdict.bounds == tuple(-bound for bound in reversed(other.bounds or ()))
+    assert verdict.sentence
 
 
 def test_over_the_api(client: object) -> None:
@@ -245,9 +245,9 @@ def within(budget: float | str, base: int, head: int) -> MetricVerdict:
     ],
 )
 def test_a_change_for_the_worse_is_held_to_its_budget(budget: int | str, head: int, over: bool) -> None:
-    found = within(budget, 10_000, head)
-    assert (found.verdict, found.over, found.budget) == (CHANGED, over, budget)
-    assert ("Within its budget" in found.sentence) == (not over and head > 10_000)
+    verdict = within(budget, 10_000, head)
+    assert (verdict.verdict, verdict.over, verdict.budget) == (CHANGED, over, budget)
+    assert ("Within its budget" in verdict.sentence) == (not over and head > 10_000)
 
 
 def test_any_percentage_of_nothing_is_nothing() -> None:

@@ -9,16 +9,16 @@ import pytest
 
 from runner.contract import MetricVerdict, Verdict
 from runner.contract.level import median
-from service.rules.comparison.pairing import Measured, Pair, match
-from service.rules.comparison.stored import Readings, Step, compare, step
+from service.rules.comparison.pairing import ComparableRun, Pair, match
+from service.rules.comparison.stored import DriftSummary, SideReadings, compare, drift_summary
 from service.schemas.history import Cause
-from tests.service.web import made
+from tests.service import made_series
 
 AT = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def run(position: int, **changes: Any) -> Measured:
-    told: dict[str, Any] = {
+def run(position: int, **changes: Any) -> ComparableRun:
+    fields: dict[str, Any] = {
         "run_id": uuid.uuid4(),
         "number": position,
         "subject": "demo",
@@ -31,23 +31,23 @@ def run(position: int, **changes: Any) -> Measured:
         "position": position,
         "started_at": AT + timedelta(minutes=position),
     }
-    return Measured(**(told | changes))
+    return ComparableRun(**(fields | changes))
 
 
-def drift(position: int, change: int = 10, **changes: Any) -> Step:
-    before, after = made.point(0, 100), made.point(1, 100 + change)
-    told = {"environment_before": "old", "environment_after": "old", **changes}
-    return step(position, made.drift(1, before, after, **told).model_dump(mode="json"))
+def drift(position: int, change: int = 10, **changes: Any) -> DriftSummary:
+    before, after = made_series.point(0, 100), made_series.point(1, 100 + change)
+    fields = {"environment_before": "old", "environment_after": "old", **changes}
+    return drift_summary(position, made_series.drift(1, before, after, **fields).model_dump(mode="json"))
 
 
-def readings(samples: tuple[float, ...], *, counted: bool = True) -> Readings:
-    return Readings(samples, len(samples), median(samples), counted, series=1)
+def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
+    return SideReadings(samples, len(samples), median(samples), counted, series=1)
 
 
 def judged(
     base: tuple[float, ...],
     head: tuple[float, ...],
-    *drifts: Step,
+    *drifts: DriftSummary,
     name: str = "minor-faults",
     pair: Pair | None = None,
     counted: bool = True,
@@ -58,10 +58,10 @@ def judged(
         pair.head[0].number: {name: readings(head, counted=counted)},
     }
     (row,) = compare([pair], sides, {1: drifts}, {})
-    told = row.tell()
-    assert (row.found.verdict, row.counts) == (told.verdict, told.counts)
-    assert row.size == (0 if not told.change else inf if told.percent is None else abs(told.percent))
-    return told
+    verdict = row.full_verdict()
+    assert (row.decision.verdict, row.counts) == (verdict.verdict, verdict.counts)
+    assert row.size == (0 if not verdict.change else inf if verdict.percent is None else abs(verdict.percent))
+    return verdict
 
 
 def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_have() -> None:
@@ -69,8 +69,8 @@ def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_ha
     head = [run(5, environment="new"), run(5, environment="newest"), run(5, host="third")]
     matched = match(base, head, by_host=True)
     assert [(pair.base[0].environment, pair.head[0].environment) for pair in matched.pairs] == [("new", "new")]
-    assert [one.host for one in matched.only_base] == ["other"]
-    assert [one.host for one in matched.only_head] == ["third"]
+    assert [only.host for only in matched.only_base] == ["other"]
+    assert [only.host for only in matched.only_head] == ["third"]
 
 
 def test_environments_are_compared_at_the_newest_revision_that_both_have() -> None:
@@ -87,13 +87,13 @@ def test_hosts_are_compared_with_each_other() -> None:
 def test_runs_that_repeat_each_other_are_taken_together() -> None:
     again = [run(3, started_at=AT + timedelta(days=day)) for day in range(5)]
     (pair,) = match(again, [run(5)], by_host=True).pairs
-    assert [one.started_at.day for one in pair.base] == [5, 4, 3]
+    assert [repeat.started_at.day for repeat in pair.base] == [5, 4, 3]
 
 
 def test_a_drift_of_the_trend_between_both_is_a_change_on_one_sample() -> None:
-    found = judged((100,), (110,), drift(3))
-    assert (found.verdict, found.rule, found.direction) == (Verdict.CHANGED, "trend", "regression")
-    assert "+10 faults" in found.sentence
+    verdict = judged((100,), (110,), drift(3))
+    assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.CHANGED, "trend", "regression")
+    assert "+10 faults" in verdict.sentence
 
 
 @pytest.mark.parametrize("position", [1, 6])
@@ -103,8 +103,8 @@ def test_a_drift_outside_of_the_stretch_has_no_say(position: int) -> None:
 
 def test_the_order_of_both_sides_has_no_say() -> None:
     pair = Pair((run(5),), (run(1),))
-    found = judged((110,), (100,), drift(3), pair=pair)
-    assert (found.verdict, found.direction) == (Verdict.CHANGED, "improvement")
+    verdict = judged((110,), (100,), drift(3), pair=pair)
+    assert (verdict.verdict, verdict.direction) == (Verdict.CHANGED, "improvement")
 
 
 def test_drifts_that_cancel_out_are_no_change() -> None:
@@ -125,9 +125,9 @@ def test_a_count_without_a_trend_is_judged_by_its_repeats() -> None:
 
 
 def test_from_zero_to_anything_has_no_percent() -> None:
-    found = judged((0,) * 5, (12,) * 5, name="major-faults")
-    assert (found.verdict, found.percent, found.change) == (Verdict.CHANGED, None, 12)
-    assert found.direction == "regression"
+    verdict = judged((0,) * 5, (12,) * 5, name="major-faults")
+    assert (verdict.verdict, verdict.percent, verdict.change) == (Verdict.CHANGED, None, 12)
+    assert verdict.direction == "regression"
 
 
 def test_noise_is_told_apart_only_by_many_samples() -> None:
@@ -152,15 +152,15 @@ def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
     pair = Pair((run(2), run(1)), (run(5), run(4)))
     values = {number: {"minor-faults": readings((100 + number // 4,) * 3)} for number in (1, 2, 4, 5)}
     (row,) = compare([pair], values, {}, {})
-    told = row.tell()
-    assert (told.rule, told.verdict, told.base.n, told.head.level) == ("exact", Verdict.CHANGED, 6, 101)
+    verdict = row.full_verdict()
+    assert (verdict.rule, verdict.verdict, verdict.base.n, verdict.head.level) == ("exact", Verdict.CHANGED, 6, 101)
 
 
 def test_points_of_different_series_share_no_trend() -> None:
     pair = Pair((run(1),), (run(5, host="other"),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
     (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
-    assert row.tell().rule == "exact"
+    assert row.full_verdict().rule == "exact"
 
 
 def test_a_metric_without_any_value_has_no_row() -> None:
@@ -169,8 +169,8 @@ def test_a_metric_without_any_value_has_no_row() -> None:
 
 
 def test_what_was_measured_in_turns_is_judged_by_that() -> None:
-    told = judged((100,) * 5, (101,) * 5)
+    verdict = judged((100,) * 5, (101,) * 5)
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
-    (row,) = compare([pair], sides, {}, {"minor-faults": told})
-    assert (row.found.verdict, row.size, row.tell()) == (Verdict.CHANGED, 1, told)
+    (row,) = compare([pair], sides, {}, {"minor-faults": verdict})
+    assert (row.decision.verdict, row.size, row.full_verdict()) == (Verdict.CHANGED, 1, verdict)

@@ -19,22 +19,22 @@ NEW = {Touch.FIRST: 65_536}
 
 
 def rules(profile: Profile, before: Profile | None = None) -> list[str]:
-    return [found.rule for found in diagnose(DiagnosisRequest(profile=profile, before=before)).findings]
+    return [finding.rule for finding in diagnose(DiagnosisRequest(profile=profile, before=before)).findings]
 
 
 def test_a_program_that_is_well_gets_no_finding_but_the_evidence() -> None:
-    found = diagnose(DiagnosisRequest(profile=profile(anatomy({Touch.FIRST: 300}), cost=0.02)))
-    assert not found.findings
-    assert found.evidence[0].startswith("300 faults on 100 pages")
+    diagnosis = diagnose(DiagnosisRequest(profile=profile(anatomy({Touch.FIRST: 300}), cost=0.02)))
+    assert not diagnosis.findings
+    assert diagnosis.evidence[0].startswith("300 faults on 100 pages")
 
 
 def test_pages_that_madvise_took_and_the_program_needs_again() -> None:
-    (found,) = diagnose(DiagnosisRequest(profile=profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99}))).findings
-    assert found.rule == "returned-memory"
-    assert "99% of the faults" in found.evidence[0]
-    assert "99 calls of madvise" in found.evidence[1]
-    assert {"allocator": "tcmalloc"} in [remedy.settings for remedy in found.remedies]
-    assert "TensorFlow" in found.report
+    (finding,) = diagnose(DiagnosisRequest(profile=profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99}))).findings
+    assert finding.rule == "returned-memory"
+    assert "99% of the faults" in finding.evidence[0]
+    assert "99 calls of madvise" in finding.evidence[1]
+    assert {"allocator": "tcmalloc"} in [remedy.settings for remedy in finding.remedies]
+    assert "TensorFlow" in finding.report
 
 
 def test_what_costs_nothing_is_no_finding() -> None:
@@ -56,8 +56,8 @@ def test_files_that_are_mapped_anew_are_no_buffers() -> None:
 
 
 def test_threads_that_wait_for_the_lock() -> None:
-    found = rules(profile(anatomy(UNMAPPED, Memory.FILE_DATA), waited=2.0, calls={"mmap": 500, "munmap": 500}))
-    assert found == ["mmap-lock"]
+    names = rules(profile(anatomy(UNMAPPED, Memory.FILE_DATA), waited=2.0, calls={"mmap": 500, "munmap": 500}))
+    assert names == ["mmap-lock"]
 
 
 def test_a_few_calls_do_not_fight_over_the_lock() -> None:
@@ -102,10 +102,10 @@ def test_a_start_from_storage() -> None:
         readings={"major-faults": 69, "elapsed": 0.3},
         references={"warm": {"major-faults": 0, "elapsed": 0.1}},
     )
-    (found,) = diagnose(DiagnosisRequest(profile=made)).findings
-    assert found.rule == "cold-start"
-    assert "69 major faults" in found.evidence[0]
-    assert "300 ms instead of 100 ms" in found.evidence[0]
+    (finding,) = diagnose(DiagnosisRequest(profile=made)).findings
+    assert finding.rule == "cold-start"
+    assert "69 major faults" in finding.evidence[0]
+    assert "300 ms instead of 100 ms" in finding.evidence[0]
 
 
 def test_a_start_that_is_as_cold_when_warm_is_none() -> None:
@@ -159,8 +159,8 @@ def test_any_profile_is_answered_with_evidence_in_the_order_of_weight(
     touch: dict[Touch, int], memory: Memory, cost: float, waited: float, processes: int, calls: dict[str, int]
 ) -> None:
     made = profile(anatomy(touch, memory), cost=cost, waited=waited, processes=processes, calls=calls)
-    found = diagnose(DiagnosisRequest(profile=made))
-    weights = [finding.weight for finding in found.findings]
+    diagnosis = diagnose(DiagnosisRequest(profile=made))
+    weights = [finding.weight for finding in diagnosis.findings]
     assert weights == sorted(weights, reverse=True)
-    assert found.evidence
-    assert all(finding.evidence and finding.remedies and finding.report for finding in found.findings)
+    assert diagnosis.evidence
+    assert all(finding.evidence and finding.remedies and finding.report for finding in diagnosis.findings)

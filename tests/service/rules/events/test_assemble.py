@@ -6,54 +6,56 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.assemble import Resolved, resolve
-from service.rules.events.carry_over import Known, carry
-from service.rules.events.grouping import Trace, group
+from service.rules.events.assemble import AssembledEvents, assemble
+from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.grouping import LocatedDrift, group_drifts
 from service.schemas.events import State
 from service.schemas.history import Cause
-from tests.service.rules.events.made_traces import config, trace
+from tests.service.rules.events.made_drifts import config, located_drift
 
 
-def known_of(resolved: Resolved) -> dict[str, Known]:
+def known_of(resolved: AssembledEvents) -> dict[str, KnownEvent]:
     """What is stored after a judging is what the next one knows."""
     return {
-        name: Known([replace(one, returned=one.drift in resolved.returned) for one in members], age)
+        name: KnownEvent([replace(drift, returned=drift.drift_id in resolved.returned) for drift in members], age)
         for age, (name, members) in enumerate(resolved.members.items())
     }
 
 
 def again(
-    before: Iterable[Trace], after: Iterable[Trace], states: dict[str, State] | None = None
-) -> tuple[dict[str, set[str]], Resolved]:
+    before: Iterable[LocatedDrift], after: Iterable[LocatedDrift], states: dict[str, State] | None = None
+) -> tuple[dict[str, set[str]], AssembledEvents]:
     """Judge twice; return the events of the first judging, and the second judging."""
-    first = resolve(list(before), {}, {})
-    names = {name: {one.drift for one in members} for name, members in first.members.items()}
+    first = assemble(list(before), {}, {})
+    names = {name: {drift.drift_id for drift in members} for name, members in first.members.items()}
     given_states = dict.fromkeys(names, State.NEW) | (states or {})
-    return names, resolve(list(after), known_of(first), given_states)
+    return names, assemble(list(after), known_of(first), given_states)
 
 
 def test_an_event_stays_what_it_is_when_a_backfill_names_another_commit() -> None:
-    first, second = again([trace("a", 1, 4, 9)], [trace("b", 1, 5)])
+    first, second = again([located_drift("a", 1, 4, 9)], [located_drift("b", 1, 5)])
     assert list(second.members) == list(first)
 
 
 def test_series_that_show_it_later_join() -> None:
-    first, second = again([trace("a", 1)], [trace("a", 1), trace("b", 2), trace("c", 3, 4, 6)])
+    first, second = again(
+        [located_drift("a", 1)], [located_drift("a", 1), located_drift("b", 2), located_drift("c", 3, 4, 6)]
+    )
     assert list(second.members) == list(first)
     assert second.new == []
 
 
 def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() -> None:
-    first = resolve([trace("a", 1)], {}, {})
+    first = assemble([located_drift("a", 1)], {}, {})
     (name,) = first.members
-    gone = {name: Known(known_of(first)[name].traces, 0, alive=False)}
-    assert resolve([], gone, {}).members == {}
-    assert list(resolve([trace("z", 1, 4, 5)], gone, {}).members) == [name]
+    gone = {name: KnownEvent(known_of(first)[name].drifts, 0, alive=False)}
+    assert assemble([], gone, {}).members == {}
+    assert list(assemble([located_drift("z", 1, 4, 5)], gone, {}).members) == [name]
 
 
 def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
-    both = trace("a", 1, 6, cause=Cause.BOTH, detail="knob", since=5, until=6)
-    parts = [trace("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
+    both = located_drift("a", 1, 6, cause=Cause.BOTH, detail="knob", since=5, until=6)
+    parts = [located_drift("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
     first, second = again([both], parts)
     (old,) = first
     assert old in second.members
@@ -62,15 +64,17 @@ def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_ol
 
 
 def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
-    first, second = again([trace("a", 1, 3), trace("b", 2, 9)], [trace("a", 1, 3, 9), trace("b", 2, 3, 9)])
+    first, second = again(
+        [located_drift("a", 1, 3), located_drift("b", 2, 9)], [located_drift("a", 1, 3, 9), located_drift("b", 2, 3, 9)]
+    )
     (kept,) = second.members
     assert second.merged == {name: kept for name in first if name != kept}
 
 
 def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
-    drifts = [trace("a"), trace("b", 1, 7, before=150, after=100), trace("c", 1, 9)]
-    resolved = resolve(drifts, {}, {})
-    assert [[one.drift for one in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
+    drifts = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9)]
+    resolved = assemble(drifts, {}, {})
+    assert [[drift.drift_id for drift in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
     assert resolved.returned == {"c"}
     _, second = again(drifts, drifts)
     assert second.returned == {"c"}
@@ -78,15 +82,19 @@ def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
 
 
 def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
-    fixed = [trace("a"), trace("b", 1, 7, before=150, after=100)]
-    (event, *_) = resolve(fixed, {}, {}).members
-    _, second = again(fixed, [*fixed, trace("c", 1, 9)], {event: State.EXPECTED})
+    fixed = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100)]
+    (event, *_) = assemble(fixed, {}, {}).members
+    _, second = again(fixed, [*fixed, located_drift("c", 1, 9)], {event: State.EXPECTED})
     assert len(second.new) == 1
     assert second.returned == set()
 
 
 def test_another_drift_of_the_same_series_is_another_event() -> None:
-    resolved = resolve([trace("a"), trace("b", 1, 7, before=150, after=100), trace("c", 1, 9, after=400)], {}, {})
+    resolved = assemble(
+        [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9, after=400)],
+        {},
+        {},
+    )
     assert len(resolved.members) == 3
 
 
@@ -99,14 +107,16 @@ def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
     chance: st.randoms,  # type: ignore[valid-type]
 ) -> None:
     spaced = [(series, 10 * position) for series, position in places]
-    before = [trace(f"{series}/{position}", series, position - 3, position) for series, position in spaced]
+    before = [located_drift(f"{series}/{position}", series, position - 3, position) for series, position in spaced]
     renamed = [
-        trace(f"new/{one.drift}", int(one.series), one.first + chance.randrange(3), one.last)  # type: ignore[attr-defined]
-        for one in before
+        located_drift(f"new/{drift.drift_id}", int(drift.series), drift.first + chance.randrange(3), drift.last)  # type: ignore[attr-defined]
+        for drift in before
     ]
     names, second = again(before, renamed)
-    found = {name: {one.drift.removeprefix("new/") for one in members} for name, members in second.members.items()}
-    assert found == names
+    names_after = {
+        name: {drift.drift_id.removeprefix("new/") for drift in members} for name, members in second.members.items()
+    }
+    assert names_after == names
     assert (second.new, second.merged) == ([], {})
 
 
@@ -114,9 +124,9 @@ def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
 def test_each_group_has_one_event_and_each_event_one_group(
     before: list[tuple[int, int]], after: list[tuple[int, int]]
 ) -> None:
-    first = resolve([trace(f"a/{s}/{p}", s, max(1, p - 2), p) for s, p in before], {}, {})
-    groups = group(trace(f"b/{s}/{p}", s, max(1, p - 1), p) for s, p in after)
-    carried = carry(groups, known_of(first))
+    first = assemble([located_drift(f"a/{s}/{p}", s, max(1, p - 2), p) for s, p in before], {}, {})
+    groups = group_drifts(located_drift(f"b/{s}/{p}", s, max(1, p - 1), p) for s, p in after)
+    carried = carry_over(groups, known_of(first))
     kept = [event for event in carried.events if event is not None]
     assert len(kept) == len(set(kept))
     assert not set(carried.merged) & set(kept)

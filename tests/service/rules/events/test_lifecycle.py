@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.lifecycle import CLOSED, OPEN, allowed, follow, state_after
+from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, next_state, state_after
 from service.schemas.events import Action, State, needs_reason
 
 
@@ -28,8 +28,8 @@ def test_a_life(actions: str, state: State) -> None:
 
 
 def test_an_open_event_cannot_be_reopened_and_a_closed_one_only_that() -> None:
-    assert all(Action.REOPEN not in allowed(state) for state in OPEN)
-    assert all(allowed(state) == [Action.REOPEN] for state in CLOSED)
+    assert all(Action.REOPEN not in allowed_actions(state) for state in OPEN)
+    assert all(allowed_actions(state) == [Action.REOPEN] for state in CLOSED)
 
 
 def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
@@ -37,17 +37,17 @@ def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
 
 
 def test_from_every_state_there_is_a_way_on() -> None:
-    assert all(allowed(state) for state in State)
-    assert {follow(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
+    assert all(allowed_actions(state) for state in State)
+    assert {next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
 
 
 @given(st.lists(st.sampled_from(Action)))
-def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action]) -> None:
+def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action]) -> None:
     made: list[Action] = []
     state = State.NEW
-    for action in asked:
-        after = follow(state, action)
-        assert (after is None) == (action not in allowed(state))
+    for action in actions:
+        after = next_state(state, action)
+        assert (after is None) == (action not in allowed_actions(state))
         if after is not None:
             made.append(action)
             state = after
@@ -57,11 +57,11 @@ def test_random_decisions_lead_where_each_allowed_one_leads(asked: list[Action])
 
 @given(st.lists(st.sampled_from(Action)), st.lists(st.sampled_from(Action)))
 def test_where_two_logs_become_one_the_last_word_that_closes_or_reopens_counts(
-    one: list[Action], other: list[Action]
+    first: list[Action], second: list[Action]
 ) -> None:
-    state = state_after([*one, *other])
-    closing = [action for action in (*one, *other) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
-    if other and other[-1] in closing:
+    state = state_after([*first, *second])
+    closing = [action for action in (*first, *second) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
+    if second and second[-1] in closing:
         assert state in CLOSED
-    if other and other[-1] is Action.REOPEN:
+    if second and second[-1] is Action.REOPEN:
         assert state in OPEN

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.silence import Silence, matches
+from service.rules.events.silence import SilencePattern, matches
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -43,7 +43,7 @@ def test_a_hostile_pattern_takes_no_time() -> None:
 
 
 def test_a_silence_ends_at_its_time() -> None:
-    silence = Silence("*", "*", "copy*", "*", NOW)
+    silence = SilencePattern("*", "*", "copy*", "*", NOW)
     place = ("demo", "box", "copy[mib=4]", "minor-faults")
     assert silence.covers(*place, NOW - timedelta(seconds=1))
     assert not silence.covers(*place, NOW)

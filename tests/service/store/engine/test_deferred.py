@@ -1,4 +1,4 @@
-"""Large batches are judged once it is quiet."""
+"""Deferred work, such as judging a large batch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.service.apiclient import Api
 PATIENCE = 60
 
 
-def test_a_batch_of_many_series_is_judged_without_anybody_asking(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_of_many_series_is_judged_in_the_background(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.05)
-    monkeypatch.setattr(detect_drifts, "AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
     cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(6)]
     batch = [
         reports.report(number, level, level, case=case)
@@ -34,7 +34,7 @@ def test_a_batch_of_many_series_is_judged_without_anybody_asking(api: Api, monke
     assert len(api.drifts()) == len(cases)
 
 
-def test_work_that_fails_is_done_with_the_next_that_is_asked_for(
+def test_failed_work_runs_again_with_the_next_request(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.01)
@@ -47,24 +47,24 @@ def test_work_that_fails_is_done_with_the_next_that_is_asked_for(
             raise RuntimeError
         done.set()
 
-    worker = deferred.Later(work)
+    worker = deferred.DeferredWork(work)
     for _ in range(2):
         done.clear()
-        worker.ask()
+        worker.request()
         assert done.wait(PATIENCE)
     worker.stop()
     assert len(calls) == 2
-    assert "put off failed" in caplog.text
-    worker.ask()
+    assert "deferred work failed" in caplog.text
+    worker.request()
     assert len(calls) == 2
 
 
-def test_work_that_is_asked_for_again_and_again_is_not_put_off_for_ever() -> None:
+def test_repeated_requests_do_not_defer_work_for_ever() -> None:
     done = threading.Event()
-    worker = deferred.Later(done.set, busy=lambda: True, longest=0.1)
+    worker = deferred.DeferredWork(done.set, busy=lambda: True, longest_delay=0.1)
     deadline = time.monotonic() + PATIENCE
     while not done.is_set() and time.monotonic() < deadline:
-        worker.ask()
+        worker.request()
         time.sleep(0.005)
     assert done.is_set()
     worker.stop()

@@ -1,4 +1,4 @@
-"""SQLite's write-ahead log is put in its place beside those who write."""
+"""Checkpoints of SQLite's write-ahead log in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.store.engine.database import Database
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A database that somebody writes to who leaves its log alone."""
+    """A database with a writer that makes no checkpoints."""
     with closing(sqlite3.connect(tmp_path / "a b?.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -28,54 +28,54 @@ def write(connection: sqlite3.Connection) -> None:
 
 
 def in_log(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many pages the log has, and how many of them are in their place."""
-    _, pages, placed = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    return pages, placed
+    """Return the pages in the log, and how many of them are in the database file."""
+    _, pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return pages, copied
 
 
-def test_a_short_log_is_put_in_place_and_kept(connection: sqlite3.Connection, tmp_path: Path) -> None:
+def test_a_short_log_is_copied_and_not_restarted(connection: sqlite3.Connection, tmp_path: Path) -> None:
     file = tmp_path / "a b?.db"
     write(connection)
     before = file.stat().st_size
-    wal.put_in_place(file, nullcontext)
+    wal.checkpoint(file, nullcontext)
     assert file.stat().st_size > before
     assert in_log(connection)[0] > 0
 
 
-def test_a_long_log_is_begun_anew(
+def test_a_long_log_is_restarted(
     connection: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal, "LONGEST", 10)
+    monkeypatch.setattr(wal, "RESTART_PAGES", 10)
     for _ in range(3):
         write(connection)
     long, _ = in_log(connection)
-    wal.put_in_place(tmp_path / "a b?.db", nullcontext)
+    wal.checkpoint(tmp_path / "a b?.db", nullcontext)
     write(connection)
     assert in_log(connection)[0] < long
 
 
-def test_a_reader_is_left_alone(
+def test_a_reader_keeps_its_snapshot(
     connection: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal, "LONGEST", 10)
+    monkeypatch.setattr(wal, "RESTART_PAGES", 10)
     file = tmp_path / "a b?.db"
     write(connection)
     with closing(sqlite3.connect(file, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM line").fetchone() == (1,)
         write(connection)
-        wal.put_in_place(file, nullcontext)
+        wal.checkpoint(file, nullcontext)
         assert reader.execute("SELECT count(*) FROM line").fetchone() == (1,)
     assert connection.execute("SELECT count(*) FROM line").fetchone() == (2,)
 
 
-def test_a_database_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+def test_a_deleted_database_is_not_created_again(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        wal.put_in_place(tmp_path / "gone.db", nullcontext)
+        wal.checkpoint(tmp_path / "gone.db", nullcontext)
     assert not (tmp_path / "gone.db").exists()
 
 
-def test_who_writes_does_not_put_the_log_in_place(database: Database) -> None:
+def test_writers_do_not_checkpoint(database: Database) -> None:
     with database.reading() as session:
         limit = session.connection().exec_driver_sql("PRAGMA wal_autocheckpoint").scalar()
-    assert limit == wal.SAFE
+    assert limit == wal.AUTOCHECKPOINT_PAGES

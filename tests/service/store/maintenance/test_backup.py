@@ -90,7 +90,7 @@ def test_a_backup_is_taken_while_somebody_writes_and_makes_nobody_wait(
 
 def test_a_backup_does_not_overwrite_a_file(database: Database, tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("something else")
-    with pytest.raises(ServiceError, match="already"):
+    with pytest.raises(ServiceError, match="exists"):
         backup(database, tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "something else"
 
@@ -168,10 +168,10 @@ def test_the_commands(api: Api, database_url: str, tmp_path: Path, monkeypatch: 
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "copied to" in run("backup", copy)
-    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles take")
+    assert "was backed up to" in run("backup", copy)
+    assert run("retain", "--days", "30").startswith("1 reports and 0 profiles thinned")
     assert run("export", "--format", "csv").startswith("run_id,subject,")
     assert "1 suite files" in run("export", "--format", "pyperf", "--output", str(folder))
     (suite,) = folder.iterdir()
     assert pyperf.BenchmarkSuite.load(str(suite)).get_benchmark("minor-faults").get_values() == (100, 100)
-    assert "as" in run("restore", copy)
+    assert "was restored from" in run("restore", copy)

@@ -16,7 +16,7 @@ from service.app import create_app
 from service.config.settings import Access, Config
 from service.pipeline import update_events
 from service.store.engine.database import Database
-from service.store.models import Drift, Subject, Token
+from service.store.models import DriftRow, Subject, Token
 from service.store.tokens import mint
 from service.web import current
 from tests.service import reports
@@ -190,7 +190,7 @@ def test_an_event_that_ended_in_another_one_says_so_and_its_log_goes_on_there(ap
     later, earlier = events(api)
     decide(api, later["id"], "acknowledge", author="Bo")
     with app.app_context(), current.database().writing() as session:
-        for row in session.scalars(select(Drift)):  # as where it becomes uncertain which commit it was
+        for row in session.scalars(select(DriftRow)):  # as where it becomes uncertain which commit it was
             candidates = [{"commit": commit(number), "title": "", "author": ""} for number in (2, 3, 4)]
             row.document, row.event_id = row.document | {"candidates": candidates}, None
         session.execute(update(Subject).values(drifts_version=Subject.drifts_version + 1))

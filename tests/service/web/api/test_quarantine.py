@@ -85,7 +85,7 @@ def test_pages_say_why(api: Api, client: FlaskClient) -> None:
     run = client.get(f"/runs/{report.run_id}").text
     assert "In quarantine" in run
     assert WHY in run
-    assert "Not as it was declared" in run
+    assert "Not as declared" in run
     assert "vm.<wbr>swappiness" in run
     assert "process.aslr is on, not off" in run
     overview = client.get("/").text
@@ -107,7 +107,7 @@ def test_a_good_run_has_no_notice_and_shows_its_canary(api: Api, client: FlaskCl
     api.send(report)
     page = client.get(f"/runs/{report.run_id}").text
     assert "In quarantine" not in page
-    assert "Not as it was declared" not in page
+    assert "Not as declared" not in page
     assert "counted right: anonymous: 1,009 faults counted, 1,009 expected" in page
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import service.app  # noqa: F401 - the pages are imported in its order
 from service.rules.bisect.graph import Graph, Node
-from service.web.charts.bisect_picture import Mark, Named, Side, picture
+from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, picture
 
 
 def line(length: int) -> Graph:
@@ -12,19 +12,19 @@ def line(length: int) -> Graph:
     return Graph("c0", f"c{length}", nodes)
 
 
-def mark(commit: str, side: Side) -> Mark:
-    return Mark(commit=commit, side=side, number="1", label=commit)
+def mark(commit: str, side: MeasuredSide) -> MeasurementMark:
+    return MeasurementMark(commit=commit, side=side, number="1", label=commit)
 
 
 def test_each_row_shows_what_was_left_after_it() -> None:
     marks = [
-        mark("c0", Side.BEFORE),
-        mark("c100", Side.AFTER),
-        mark("c50", Side.AFTER),
-        mark("c25", Side.FAILED),
-        mark("c24", Side.BEFORE),
+        mark("c0", MeasuredSide.BEFORE),
+        mark("c100", MeasuredSide.AFTER),
+        mark("c50", MeasuredSide.AFTER),
+        mark("c25", MeasuredSide.FAILED),
+        mark("c24", MeasuredSide.BEFORE),
     ]
-    drawn = picture(line(100), marks, [Named("c50", "c49", "the one")])
+    drawn = picture(line(100), marks, [NamedCulprit("c50", "c49", "the one")])
     assert [round(high - low) for low, high, _ in drawn.left] == [1022, 1022, 511, 511, 266]
     assert [y for _, _, y in drawn.left] == sorted(y for _, _, y in drawn.left)
     (flag,) = drawn.flags
@@ -32,9 +32,9 @@ def test_each_row_shows_what_was_left_after_it() -> None:
 
 
 def test_shapes_differ_for_whoever_sees_no_colours() -> None:
-    drawn = picture(line(3), [mark("c1", side) for side in Side], [])
+    drawn = picture(line(3), [mark("c1", side) for side in MeasuredSide], [])
     verbs = {"".join(letter for letter in row.shape if letter.isalpha()) for row in drawn.rows}
-    assert len(verbs) == len(Side)
+    assert len(verbs) == len(MeasuredSide)
 
 
 def test_what_was_merged_is_drawn_beside_the_line() -> None:
@@ -44,13 +44,13 @@ def test_what_was_merged_is_drawn_beside_the_line() -> None:
         Node(commit="b", parents=("a",)),
         Node(commit="merge", parents=("b", "side")),
     ]
-    drawn = picture(Graph("g", "merge", nodes), [mark("side", Side.AFTER)], [])
+    drawn = picture(Graph("g", "merge", nodes), [mark("side", MeasuredSide.AFTER)], [])
     assert drawn.branches.count("L") == 2, "from where it left, and to where it was merged"
     assert picture(line(3), [], []).branches == ""
 
 
 def test_hundreds_of_runs_still_fit() -> None:
-    drawn = picture(line(1000), [mark(f"c{place}", Side.BEFORE) for place in range(400)], [])
+    drawn = picture(line(1000), [mark(f"c{place}", MeasuredSide.BEFORE) for place in range(400)], [])
     assert drawn.height < 1000
     assert not drawn.numbered
     assert drawn.ticks == ""

@@ -1,4 +1,4 @@
-from service.rules.series.outline import outline
+from service.rules.series.outline import draw_outline
 from service.web.charts.sparkline import HEIGHT, WIDTH, sparkline
 
 
@@ -7,23 +7,23 @@ def points(path: str) -> list[tuple[float, float]]:
 
 
 def test_nothing_draws_nothing() -> None:
-    assert sparkline(outline([])) is None
+    assert sparkline(draw_outline([])) is None
 
 
 def test_a_constant_series_is_a_line_in_the_middle() -> None:
-    line = sparkline(outline([7, 7, 7]))
+    line = sparkline(draw_outline([7, 7, 7]))
     assert line
     assert {y for _, y in points(line.path)} == {HEIGHT / 2}
 
 
 def test_one_value_is_a_dot_in_the_middle() -> None:
-    line = sparkline(outline([7]))
+    line = sparkline(draw_outline([7]))
     assert line
     assert line.last == (WIDTH / 2, HEIGHT / 2)
 
 
 def test_more_is_higher_and_stays_inside() -> None:
-    line = sparkline(outline([1, 5, 3], [(1, True), (2, False)]))
+    line = sparkline(draw_outline([1, 5, 3], [(1, True), (2, False)]))
     assert line
     (_, low), (_, top), (_, middle) = points(line.path)
     assert 0 < top < middle < low < HEIGHT
@@ -31,7 +31,7 @@ def test_more_is_higher_and_stays_inside() -> None:
 
 
 def test_a_single_odd_point_among_ten_thousand_is_kept() -> None:
-    line = sparkline(outline([2239] * 6000 + [2240] + [2239] * 3999))
+    line = sparkline(draw_outline([2239] * 6000 + [2240] + [2239] * 3999))
     assert line
     drawn = points(line.path)
     assert len(drawn) < 200

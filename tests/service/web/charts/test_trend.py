@@ -1,25 +1,25 @@
 from service.web.charts.plot import COLUMNS, Window
 from service.web.charts.trend import chart
-from tests.service.web import made
+from tests.service import made_series
 
 
 def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
-    drawn = chart(made.faults(), str)
+    drawn = chart(made_series.faults(), str)
     assert [dot["x"] for dot in drawn["path"]] == [*range(11), 12, 13, 14]
     assert [gap["x"] for gap in drawn["gaps"]] == [11]
     assert drawn["slots"] == 15
-    assert drawn["path"][9]["commit"] == drawn["path"][10]["commit"] == made.commit(made.ANCHOR)[:10]
+    assert drawn["path"][9]["commit"] == drawn["path"][10]["commit"] == made_series.commit(made_series.ANCHOR)[:10]
 
 
 def test_a_configuration_change_lies_between_two_slots() -> None:
-    (line,) = chart(made.faults(), str)["lines"]
+    (line,) = chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
     assert line["label"] == "variable.MALLOC_CONF +1"
     assert line["knobs"][1] == "variable.LD_PRELOAD: empty → /usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
 
 def test_levels_reach_from_drift_to_drift() -> None:
-    levels = chart(made.faults(), str)["levels"]
+    levels = chart(made_series.faults(), str)["levels"]
     assert [(level["x"], level["y"]) for level in levels] == [
         ([0, 3], 2239),
         ([4, 6], 18623),
@@ -30,41 +30,43 @@ def test_levels_reach_from_drift_to_drift() -> None:
 
 
 def test_a_series_without_drifts_is_one_level() -> None:
-    series = made.faults().model_copy(update={"drifts": [], "points": [made.point(0, 5), made.point(1, 5)]})
+    series = made_series.faults().model_copy(
+        update={"drifts": [], "points": [made_series.point(0, 5), made_series.point(1, 5)]}
+    )
     assert [(level["x"], level["y"]) for level in chart(series, str)["levels"]] == [([0, 1], 5)]
 
 
 def test_a_series_that_is_not_judged_claims_no_level() -> None:
-    assert chart(made.throughput(), str)["levels"] == []
+    assert chart(made_series.throughput(), str)["levels"] == []
 
 
 def test_a_point_beside_the_path_stands_at_its_own_commit() -> None:
-    (dot,) = chart(made.faults(), str)["beside"]
+    (dot,) = chart(made_series.faults(), str)["beside"]
     assert dot["x"] == 8
 
 
 def test_zero_rules_out_a_logarithmic_axis() -> None:
-    assert not chart(made.majors(), str)["logarithmic"]
-    assert chart(made.faults(), str)["logarithmic"]
+    assert not chart(made_series.majors(), str)["logarithmic"]
+    assert chart(made_series.faults(), str)["logarithmic"]
 
 
 def test_what_was_not_counted_is_a_gap_with_its_reason() -> None:
-    drawn = chart(made.uncounted(), str)
+    drawn = chart(made_series.uncounted(), str)
     assert drawn["path"] == []
     assert [gap["text"] for gap in drawn["gaps"]] == ["not supported"] * 4
     assert [gap["x"] for gap in drawn["gaps"]] == [0, 1, 2, 3]
 
 
 def test_flags_say_their_size_and_no_percent_of_zero() -> None:
-    (flag,) = chart(made.majors(), str)["flags"]
+    (flag,) = chart(made_series.majors(), str)["flags"]
     assert flag["label"] == "+12\xa0faults"
     assert flag["why"] == "regression: +12\xa0faults"
 
 
 def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> None:
-    series = made.long(10_000)
+    series = made_series.long(10_000)
     points = list(series.points)
-    points[4321] = made.point(4321, 2241)
+    points[4321] = made_series.point(4321, 2241)
     drawn = chart(series.model_copy(update={"points": points}), str)
     assert drawn["thinned"]
     assert drawn["runs"] == drawn["slots"] == 10_000
@@ -77,15 +79,15 @@ def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> 
 
 
 def test_a_window_shows_each_of_its_runs_and_one_beyond_each_end() -> None:
-    drawn = chart(made.long(10_000), str, Window(6600, 6700))
+    drawn = chart(made_series.long(10_000), str, Window(6600, 6700))
     assert [dot["x"] for dot in drawn["path"]] == list(range(6599, 6702))
-    points = made.long(10_000).points
+    points = made_series.long(10_000).points
     start, end = (points[number].committed_at.timestamp() * 1000 for number in (6600, 6700))
-    assert chart(made.long(10_000), str, Window(start, end, by_time=True))["path"] == drawn["path"]
+    assert chart(made_series.long(10_000), str, Window(start, end, by_time=True))["path"] == drawn["path"]
 
 
 def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
-    other = made.throughput().model_copy(update={"points": made.throughput().points[5:8]})
-    (over,) = chart(made.faults(), str, beside=[other])["others"]
+    other = made_series.throughput().model_copy(update={"points": made_series.throughput().points[5:8]})
+    (over,) = chart(made_series.faults(), str, beside=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]

@@ -10,8 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.app import create_app
-from service.config.channels import Settings
 from service.config.github_app import GithubSettings
+from service.config.notifications import NotificationSettings
 from service.config.settings import Access, Config
 from service.rules.access.scope import Scope
 from service.store import tokens
@@ -108,7 +108,7 @@ def test_settings_hold_no_secret() -> None:
         database_url=f"postgresql+psycopg://faults:{SECRET}@db/faults?sslpassword={SECRET}",
         github=GithubSettings(app_id=7, key=SECRET, secret=SECRET.encode()),
     )
-    channels = Settings.model_validate(
+    channels = NotificationSettings.model_validate(
         {
             "channel": [
                 {"name": "chat", "kind": "webhook", "url": f"https://hooks.example.org/{SECRET.replace(' ', '-')}"},

@@ -86,7 +86,7 @@ def ordered(client: FlaskClient) -> int:
 def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     job = ordered(client)
     address = f"/bisects/{job}"
-    assert "Nothing was measured for it yet." in read(client, address)
+    assert "No run was measured for it yet." in read(client, address)
     runner = Runner(client, job)
 
     # Half-way: what is known so far is drawn, and what is to come is said.
@@ -100,7 +100,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
     assert "Change +16,384" in text
     assert "Or one of those that could not be measured: " + history.commit(HOSTILE)[:10] in text
-    assert "proven Measured again in turns with its parent" in text
+    assert "proven Measured again interleaved with its parent" in text
     assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
     assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"
     assert f"faultwatch bisect {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ./copyd" in text
@@ -110,11 +110,11 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert rows == 2 + len(runner.measured), "each run is drawn"
     assert source.count('<line class="culprit"') == 2, "a page more, and the regression"
 
-    twin = client.get(f"{address}.json").json
-    numbers = [one["number"] for one in twin["measurements"]]
+    document = client.get(f"{address}.json").json
+    numbers = [one["number"] for one in document["measurements"]]
     assert numbers == [None, None, *range(1, len(runner.measured) + 1)]
-    assert [one["proof"] for one in twin["measurements"]][-4:] == [True] * 4
-    assert {one["side"] for one in twin["measurements"]} == {"before", "after", "between", "failed"}
+    assert [one["proof"] for one in document["measurements"]][-4:] == [True] * 4
+    assert {one["side"] for one in document["measurements"]} == {"before", "after", "between", "failed"}
     assert client.get(f"{address}.csv").text.count("\n") == 1 + len(numbers)
     # What was measured moves the drift to its commit, whose page leads here too.
     drifts = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
@@ -133,7 +133,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
         answer = client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text
     text = read(client, address)
-    assert "Why it drifted All of both profiles" in text
+    assert "Why it drifted Both profiles in full" in text
     assert told not in text
 
 
@@ -148,7 +148,7 @@ def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient)
 
 
 def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
-    assert "Nobody has asked yet." in read(client, "/bisects")
+    assert "No bisect was requested yet." in read(client, "/bisects")
     answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
     assert answer.status_code == 422
     assert "question.bisect.good" in answer.text

@@ -1,10 +1,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from service.schemas.history import Cause
-from service.web.pages.source import EXTENSION
-from tests.service.web import history
-from tests.service.web import made as models
+from tests.service.web import extreme_reports, history
 from tests.service.web.text import page, read
 
 
@@ -44,34 +41,25 @@ def test_a_configurations_drift(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "words"),
+    ("case", "words"),
     [
-        (Cause.BOTH, "measure the older commit in the newer environment"),
-        (Cause.UNKNOWN, "Something that is not recorded moved the count"),
+        ("both", "measure the older commit in the newer environment"),
+        ("unknown", "Something that is not recorded moved the count"),
     ],
 )
-def test_a_cause_that_is_not_settled_says_so(
-    made: FlaskClient, monkeypatch: pytest.MonkeyPatch, cause: Cause, words: str
-) -> None:
-    series = models.faults()
-    drift = series.drifts[0].model_copy(update={"cause": cause})
-    source = models.MadeSource([series.model_copy(update={"drifts": [drift]})])
-    monkeypatch.setitem(made.application.extensions, EXTENSION, source)
-    assert words in read(made, f"/drifts/{drift.id}")
-    read(made, "/")
+def test_a_cause_that_is_not_settled_says_so(extremes: FlaskClient, case: str, words: str) -> None:
+    assert words in read(extremes, f"/drifts/{extreme_reports.drift_id(extremes, case)}")
+    read(extremes, "/")
 
 
-def test_a_companion_without_a_baseline_has_a_difference_and_no_percent(made: FlaskClient) -> None:
-    assert "Major faults 0 faults 12 faults +12 faults" in read(made, "/drifts/00010004d")
+def test_a_companion_without_a_baseline_has_a_difference_and_no_percent(extremes: FlaskClient) -> None:
+    drift = extreme_reports.drift_id(extremes, extreme_reports.MAIN)
+    assert "Major faults 0 faults 12 faults +12 faults" in read(extremes, f"/drifts/{drift}")
 
 
-def test_a_drift_that_is_not_certain_says_so(made: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    series = models.faults()
-    first = series.drifts[0]
-    drift = first.model_copy(update={"evidence": first.evidence.model_copy(update={"wants_rerun": True})})
-    source = models.MadeSource([series.model_copy(update={"drifts": [drift]})])
-    monkeypatch.setitem(made.application.extensions, EXTENSION, source)
-    assert "One more run is wanted before this is a fact." in read(made, f"/drifts/{drift.id}")
+def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
+    drift = extreme_reports.drift_id(extremes, "doubtful")
+    assert "Not confirmed yet: this needs one more run." in read(extremes, f"/drifts/{drift}")
 
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:

@@ -1,17 +1,131 @@
-from service.web.pages.events import events
-from tests.service.web import made
+"""Deciding about drifts, as a browser without JavaScript does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+STANDS = history.TITLES[history.ONE_PAGE]
+"""Made a page more, which nothing undoes: its event is open."""
 
 
-def test_the_same_change_in_several_cases_is_one_event_and_the_largest_speaks() -> None:
-    series = made.faults()
-    one, other = series.drifts[0], series.drifts[1]
-    small = one.model_copy(update={"id": "f" * 8, "case": "copy_service[threads=2]", "change": -2})
-    found = events([small, other, one])
-    assert [event.largest for event in found] == [one, other]
-    assert found[0].drifts == (one, small)
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[FlaskClient]:
+    """A service of its own: what is decided stays."""
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        yield client
 
 
-def test_another_metric_or_cause_is_another_event() -> None:
-    one = made.faults().drifts[0]
-    changed = [one.model_copy(update=update) for update in ({"metric": "major-faults"}, {"cause": made.Cause.BOTH})]
-    assert len(events([one, *changed])) == 3
+def drift(client: FlaskClient, title: str = STANDS) -> dict[str, Any]:
+    items: list[dict[str, Any]] = client.get("/api/v1/drifts").json["items"]
+    return next(entry for entry in items if entry["title"].startswith(title))
+
+
+def event(client: FlaskClient, title: str = STANDS) -> str:
+    items = client.get("/events.json?state=all").json["items"]
+    return str(next(entry["id"] for entry in items if entry["title"].startswith(title)))
+
+
+def decide(client: FlaskClient, event_id: str, **form: str) -> Any:
+    return client.post(f"/events/{event_id}/decide", data={"author": "Ada", **form}, headers=HERE)
+
+
+def test_the_page_of_a_drift_offers_what_can_be_decided(client: FlaskClient) -> None:
+    source = page(client, f"/drifts/{drift(client)['id']}")
+    assert f'action="/events/{event(client)}/decide"' in source
+    text = read(client, f"/drifts/{drift(client)['id']}")
+    assert "Acknowledge somebody looks into it" in text
+    assert "Open again" not in text
+
+
+def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
+    event_id = event(client)
+    answer = decide(client, event_id, action="expect", reason="Memory <b>first</b>")
+    assert (answer.status_code, answer.location) == (303, f"/events/{event_id}")
+    text = read(client, f"/events/{event_id}")
+    assert "Expected Ada" in text
+    assert "Memory <b>first</b>" in text
+    assert "Open again what was decided does not hold" in text
+    assert STANDS not in read(client, "/").split("Settled")[0]
+    assert history.commit(history.ONE_PAGE)[:10] in read(client, "/events?state=expected")
+
+
+def test_a_commit_fixes_it_and_who_decides_is_remembered(client: FlaskClient) -> None:
+    assert decide(client, event(client), action="fix", commit=history.commit(12)).status_code == 303
+    assert f"Fixed by {history.commit(12)[:10]} Ada" in read(client, f"/events/{event(client)}")
+    assert 'name="author" value="Ada"' in page(client, f"/events/{event(client, 'Reuse')}")
+
+
+def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(client: FlaskClient) -> None:
+    text = read(client, f"/events/{event(client, 'Hand memory')}")
+    assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} by the service" in text
+    assert "Undone: 21,624 → 5,240 faults." in text
+    assert "Open again what was decided does not hold" in text
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"action": "expect"}, "reason is needed to expect"),
+        ({"action": "fix", "commit": "HEAD"}, "commit: String should match pattern"),
+        ({"action": "explode"}, "action: Input should be"),
+        ({"action": "acknowledge", "author": ""}, "author: String should have at least 1 character"),
+        ({}, "action: Field required"),
+    ],
+)
+def test_what_is_not_complete_is_told_beside_what_was_written(
+    client: FlaskClient, form: dict[str, str], told: str
+) -> None:
+    answer = decide(client, event(client), **form)
+    assert answer.status_code == 422
+    assert told in answer.text.replace("&#39;", "'")
+
+
+def test_whoever_comes_second_is_told(client: FlaskClient) -> None:
+    assert decide(client, event(client), action="dismiss", reason="noise").status_code == 303
+    answer = decide(client, event(client), action="acknowledge")
+    assert answer.status_code == 409
+    assert "Somebody decided before you: the event is false alarm now." in answer.text
+
+
+def test_a_page_of_another_site_decides_nothing(client: FlaskClient) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        answer = client.post(f"/events/{event(client)}/decide", data={"action": "acknowledge"}, headers=headers)
+        assert answer.status_code == 403
+    assert client.get(f"/events/{event(client)}.json").json["decisions"] == []
+
+
+def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient) -> None:
+    form = {"author": "Ada", "reason": "being worked on", "days": "7"}
+    answer = client.post("/series/1/silence", data=form, headers=HERE)
+    assert answer.location == "/silences"
+    assert "Minor faults of copy_service" in read(client, "/silences")
+    assert "silenced" in read(client, "/events")
+    assert client.post("/silences/1/end", data={"author": "Eve"}, headers=HERE).status_code == 303
+    assert "over, ended by Eve" in read(client, "/silences")
+    assert client.post("/series/1/silence", data=form | {"days": "4000"}, headers=HERE).status_code == 422
+    assert client.post("/series/1/silence", data=form | {"reason": ""}, headers=HERE).status_code == 422
+    assert client.post("/series/99/silence", data=form, headers=HERE).status_code == 404
+    assert client.post("/silences/99/end", data=form, headers=HERE).status_code == 404
+
+
+def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:
+    assert "3 open events" in read(client, "/events")
+    assert "4 events" in read(client, "/events?state=all")
+    assert "No expected events" in read(client, "/events?state=expected")
+    assert "Nothing waits for a decision." in read(empty, "/events")
+    assert "Nothing is silenced." in read(empty, "/silences")
+    assert len(client.get("/events.csv").text.splitlines()) == 4
+    assert client.get("/events/none").status_code == 404
+    assert client.post("/events/none/decide", data={"action": "acknowledge", "author": "A"}).status_code == 404

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
 from tests.service.web import history
 from tests.service.web.application import application
+from tests.service.web.extreme_reports import MAIN, series_id
 
 LABELS = """() => {
   const chart = Chart.getChart(document.querySelector("canvas"));
@@ -44,8 +45,8 @@ def service(measured_app: APIFlask) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def extremes(made_app: APIFlask) -> Iterator[str]:
-    with served(made_app) as address:
+def extremes_address(extremes_app: APIFlask) -> Iterator[str]:
+    with served(extremes_app) as address:
         yield address
 
 
@@ -92,9 +93,12 @@ def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, measured: 
     measured.assert_quiet()
 
 
-def test_made_up_extremes_are_accessible_and_fit(extremes: str, opened: Opener) -> None:
-    watched = opened(extremes)
-    for address in ["/", *(f"/series/{number}" for number in range(1, 7))]:
+def test_extremes_are_accessible_and_fit(extremes: FlaskClient, extremes_address: str, opened: Opener) -> None:
+    watched = opened(extremes_address)
+    metrics = ("minor-faults", "throughput", "major-faults", "instructions")
+    numbers = [series_id(extremes, MAIN, metric) for metric in metrics]
+    numbers += [series_id(extremes, case) for case in ("long_case", "restless_case")]
+    for address in ["/", "/events", *(f"/series/{number}" for number in numbers)]:
         watched.sweep(address)
     watched.assert_quiet()
 
@@ -258,9 +262,11 @@ def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:
     assert reached >= set(range(wanted))
 
 
-def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extremes: str, opened: Opener) -> None:
-    watched = opened(extremes, **MODES["desktop"])
-    page = watched.open("/series/5")
+def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(extremes, 'long_case')}")
     assert len(page.content()) < 500_000
     chart = drawn(page)
     assert 2 * 250 > len(chart["datasets"]["path"]) > 200
@@ -276,9 +282,11 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(extr
     watched.assert_quiet()
 
 
-def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(extremes: str, opened: Opener) -> None:
-    watched = opened(extremes, **MODES["desktop"])
-    page = watched.open("/series/6")
+def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(extremes, 'restless_case')}")
     labels = page.evaluate(LABELS)
     assert len(labels) > 4
     assert all(
@@ -289,7 +297,7 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(extre
     assert box
     line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
     page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
-    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_3: 0 → 1'))")
+    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_03: 15 → 16'))")
     assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
     watched.assert_quiet()
 
@@ -353,9 +361,9 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     client, address = growing
     watched = opened(address, **MODES["phone, dark"])
     page = watched.open("/")
-    page.get_by_role("heading", name="No open drifts").wait_for()
+    page.get_by_role("heading", name="No open events").wait_for()
     history.send(client, history.reports()[history.REGRESSION :])
-    page.get_by_role("heading", name="3 open drifts").wait_for()
+    page.get_by_role("heading", name="3 open events").wait_for()
     assert "UTC" not in page.locator("main time").first.inner_text(), "the times that came later are the reader's too"
     watched.assert_fits()
     watched.assert_quiet()

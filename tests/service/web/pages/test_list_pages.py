@@ -18,7 +18,7 @@ def test_hosts_tell_when_they_were_seen_and_whether_they_count_right(client: Fla
     assert "lab-1 no canary 2025-04-12" in read(client, "/hosts")
     text = read(client, "/hosts/lab-1")
     assert "15 runs" in text
-    assert "whether this host counts right is not known" in text
+    assert "it is not known whether this host counts correctly" in text
     assert "No host of this name" in read(client, "/hosts/nobody", 404)
 
 
@@ -49,7 +49,7 @@ def test_runs_are_listed_newest_first_and_by_what_is_asked(client: FlaskClient) 
     assert text.index("Explain the exit code") < text.index("Copy a buffer")
     assert "1 run " in read(client, "/runs?outcome=failed")
     assert "2 runs " in read(client, f"/runs?revision={history.commit(history.ANCHOR)}")
-    assert "No run fits." in read(client, "/runs?host=nobody")
+    assert "No run matches." in read(client, "/runs?host=nobody")
     assert "15 runs" in read(client, "/runs?outcome=nonsense&offset=-3")
 
 
@@ -78,5 +78,5 @@ def test_an_address_of_nothing_says_where_to_look(client: FlaskClient) -> None:
 
 def test_a_search_is_text_and_finds_no_pattern(client: FlaskClient) -> None:
     assert client.get("/search.json?q=%25").json == []
-    assert "1 found for “<script>”" in read(client, "/search?q=%3Cscript%3E")
+    assert "1 result for “<script>”" in read(client, "/search?q=%3Cscript%3E")
     assert "<script>alert" not in page(client, "/search?q=%3Cscript%3E")

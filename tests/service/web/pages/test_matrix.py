@@ -21,7 +21,7 @@ def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:
     assert "not supported" in read(client, "/matrix?metric=instructions")
 
 
-def test_the_twins_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
+def test_the_formats_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
     assert client.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
     assert len(client.get("/matrix.csv").text.splitlines()) == 3
     assert "says how to begin" in read(empty, "/matrix")
@@ -48,6 +48,6 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         client.put("/api/v1/nights/2025-05-02", json={"cells": cells[:1]})
         text = read(client, "/matrix")
         assert "failed : " in text
-        assert "✕ not last night" in text
+        assert "✕ not measured last night" in text
         assert "1 of 3 cells" in read(client, "/matrix?night=2025-05-01")
         assert client.get("/matrix?night=never").status_code == 404

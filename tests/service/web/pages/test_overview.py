@@ -1,7 +1,7 @@
 from flask.testing import FlaskClient
 
-from service.web.pages.source import EXTENSION
 from tests.service.web import history
+from tests.service.web.extreme_reports import MAIN, series_id
 from tests.service.web.text import page, read
 
 
@@ -12,27 +12,27 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     assert "faultwatch history --repo" in text
 
 
-def test_open_drifts_stand_newest_first_with_size_cause_and_case(client: FlaskClient, made: FlaskClient) -> None:
+def test_open_events_stand_newest_first_with_size_cause_and_case(client: FlaskClient, extremes: FlaskClient) -> None:
     text = read(client, "/")
-    assert "3 open drifts" in text
+    assert "3 open events" in text
     assert "Settled Fixed, expected or a false alarm" in text
     assert "+16,384 faults +732 % Hand memory back after each operation fixed commit" in text
-    assert "4 of 12,345 drifts" in read(made, "/")
-    open_drifts = text.split("Settled")[0]
+    assert "10 of 12 events" in read(extremes, "/")
+    open_events = text.split("Settled")[0]
     titles = ("Reuse the buffer", "variable.MALLOC_CONF changed", "Keep a page of statistics")
-    places = [open_drifts.index(title) for title in titles]
+    places = [open_events.index(title) for title in titles]
     assert places == sorted(places)
-    assert "Hand memory" not in open_drifts
-    assert "Improvement: −16,384 faults −76 %" in open_drifts
-    assert "Regression: +3,000 faults +16 % variable.MALLOC_CONF changed configuration" in open_drifts
-    assert "Regression: +1 fault +0.0054 % Keep a page of statistics commit" in open_drifts
+    assert "Hand memory" not in open_events
+    assert "Improvement: −16,384 faults −76 %" in open_events
+    assert "Regression: +3,000 faults +16 % variable.MALLOC_CONF changed configuration" in open_events
+    assert "Regression: +1 fault +0.0054 % Keep a page of statistics commit" in open_events
     assert history.CASE.name in text
-    assert "configuration" in read(made, "/")
+    assert "configuration" in read(extremes, "/")
 
 
-def test_no_percent_of_a_zero_baseline(made: FlaskClient) -> None:
-    text = read(made, "/")
-    assert "Regression: +12 faults Fix a typing mistake" in text
+def test_no_percent_of_a_zero_baseline(extremes: FlaskClient) -> None:
+    text = read(extremes, "/")
+    assert "Regression: +12 faults Hand memory back after each operation" in text
     assert "inf" not in text.lower().split()
     assert "nan" not in text.lower().split()
 
@@ -45,11 +45,11 @@ def test_every_judged_series_is_listed_with_its_level_and_trend(client: FlaskCli
     assert source.count('class="spark"') == 3 + 2
 
 
-def test_hosts_are_told_with_their_state_and_what_they_measure_now(client: FlaskClient, made: FlaskClient) -> None:
+def test_hosts_are_told_with_their_state_and_what_they_measure_now(client: FlaskClient, extremes: FlaskClient) -> None:
     assert "lab-1 no canary 2025-04-12" in read(client, "/")
-    text = read(made, "/")
-    assert "1,200 runs in the last 10 minutes" in text
-    assert "in quarantine anonymous: 1,025" in text
+    text = read(extremes, "/")
+    assert "10,000 runs in the last 10 minutes" in text
+    assert "anonymous: 1,025, then 1,025, then 1,025 faults counted" in text
 
 
 def test_what_did_not_build_is_told(client: FlaskClient) -> None:
@@ -57,13 +57,16 @@ def test_what_did_not_build_is_told(client: FlaskClient) -> None:
 
 
 def test_a_failure_that_was_made_good_is_not_told(client: FlaskClient) -> None:
-    sources = client.application.extensions[EXTENSION]
-    with client.application.app_context():
-        assert [run.revision for run in sources.failures()] == [history.commit(history.BROKEN)]
+    failures = client.get("/overview.json").json["not_measured"]
+    assert [run["revision"] for run in failures] == [history.commit(history.BROKEN)]
 
 
-def test_hostile_titles_are_text(client: FlaskClient, made: FlaskClient) -> None:
-    for source in (page(client, f"/runs/{history.run_id(6)}"), page(made, "/series/1")):
+def test_hostile_titles_are_text(client: FlaskClient, extremes: FlaskClient) -> None:
+    for source in (
+        page(client, f"/runs/{history.run_id(6)}"),
+        page(extremes, f"/series/{series_id(extremes, MAIN)}"),
+        page(extremes, "/"),
+    ):
         assert "<script>alert" not in source
         assert "<img" not in source
         assert "<b onclick" not in source

@@ -2,30 +2,31 @@ import uuid
 
 from flask.testing import FlaskClient
 
-from tests.service.web import history
-from tests.service.web import made as models
+from tests.service.web import extreme_reports, history
 from tests.service.web.text import page, read
 
+EXTREME = f"/runs/{extreme_reports.run_id(extreme_reports.MAIN, 4)}"
 
-def test_every_number_has_its_unit_and_definition(made: FlaskClient) -> None:
-    text = read(made, f"/runs/{models.run_id(4)}")
+
+def test_every_number_has_its_unit_and_definition(extremes: FlaskClient) -> None:
+    text = read(extremes, EXTREME)
     assert "Minor faults ? Page faults that the kernel resolved" in text
     assert "18,623 faults all the same 3" in text
     assert "0.04021 s 0.03921 – 0.04121 s 3" in text
     assert "290.984 faults/operation" in text
 
 
-def test_what_has_no_value_says_why_in_words(made: FlaskClient) -> None:
-    text = read(made, f"/runs/{models.run_id(4)}")
+def test_what_has_no_value_says_why_in_words(extremes: FlaskClient) -> None:
+    text = read(extremes, EXTREME)
     assert "no value none 0 not supported: no hardware counter in this virtual machine" in text
     assert "no value none 0 not counted" in text
     assert "multiplexed, an estimate from 48.2 % of the run" in text
     assert "not supported not supported not supported" in text
 
 
-def test_what_a_run_was_measured_without_is_told(made: FlaskClient) -> None:
-    source, text = (show(made, f"/runs/{models.run_id(4)}") for show in (page, read))
-    assert "Measured with reservations the stack limit cannot be set: " + models.HOSTILE in text
+def test_what_a_run_was_measured_without_is_told(extremes: FlaskClient) -> None:
+    source, text = (show(extremes, EXTREME) for show in (page, read))
+    assert "Measured with reservations the stack limit cannot be set: " + extreme_reports.HOSTILE in text
     assert "<img" not in source
 
 

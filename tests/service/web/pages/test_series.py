@@ -6,6 +6,7 @@ from flask.testing import FlaskClient
 
 from service.web import vendor
 from tests.service.web import history
+from tests.service.web.extreme_reports import series_id
 from tests.service.web.text import page, read
 
 
@@ -40,9 +41,10 @@ def test_what_was_not_supported_is_a_word_and_never_zero(client: FlaskClient) ->
     assert "No run has a value to draw" in text
 
 
-def test_long_series_show_the_newest_runs_first(made: FlaskClient) -> None:
-    assert "100 of 10,000. Show all" in read(made, "/series/5")
-    assert page(made, "/series/5?all").count("/runs/") > 10_000
+def test_long_series_show_the_newest_runs_first(extremes: FlaskClient) -> None:
+    address = f"/series/{series_id(extremes, 'long_case')}"
+    assert "100 of 10,000. Show all" in read(extremes, address)
+    assert page(extremes, f"{address}?all").count("/runs/") > 10_000
 
 
 def test_an_unknown_series_is_a_page_that_says_so(client: FlaskClient) -> None:

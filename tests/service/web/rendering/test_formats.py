@@ -18,7 +18,7 @@ def rows(client: FlaskClient, address: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("address", ["/", "/series/1", RUN])
-def test_each_page_names_its_twins_and_they_answer(client: FlaskClient, address: str) -> None:
+def test_each_page_links_its_formats_and_they_answer(client: FlaskClient, address: str) -> None:
     source = page(client, address)
     path = "/overview" if address == "/" else address
     for form, kind in (("json", "application/json"), ("csv", "text/csv")):
@@ -27,7 +27,7 @@ def test_each_page_names_its_twins_and_they_answer(client: FlaskClient, address:
         assert client.get(address, headers={"Accept": kind}).text == client.get(f"{path}.{form}").text
 
 
-def test_the_twins_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
+def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
     assert [row["change"] for row in rows(client, "/overview.csv")] == ["-16384", "3000", "1"]
     points = rows(client, "/series/1.csv")
     assert points[history.REGRESSION]["value (faults)"] == "18623"
@@ -37,18 +37,18 @@ def test_the_twins_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
     assert client.get(f"{RUN}.json").json == client.get(f"/api/v1{RUN}").json
 
 
-def test_a_browser_and_whoever_does_not_care_get_the_page(client: FlaskClient) -> None:
+def test_a_browser_and_a_program_without_a_preference_get_the_page(client: FlaskClient) -> None:
     for accept in ("text/html,application/xhtml+xml,*/*;q=0.8", "*/*", ""):
         assert client.get("/", headers={"Accept": accept}).mimetype == "text/html"
 
 
-def test_a_twin_of_nothing_is_a_problem_document(client: FlaskClient) -> None:
+def test_a_format_of_no_page_is_a_problem_document(client: FlaskClient) -> None:
     for address, accept in (("/series/99.json", "*/*"), ("/series/99.csv", "*/*"), ("/series/99", "application/json")):
         answer = client.get(address, headers={"Accept": accept})
         assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
 
 
-def test_a_spreadsheet_runs_no_strangers_formula() -> None:
+def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
     text = comma_separated(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
     assert list(csv.reader(io.StringIO(text))) == [
         ["title", "change"],

@@ -1,0 +1,193 @@
+"""Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
+from runner.contract.report import Case, Environment, Report, Revision
+from runner.contract.search import Measure, Prove, Search, SearchRequest
+from runner.errors import FaultwatchError
+from runner.measuring.comparison import Pairs, compare
+from runner.measuring.measurement import measure_revision
+from runner.measuring.sampling import Sampling
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.reporting.client import Service
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+class SearchObserver(Protocol):
+    """Follows the progress of a search."""
+
+    def measuring(self, state: Search, commit: str) -> None:
+        """A commit is about to be measured."""
+
+    def measured(self, state: Search, report: Report) -> None:
+        """A run is stored; ``state`` is the search before it."""
+
+    def proving(self, state: Search) -> None:
+        """A culprit and its parent are about to be measured in turns."""
+
+    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+        """Both runs are stored."""
+
+
+def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
+    """Return the good end of a range and the commits after it, oldest first; the last is the bad end.
+
+    Raises
+    ------
+    FaultwatchError
+        The range has no commits, or the bad end does not descend from the good end.
+    """
+    first = repository.revision(good)
+    revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
+    if repository.merge_base(good, bad) != first.commit:
+        raise FaultwatchError(
+            f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
+        )
+    return first, revisions
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritSearcher:
+    """Searches the history of a repository with one case.
+
+    A search keeps no state outside the service, so an interrupted search continues where it was.
+    """
+
+    repository: Repository
+    workload: Workload
+    case: Case
+    bench: Bench
+    builder: Builder
+    service: Service
+    spool: Spool
+    samples: int | None = None
+
+    def search(
+        self,
+        good: Revision,
+        revisions: Sequence[Revision],
+        metric: str,
+        watcher: SearchObserver,
+        *,
+        least: float = 0,
+        prove: bool = True,
+    ) -> Search:
+        """Search the commits after ``good``, oldest first; the last is the bad end.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept a run or cannot use it.
+        """
+        outbox = Outbox(self.spool, self.service.send)
+        outbox.deliver(at_once=True)
+        self.service.send_revisions(self.repository.name, (good, *revisions))
+        by_commit = {revision.commit: revision for revision in (good, *revisions)}
+        request = SearchRequest(
+            subject=self.repository.name,
+            host=self.bench.host,
+            environment=self._environment(),
+            case=self.case,
+            metric=metric,
+            good=good.commit,
+            bad=revisions[-1].commit,
+            least=least,
+            prove=prove,
+        )
+
+        def revision(commit: str) -> Revision:
+            return by_commit.get(commit) or self.repository.revision(commit)
+
+        while True:
+            state = self.service.search(request)
+            match state.answer:
+                case Measure(commits=commits):
+                    for commit in commits:
+                        watcher.measuring(state, commit)
+                        report = self._measure(revision(commit))
+                        _send(outbox, [report], request.environment)
+                        watcher.measured(state, report)
+                case Prove(parent=parent, commit=commit) as order:
+                    watcher.proving(state)
+                    reports = self._prove(revision(parent), revision(commit), metric, order)
+                    _send(outbox, reports, request.environment)
+                    watcher.proven(state, reports)
+                case _:
+                    return state
+
+    def _environment(self) -> Environment:
+        return self.bench.environment_of(self.workload, self.case)
+
+    def _measure(self, revision: Revision) -> Report:
+        return measure_revision(
+            self.repository,
+            self.builder,
+            self.workload,
+            self.case,
+            bench=self.bench,
+            revision=revision,
+            sampling=Sampling.of(self.workload, self.samples),
+        )
+
+    def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
+        """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
+        exact = order.precision is None
+        result = compare(
+            self._trial(parent),
+            self._trial(culprit),
+            _only(metric, self.service.compare),
+            pairs=Pairs.proof(self.workload, exact=exact),
+            precision={} if order.precision is None else {metric: order.precision},
+        )
+        if result.comparison is None:
+            failed = next(report for report in (result.base, result.head) if report.failure)
+            raise FaultwatchError(
+                f"{failed.revision.commit[:10]} was measured before but cannot be measured now: "
+                f"{failed.failure.message if failed.failure else ''}",
+                "start the search again; it continues with the proof",
+            )
+        return [result.base, result.head]
+
+    def _trial(self, revision: Revision) -> Trial:
+        try:
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+        except BuildFailure as failure:
+            raise FaultwatchError(
+                f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
+                "start the search again; it continues with the proof",
+            ) from None
+        return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
+
+
+def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Callable[[ComparisonRequest], Comparison]:
+    """Return a decision function that asks for more pairs on account of one metric only."""
+
+    def decide_one(request: ComparisonRequest) -> Comparison:
+        comparison = decide(request)
+        undecided = any(
+            metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
+            for metric_verdict in comparison.metrics
+        )
+        return comparison if undecided else comparison.model_copy(update={"more": 0})
+
+    return decide_one
+
+
+def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
+    """Send runs, and check that the search can use them."""
+    outbox.post_now(*reports)
+    for report in reports:
+        if report.environment.hash != environment.hash:
+            raise FaultwatchError(
+                "the environment of this host changed during the search, so its runs cannot be compared",
+                "start the search again; it reuses the runs of the same environment",
+            )
+        if report.quarantine:
+            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")

@@ -1,0 +1,227 @@
+"""Measure a range of revisions: ask what is missing, build each revision once, measure, send."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from runner.contract.level import Number
+from runner.contract.plan import PlannedRun, PlanRequest, Reason
+from runner.contract.report import Case, Outcome, Report, Revision
+from runner.errors import FaultwatchError
+from runner.measuring.measurement import failed_build, measure
+from runner.measuring.sampling import Sampling, levels
+from runner.measuring.scaling import with_scaling_efficiency
+from runner.measuring.trial import Bench
+from runner.reporting.client import Service
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+FOLLOW_UPS = 3
+"""Further plans to ask for after the first one, for results in doubt."""
+IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
+
+
+class HistoryObserver(Protocol):
+    """Follows the progress of a history."""
+
+    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+        """The plan is made; ``executions`` are ahead."""
+
+    def started(self, revision: Revision, case: Case) -> None:
+        """A planned run begins."""
+
+    def executed(self) -> None:
+        """An execution has ended."""
+
+    def reported(self, report: Report, skipped_executions: int) -> None:
+        """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
+
+
+@dataclass(slots=True)
+class HistorySummary:
+    """The result of measuring a history."""
+
+    revisions: int = 0
+    stored: int = 0
+    measured: int = 0
+    failed: list[Report] = field(default_factory=list)
+    waiting: int = 0
+    """Reports on disk that the service has not received yet."""
+    error: FaultwatchError | None = None
+    """Why the service has not received them."""
+    refused: int = 0
+    """Reports that the service rejected for good, set aside on disk."""
+
+    def __add__(self, other: "HistorySummary") -> "HistorySummary":
+        return HistorySummary(
+            self.revisions + other.revisions,
+            self.stored + other.stored,
+            self.measured + other.measured,
+            self.failed + other.failed,
+            other.waiting,
+            other.error,
+            other.refused,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMeasurement:
+    """Measures the history of a repository with one workload."""
+
+    repository: Repository
+    workload: Workload
+    cases: Sequence[Case]
+    bench: Bench
+    builder: Builder
+    service: Service
+    spool: Spool
+    samples: int | None = None
+
+    def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
+        """Measure the runs of some revisions that the service lacks, oldest first.
+
+        The service must answer at the start, to say what is missing. If it fails later, measuring continues, and the
+        reports wait on disk.
+        """
+        outbox = Outbox(self.spool, self.service.send)
+        outbox.deliver()
+        self.service.send_revisions(self.repository.name, revisions)
+        planned, stored = self._plan(revisions)
+        summary = HistorySummary(revisions=len(revisions), stored=stored)
+        latest: dict[str, Mapping[str, Number]] = {}
+        each = Sampling.of(self.workload, self.samples).least + 1
+
+        def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
+            watcher.planned(planned, stored, len(planned) * each)
+            for report, executions in self._measure_all(planned, revisions, latest, watcher):
+                outbox.post(report)
+                watcher.reported(report, each - executions)
+                if report.outcome is Outcome.MEASURED:
+                    summary.measured += 1
+                    latest[report.case.name] = levels(report.samples)
+                else:
+                    summary.failed.append(report)
+
+        measure_planned(planned, stored)
+        for _ in range(FOLLOW_UPS):
+            if not planned or self.spool.waiting() or outbox.error:
+                break
+            # The new runs may leave the service in doubt: a stray run, or two causes at once.
+            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT]
+            if planned:
+                measure_planned(planned, 0)
+        if self.spool.waiting():
+            outbox.deliver(at_once=True)
+        summary.waiting, summary.error = len(self.spool.waiting()), outbox.error
+        summary.refused = len(self.spool.refused())
+        return summary
+
+    def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> None:
+        """Measure cases of a known revision once more, even if they are stored."""
+        outbox = Outbox(self.spool, self.service.send)
+        each = Sampling.of(self.workload, self.samples).least + 1
+        planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
+        watcher.planned(planned, 0, len(planned) * each)
+        for report, executions in self._measure_all(planned, (revision,), {}, watcher):
+            outbox.post(report)
+            watcher.reported(report, each - executions)
+        if self.spool.waiting():
+            outbox.deliver(at_once=True)
+
+    def _measure_all(
+        self,
+        planned: Sequence[PlannedRun],
+        revisions: Sequence[Revision],
+        latest: Mapping[str, Mapping[str, Number]],
+        watcher: HistoryObserver,
+    ) -> Iterator[tuple[Report, int]]:
+        """Yield the report of each planned run and the number of its executions; build each revision once."""
+        by_commit = {revision.commit: revision for revision in revisions}
+        for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
+            revision = by_commit.get(commit) or self.repository.revision(commit)
+            expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
+            yield from self._measure_revision(revision, expected_by_case, watcher)
+
+    def _plan(self, revisions: Sequence[Revision]) -> tuple[list[PlannedRun], int]:
+        """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
+        environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
+        planned: list[PlannedRun] = []
+        stored = 0
+        by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
+        for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
+            cases = tuple(group)
+            plan = self.service.plan(
+                PlanRequest(
+                    subject=self.repository.name,
+                    host=self.bench.host,
+                    environment=environments[cases[0].name],
+                    cases=cases,
+                    revisions=tuple(revision.commit for revision in revisions),
+                )
+            )
+            planned += plan.runs
+            stored += plan.stored
+        # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
+        order = {revision.commit: place for place, revision in enumerate(revisions)}
+        planned.sort(key=lambda run: order.get(run.revision, -1))
+        return planned, stored
+
+    def _measure_revision(
+        self,
+        revision: Revision,
+        expected_by_case: Sequence[tuple[Case, Mapping[str, Number]]],
+        watcher: HistoryObserver,
+    ) -> Iterator[tuple[Report, int]]:
+        """Yield the report of each case, given the counts that it should repeat, and the number of its executions."""
+        subject = self.repository.name
+        watcher.started(revision, expected_by_case[0][0])
+        try:
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+        except BuildFailure as failure:
+            for case, _ in expected_by_case:
+                yield (
+                    failed_build(
+                        self.workload,
+                        case,
+                        bench=self.bench,
+                        subject=subject,
+                        revision=revision,
+                        message=failure.message,
+                        build=failure.build,
+                    ),
+                    0,
+                )
+            return
+        reports: list[Report] = []
+        for case, expected in expected_by_case:
+            watcher.started(revision, case)
+            executions = _ExecutionCounter(watcher)
+            report = measure(
+                self.workload,
+                case,
+                tree,
+                bench=self.bench,
+                subject=subject,
+                revision=revision,
+                build=build,
+                sampling=Sampling.of(self.workload, self.samples, expected),
+                progress=executions,
+            )
+            reports.append(with_scaling_efficiency(report, reports, self.workload))
+            yield reports[-1], executions.count
+
+
+class _ExecutionCounter:
+    """Counts executions and reports each to the observer."""
+
+    def __init__(self, watcher: HistoryObserver) -> None:
+        self.count = 0
+        self._watcher = watcher
+
+    def __call__(self) -> None:
+        self.count += 1
+        self._watcher.executed()

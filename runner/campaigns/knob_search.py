@@ -1,0 +1,177 @@
+"""Search for the knobs that moved a metric: measure one revision with some of the knobs changed."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runner.contract.base import Parameter
+from runner.contract.knob_search import KnobChange, KnobSearch, KnobSearchRequest, MeasureKnobs
+from runner.contract.report import Case, Environment, Report, Revision
+from runner.errors import FaultwatchError
+from runner.measuring.measurement import measure_revision
+from runner.measuring.sampling import Sampling
+from runner.measuring.trial import Bench
+from runner.reporting.client import Service
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+from runner.state.huge_pages import HugePages
+from runner.state.memory_group import MemoryGroup
+from runner.state.process import ProcessState
+from runner.subject.build import Builder
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+VARIABLE = "variable."
+PARAMETER = "parameter."
+BUILD = "build."
+"""Prefix of knobs that are variables of the build, such as ``build.CFLAGS``."""
+PER_RUN = frozenset({HugePages.knob, MemoryGroup.knob})
+
+RunObserver = Callable[[KnobSearch, Report], None]
+"""Called after each run with the search before the run, and the report."""
+
+
+def can_be_set(name: str) -> bool:
+    """Return whether a knob can be set for a single run; only an administrator can set the others."""
+    return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
+
+
+@dataclass(frozen=True, slots=True)
+class KnobSetting:
+    """A case with everything that is set for one run of it."""
+
+    workload: Workload
+    case: Case
+    bench: Bench
+
+    def with_knobs(self, values: Mapping[str, str | None]) -> "KnobSetting":
+        """Return this setting with some knobs changed; None removes a knob.
+
+        Raises
+        ------
+        FaultwatchError
+            A knob does not take the value here.
+        """
+        variables = dict(self.bench.variables)
+        parameters = dict(self.case.parameters)
+        run: dict[str, str] = {}
+        build = dict(self.workload.build.environment)
+        build_knobs: dict[str, str] = {}
+        for name, value in values.items():
+            kind, _, rest = name.partition(".")
+            if name == HugePages.knob:
+                run["huge_pages"] = value or "host"
+            elif name == MemoryGroup.knob:
+                run["memory_limit"] = value or "none"
+            elif kind == "build":
+                build.pop(rest, None)
+                if value is not None:
+                    build[rest] = build_knobs[name] = value
+            elif kind == "parameter" and value is not None:
+                parameters[rest] = _like(parameters[rest], value)
+            elif kind == "variable":
+                variables.pop(rest, None)
+                if value is not None:
+                    variables[rest] = value
+        workload = _changed(self.workload, run, build)
+        case = self.case.model_copy(update={"parameters": parameters})
+        capture = self.bench.capture
+
+        def capture_all(state: ProcessState) -> Environment:
+            environment = capture(state)
+            return Environment(knobs=environment.knobs | build_knobs) if build_knobs else environment
+
+        setting = KnobSetting(workload, case, replace(self.bench, variables=variables, capture=capture_all))
+        setting._require(values)
+        return setting
+
+    @property
+    def environment(self) -> Environment:
+        """The environment while the case runs."""
+        return self.bench.environment_of(self.workload, self.case)
+
+    def _require(self, values: Mapping[str, str | None]) -> None:
+        """Refuse a knob that does not hold although it was set: such runs would not show its effect."""
+        held = self.environment.knobs
+        for name, value in values.items():
+            if not name.startswith(PARAMETER) and held.get(name) != value:
+                raise FaultwatchError(
+                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
+                    "leave it out with --without, or see `faultwatch doctor`",
+                )
+
+
+def _like(previous: Parameter, value: str) -> Parameter:
+    """Convert the text of a parameter to the type of its previous value."""
+    try:
+        return value == "true" if isinstance(previous, bool) else type(previous)(value)
+    except ValueError:
+        return value
+
+
+def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+    # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
+    tables = {name: getattr(workload, name) for name in Workload.model_fields}
+    tables["run"] = workload.run.model_copy(update=dict(run))
+    tables["build"] = workload.build.model_copy(update={"environment": dict(build)})
+    return Workload(**tables)
+
+
+@dataclass(frozen=True, slots=True)
+class KnobSearcher:
+    """Searches the knobs that differ between two environments, with one case of one revision.
+
+    Like a search for commits, it keeps no state outside the service.
+    """
+
+    repository: Repository
+    revision: Revision
+    before: KnobSetting
+    builder: Builder
+    service: Service
+    spool: Spool
+    samples: int | None = None
+
+    def search(self, knobs: Sequence[KnobChange], metric: str, observe: RunObserver, least: float = 0) -> KnobSearch:
+        """Search knobs, starting from their values before.
+
+        Raises
+        ------
+        FaultwatchError
+            A knob cannot be set here, or the service does not accept a run.
+        """
+        outbox = Outbox(self.spool, self.service.send)
+        outbox.deliver(at_once=True)
+        self.service.send_revisions(self.repository.name, (self.revision,))
+        before = self.before.with_knobs({knob.name: knob.before for knob in knobs})
+        request = KnobSearchRequest(
+            subject=self.repository.name,
+            revision=self.revision.commit,
+            host=before.bench.host,
+            environment=before.environment,
+            case=before.case,
+            metric=metric,
+            knobs=tuple(knobs),
+            least=least,
+        )
+        while isinstance((state := self.service.search_knobs(request)).answer, MeasureKnobs):
+            report = self._measure(knobs, state.answer.changed).model_copy(update={"aside": True})
+            outbox.post_now(report)
+            if report.canary and not report.canary.holds:
+                raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
+            observe(state, report)
+        return state
+
+    def _measure(self, knobs: Iterable[KnobChange], changed: Iterable[str]) -> Report:
+        chosen = frozenset(changed)
+        setting = self.before.with_knobs(
+            {knob.name: knob.after if knob.name in chosen else knob.before for knob in knobs}
+        )
+        return measure_revision(
+            self.repository,
+            self.builder,
+            setting.workload,
+            setting.case,
+            bench=setting.bench,
+            revision=self.revision,
+            sampling=Sampling.of(setting.workload, self.samples),
+        )

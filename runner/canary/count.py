@@ -1,0 +1,93 @@
+"""Count the canary: a program whose faults are known in advance, counted in the same way as everything else.
+
+If this count is wrong, no count of this host can be trusted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.contract.trust import Canary, CanaryCount
+from runner.execution.compilation import CompilationError, compile_program
+from runner.perf.session import ExecutionFailure, count
+from runner.state.process import ProcessState
+
+_SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
+KINDS = ("anonymous", "file", "copy-on-write", "huge")
+_RETRIES = 2
+_TIMEOUT = 20.0
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryOutcome:
+    """The counts of the canary, or why they are unknown."""
+
+    canary: Canary | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryFaults:
+    """One execution: the faults expected of each kind, the faults counted, and the kinds that this host lacks."""
+
+    expected: dict[str, int]
+    counted: int
+    left_out: dict[str, str]
+
+
+class CanaryNotCounted(Exception):
+    """The canary could not be counted; the message says why."""
+
+
+def count_canary(programs: Path) -> CanaryOutcome:
+    """Count the canary.
+
+    A wrong count is tried twice more, and both must be right. A host that is wrong now and then is still found,
+    but a rare disturbance must occur twice in a row to bar a good host.
+
+    Parameters
+    ----------
+    programs
+        The folder for the compiled program.
+    """
+    try:
+        program = compile_program(_SOURCE, programs, headers=[_HEADER])
+        return CanaryOutcome(judge_canary(lambda kinds: _count(program, kinds)))
+    except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
+        return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")
+
+
+def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
+    """Return the counts of the canary: all kinds together, and each kind alone if that is wrong."""
+    first = faults_of(KINDS)
+    left_out = first.left_out
+    if left_out:  # a kind that this host lacks may have been touched all the same
+        first = faults_of([kind for kind in KINDS if kind not in left_out])
+    together = _try_again(first, faults_of)
+    alone = [] if together.holds else [_try_again(faults_of([kind]), faults_of) for kind in together.kinds]
+    return Canary(counts=(together, *alone), left_out=left_out)
+
+
+def _try_again(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+    kinds, expected = tuple(first.expected), sum(first.expected.values())
+    counted = [first.counted]
+    if first.counted != expected:
+        counted += [faults_of(kinds).counted for _ in range(_RETRIES)]
+    return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
+
+
+def _count(program: Path, kinds: Sequence[str]) -> CanaryFaults:
+    command = [f"./{program.name}", *kinds]
+    done = count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT, region=True)
+    reading = done.sample.readings["region:minor-faults"]
+    if not isinstance(reading.value, int):
+        raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
+    expected: dict[str, int] = {}
+    left_out: dict[str, str] = {}
+    for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in done.output.splitlines()):
+        if faults == "-":
+            left_out[kind] = reason
+        else:
+            expected[kind] = int(faults)
+    return CanaryFaults(expected, reading.value, left_out)

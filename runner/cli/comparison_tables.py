@@ -1,0 +1,99 @@
+"""Comparisons as tables on a terminal."""
+
+import re
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.cli.formatting import count_of, format_value
+from runner.contract.comparison import MetricVerdict, Side, Verdict
+from runner.contract.level import Number
+from runner.contract.metrics import metric
+from runner.measuring.comparison import Compared
+
+_LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
+
+
+def show_comparison(result: Compared) -> None:
+    """Print the verdict on a case, and one row for each metric; decisive metrics come first."""
+    console = Console()
+    title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
+    console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
+    if result.comparison is None:
+        for side, report in (("base", result.base), ("head", result.head)):
+            if report.failure:
+                console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
+        return
+    comparison = result.comparison
+    console.print(f"{_LABELS[comparison.verdict]}, by {count_of(len(result.base.samples), 'pair')}", highlight=False)
+    if comparison.knobs:
+        console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
+    shown = [
+        metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
+    ]
+    console.print(_table(shown))
+    zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
+    if zero:
+        console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False, soft_wrap=True)
+    for metric_verdict in comparison.metrics:
+        if metric_verdict.counts:
+            console.print(
+                f"  {escape(metric_verdict.metric)}: {escape(metric_verdict.sentence)}", highlight=False, soft_wrap=True
+            )
+
+
+def _is_zero(metric_verdict: MetricVerdict) -> bool:
+    return all(side.level == side.low == side.high == 0 for side in (metric_verdict.base, metric_verdict.head))
+
+
+def _table(metrics: Sequence[MetricVerdict]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("metric", "base", "head", "change", "verdict"):
+        table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
+    for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
+        style = None if metric_verdict.counts else "dim"
+        base, head = (
+            _side(metric_verdict.metric, metric_verdict.base),
+            _side(metric_verdict.metric, metric_verdict.head),
+        )
+        # A metric that does not count never asks for more runs.
+        open_ = not metric_verdict.counts and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
+        table.add_row(
+            _named(metric_verdict.metric),
+            base,
+            head,
+            _change(metric_verdict),
+            "–" if open_ else _LABELS[metric_verdict.verdict],
+            style=style,
+        )
+    return table
+
+
+def _named(name: str) -> str:
+    """Return a metric with its unit, unless the name contains it."""
+    unit = metric(name).unit
+    return escape(name) if unit in re.split("[-:]", name) else f"{escape(name)} [dim]{escape(unit)}[/]"
+
+
+def _side(name: str, side: Side) -> str:
+    """Format a level, and the range of its samples if they differ."""
+    level = _number(name, side.level)
+    return level if side.low == side.high else f"{level} [{_number(name, side.low)} – {_number(name, side.high)}]"
+
+
+def _number(name: str, value: Number | None) -> str:
+    return "–" if value is None else format_value(name, value)
+
+
+def _change(metric_verdict: MetricVerdict) -> str:
+    if metric_verdict.change is None:
+        return "–"
+    percent = (
+        "" if metric_verdict.percent is None or not metric_verdict.change else f" ({metric_verdict.percent:+.3g} %)"
+    )
+    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}" + (
+        f" {metric_verdict.direction}" if metric_verdict.direction else ""
+    )

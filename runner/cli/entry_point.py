@@ -1,0 +1,119 @@
+"""Entry point of the ``faultwatch`` command; imports a subcommand only when it is called."""
+
+import difflib
+import errno
+import gc
+import importlib
+import keyword
+import os
+import sys
+
+import click
+
+from runner import __version__
+from runner.errors import FaultwatchError
+
+COMMANDS = {
+    "bisect": "Find the commits of a range that moved a metric.",
+    "compare": "Measure two revisions in turns and report what changed.",
+    "demo": "Measure the demo history and show it on the dashboard.",
+    "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
+    "env": "Show every knob of this host that can move a fault count.",
+    "gate": "Compare the head of a pull request with its merge base, as a CI job.",
+    "history": "Measure a range of a repository's history.",
+    "import": "Store measurements of other tools: pyperf suites, perf output, CSV.",
+    "job": "Run a job that the service ordered, or manage jobs.",
+    "jobs": "List the open jobs.",
+    "measure": "Measure a workload at one revision.",
+    "nightly": "Measure every workload in every configuration of a matrix.",
+    "profile": "Show where a case's faults, CPU time and waiting come from, and name the cause.",
+    "spool": "Show or send the reports that the service has not received yet.",
+    "try": "Measure the effect of a remedy.",
+    "workloads": "List the shipped workloads and their cases.",
+}
+"""Names and short help. The modules are ``runner.cli.NAME`` (``NAME_`` if the name is a Python keyword), each with a
+click command called ``command``."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand only when it is called, so that ``faultwatch --help`` starts fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"runner.cli.{module}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a subcommand; for an unknown name, suggest the most similar one."""
+        if args and args[0] not in COMMANDS and (near := difflib.get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup)
+@click.version_option(__version__, prog_name="faultwatch")
+def cli() -> None:
+    """Measure page faults, system time and throughput of native programs, and report which change moved them."""
+
+
+_CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
+"""Errors of the kernel when files cannot be written. Any other error is a bug, and is shown in full."""
+
+
+_LOG_COLUMNS = "160"
+
+
+def main() -> None:
+    """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
+    try:
+        _run()
+    finally:
+        gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
+
+
+def _run() -> None:
+    # There are no plugins, and looking for them reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if not (sys.stdout.isatty() or sys.stderr.isatty()):
+        # A log has no width, and tables wrapped at 80 columns are unreadable there.
+        os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
+    try:
+        # With standalone_mode=False, click returns the exit code instead of exiting.
+        status = cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("faultwatch: stopped; completed measurements are kept", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except FaultwatchError as error:
+        click.echo(f"faultwatch: {error.what}", err=True)
+        if error.remedy:
+            click.echo(f"  → {error.remedy}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader closed the pipe; nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE or error.filename is None:
+            raise
+        click.echo(f"faultwatch: {error.filename}: {error.strerror}", err=True)
+        click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
+        sys.exit(2)
+    else:
+        sys.exit(status if isinstance(status, int) else 0)

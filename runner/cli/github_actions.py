@@ -1,0 +1,54 @@
+"""Outputs of a CI job: the report file, and the outputs and the summary of a GitHub Actions step."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+
+
+def write_report(file: Path, content: object) -> None:
+    """Write a report as JSON.
+
+    Raises
+    ------
+    FaultwatchError
+        The file cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FaultwatchError(
+            f"{file} cannot be written: {error.strerror}", "name another file with --report"
+        ) from None
+
+
+def set_outputs(outputs: Mapping[str, str]) -> None:
+    """Set the outputs of this step; does nothing outside GitHub Actions.
+
+    Raises
+    ------
+    FaultwatchError
+        A value has more than one line: it could pass for another output.
+    """
+    for name, value in outputs.items():
+        if re.search(r"[\r\n]", value):
+            raise FaultwatchError(f"the output {name} has more than one line: {value!r}")
+    _append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
+
+
+def add_summary(markdown: str) -> None:
+    """Add to the summary of this job; does nothing outside GitHub Actions."""
+    _append("GITHUB_STEP_SUMMARY", markdown)
+
+
+def _append(variable: str, text: str) -> None:
+    if file := os.environ.get(variable):
+        try:
+            with Path(file).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise FaultwatchError(f"{variable}={file}: {error.strerror}") from None

@@ -1,0 +1,53 @@
+"""The result of a history on a terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from runner.campaigns.history_measurement import HistorySummary
+from runner.cli.formatting import count_of, escape_text, format_value
+
+_SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
+
+
+def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> None:
+    """Print the result of a history, and the drifts that the service has found."""
+    console = Console()
+    console.print(
+        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
+        f"{len(summary.failed)} failed."
+    )
+    if summary.refused:
+        console.print(f"[yellow]The service refused {count_of(summary.refused, 'report')}; see `faultwatch spool`.[/]")
+    if summary.waiting:
+        why = f": {escape_text(summary.error.what)}" if summary.error else ""
+        console.print(
+            f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
+            "them, or `faultwatch spool --flush`."
+        )
+        return
+    show_drifts(console, drifts)
+
+
+def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
+    """Print drifts, newest first."""
+    if not drifts:
+        console.print("No drift.")
+        return
+    for drift in drifts:
+        name, before, after = drift["metric"], drift["before"], drift["after"]
+        # A zero baseline has no percentage.
+        percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
+        console.print(
+            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
+            f"{format_value(name, before)} → {format_value(name, after)} "
+            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        title = escape_text(drift["title"])
+        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {title}", highlight=False, soft_wrap=True)
+        for knob in drift["knobs"]:
+            change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
+            console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)

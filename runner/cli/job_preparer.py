@@ -1,0 +1,91 @@
+"""Finds the repository, the workload and the case of a job on this host."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.cli.workbench import prepare_workbench
+from runner.contract.job import Job
+from runner.errors import FaultwatchError
+from runner.jobs.claimed_job import ClaimedJob
+from runner.jobs.heartbeat import Heartbeat
+from runner.measuring.preflight import wants_sandbox
+from runner.reporting.client import Service
+from runner.settings import Settings
+from runner.subject.registry import SubjectEntry, find_subject
+from runner.subject.repository import Repository, open_repository
+from runner.workload import Workload
+from runner.workload.lookup import find_workload, one_case
+
+
+@dataclass(frozen=True, slots=True)
+class JobPreparer:
+    """Prepares claimed jobs on this host.
+
+    Attributes
+    ----------
+    repo, workload
+        Override what the job names; None does not.
+    confined
+        Whether to build and run in a sandbox; None decides by the origin of the code.
+    """
+
+    settings: Settings
+    repo: str | None = None
+    workload: str | None = None
+    confined: bool | None = None
+
+    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat) -> ClaimedJob:
+        """Return a claimed job with everything needed to run it.
+
+        Raises
+        ------
+        FaultwatchError
+            The host does not know the repository, the workload or the case.
+        """
+        question, entry = job.question, find_subject(self.settings, job.question.subject)
+        location = self.repo or question.repository or entry.repository
+        if not location:
+            raise FaultwatchError(
+                f"this host does not know the repository of {question.subject}",
+                "name it with --repo, or order the job with an address to clone",
+            )
+        repository = replace(open_repository(location, self.settings.clones), name=question.subject)
+        workload = self._workload(job, repository, entry)
+        variables = tuple(f"{name}={value}" for name, value in question.variables.items())
+        confined = wants_sandbox(self.confined, repository, self.settings)
+        workbench = prepare_workbench(self.settings, variables, confined=confined)
+        return ClaimedJob(
+            question=question,
+            repository=repository,
+            workload=workload,
+            case=one_case(workload, (), question.case),
+            bench=workbench.bench,
+            builder=workbench.builder,
+            settings=self.settings,
+            service=service,
+            heartbeat=heartbeat,
+        )
+
+    def _workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
+        name = job.question.case.partition("[")[0]
+        if self.workload:
+            return find_workload(self.workload)
+        if job.question.workload:
+            return _inside(repository, job.question.workload)
+        own = repository.path / "workload.toml"
+        for file in (entry.workloads.get(name), own):
+            if file and Path(file).exists() and (workload := find_workload(str(file))).name == name:
+                return workload
+        return find_workload(name)
+
+
+def _inside(repository: Repository, path: str) -> Workload:
+    """Load a workload file of the repository; a link must not lead out of it."""
+    file = repository.path / path
+    if not file.resolve().is_relative_to(repository.path.resolve()):
+        raise FaultwatchError(f"{path} leads out of {repository.path}")
+    if not file.exists():
+        raise FaultwatchError(
+            f"{repository.path} has no {path}", "run the job in a checkout (--repo), or name the file with --workload"
+        )
+    return find_workload(str(file))

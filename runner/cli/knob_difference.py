@@ -1,0 +1,145 @@
+"""``faultwatch bisect --knobs``: the differences between two environments, as knobs to search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
+from runner.contract.base import Parameter, parameter_text
+from runner.contract.knob_search import FoundKnobs, KnobChange, KnobSearch, MeasureKnobs
+from runner.contract.level import median
+from runner.contract.metrics import metric
+from runner.contract.report import Case, Environment, Outcome, Report
+from runner.contract.search import NothingToFind
+from runner.errors import FaultwatchError
+from runner.state.memory_group import MemoryGroup
+from runner.workload import Workload
+from runner.workload.allocators import ALLOCATORS
+from runner.workload.bound_case import size
+
+DERIVED = frozenset({"allocator"})
+"""Knobs that only follow from a variable or from the library that it loads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The differences between two environments."""
+
+    knobs: tuple[KnobChange, ...]
+    """The knobs that can be set for a single run."""
+    common: Mapping[str, str]
+    """The variables that both environments share."""
+    hosts: tuple[KnobChange, ...]
+    """The knobs that only an administrator can set, or that the runner fixes: they stay as they are here."""
+
+    @property
+    def left_out(self) -> str:
+        """The knobs that are not searched, in one line; empty if there are none."""
+        knobs = ", ".join(f"{knob.name} ({_shown(knob.before)} → {_shown(knob.after)})" for knob in self.hosts)
+        return f"not searched, because only the host's administrator can set them: {knobs}" if knobs else ""
+
+
+def difference(
+    before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
+) -> Difference:
+    """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
+    own = {f"{VARIABLE}{name}" for name in workload.run.environment}
+    if workload.run.allocator != "glibc":
+        own |= {f"{VARIABLE}{name}" for variables in ALLOCATORS.values() for name in variables}
+    skipped = {*without, *own, *DERIVED}
+    names = sorted({*before, *after} - skipped)
+    moved = [KnobChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
+    moved = [knob for knob in moved if knob.before != knob.after]
+    return Difference(
+        knobs=tuple(knob for knob in moved if can_be_set(knob.name)),
+        common={
+            name: before[name] for name in names if name.startswith(VARIABLE) and before.get(name) == after.get(name)
+        },
+        hosts=tuple(knob for knob in moved if not can_be_set(knob.name)),
+    )
+
+
+def parse_change(text: str) -> KnobChange:
+    """Parse ``NAME=BEFORE..AFTER``; an empty side means that the knob is not set.
+
+    Raises
+    ------
+    FaultwatchError
+        The text does not have that form, or no run can set the knob.
+    """
+    name, equals, values = text.partition("=")
+    before, dots, after = values.partition("..")
+    if not equals or not dots or before == after:
+        raise FaultwatchError(f"--change {text!r} does not have the form NAME=BEFORE..AFTER")
+    if not can_be_set(name):
+        raise FaultwatchError(
+            f"--change {text!r}: {name} cannot be set for a single run",
+            f"knobs that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
+        )
+    if name == MemoryGroup.knob:
+        before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))
+    return KnobChange(name=name, before=before or None, after=after or None)
+
+
+def split_sides(text: str) -> tuple[str, str]:
+    """Split ``BEFORE..AFTER``, each the path of a file or a run id; a path may contain dots.
+
+    Raises
+    ------
+    FaultwatchError
+        There are not two sides.
+    """
+    places = [place for place in range(1, len(text) - 2) if text[place : place + 2] == ".."]
+    splits = [(text[:place], text[place + 2 :]) for place in places]
+    there = [split for split in splits if all(Path(side).exists() for side in split)]
+    if not splits:
+        raise FaultwatchError(f"--knobs {text!r} does not have the form BEFORE..AFTER")
+    return (there or splits)[0]
+
+
+def parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
+    """Return the parameters of a case as knobs."""
+    return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
+
+
+def knobs_of(environment: Environment, case: Case | None) -> dict[str, str]:
+    """Return the knobs of an environment and the parameters of the case that ran in it."""
+    return environment.knobs | parameters(case.parameters if case else {})
+
+
+def describe_run(state: KnobSearch, report: Report, name: str) -> str:
+    """Describe a run in one line."""
+    chosen = state.answer.changed if isinstance(state.answer, MeasureKnobs) else ()
+    what = "could not be measured"
+    if report.outcome is Outcome.MEASURED:
+        what = f"{median(report.values(name))} {metric(name).unit}"
+    return f"{what}  with {', '.join(chosen) or 'nothing'} changed"
+
+
+def describe_result(search: KnobSearch, difference: Difference, name: str) -> list[str]:
+    """Describe the result of a search, in lines."""
+    if isinstance(search.answer, NothingToFind):
+        left_out = f" {difference.left_out.capitalize()}." if difference.left_out else ""
+        return [f"{search.answer.sentence}{left_out}"]
+    if not isinstance(search.answer, FoundKnobs):
+        return []
+    changes = {knob.name: knob for knob in difference.knobs}
+    lines = [f"{name}: {search.answer.before} → {search.answer.after}, caused by"]
+    for knob in search.answer.knobs:
+        without = search.answer.without.get(knob)
+        alone = f"; without it {without}" if without is not None and len(search.answer.knobs) > 1 else ""
+        lines.append(f"  {knob}: {_shown(changes[knob].before)} → {_shown(changes[knob].after)}{alone}")
+    return lines
+
+
+def document(search: KnobSearch, difference: Difference) -> str:
+    """Return the search and the knobs that were not searched as JSON."""
+    hosts = [knob.model_dump(mode="json") for knob in difference.hosts]
+    return json.dumps(search.model_dump(mode="json") | {"not_searched": hosts}, indent=2)
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value

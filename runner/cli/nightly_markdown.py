@@ -1,0 +1,33 @@
+"""The digest of a nightly run as Markdown, for the summary of a CI job. Pure."""
+
+from runner.cli.formatting import format_value
+from runner.contract.night import NightDigest
+from runner.nightly.digest import gaps
+
+_MOST = 500
+
+
+def markdown(digest: NightDigest) -> str:
+    """Return the nightly run in a sentence, then its drifts, then what did not run and why."""
+    lines = [f"## Night {text(digest.night)}: {text(digest.sentence)}", ""]
+    if digest.drifts:
+        lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
+        for drift in digest.drifts[:_MOST]:
+            levels = format_value(drift.metric, drift.before), format_value(drift.metric, drift.after)
+            revision = f"{drift.revision[:10]} {drift.title}"
+            cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, revision)
+            lines.append(f"| {' | '.join(map(text, cells))} |")
+        lines.append("")
+    missing = list(gaps(digest))
+    if missing:
+        lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
+        for cell, why in missing[:_MOST]:
+            lines.append(f"| {' | '.join(map(text, (cell.host, cell.configuration, cell.workload, why)))} |")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def text(raw: str) -> str:
+    """Escape text: each character with a meaning in Markdown or HTML becomes an entity."""
+    line = " ".join(raw.split())
+    return "".join(char if char.isalnum() or char in " ,=+-–→%" else f"&#{ord(char)};" for char in line)

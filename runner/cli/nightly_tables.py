@@ -1,0 +1,37 @@
+"""The digest of a nightly run as tables on a terminal."""
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.cli.formatting import escape_text, format_value
+from runner.contract.night import CaseState, NightDigest
+from runner.nightly.digest import gaps
+
+
+def show_digest(digest: NightDigest) -> None:
+    """Print each cell with the share of its cases that is measured, then what did not run, then the drifts."""
+    console = Console()
+    console.print(f"[bold]{escape_text(digest.night)}[/]  {escape_text(digest.sentence)}", highlight=False)
+    table = Table()
+    for heading in ("host", "configuration", "workload", "measured", "attempts"):
+        table.add_column(heading, overflow="fold")
+    for cell in digest.cells:
+        measured = sum(case.state is CaseState.MEASURED for case in cell.cases)
+        share = f"{measured} of {len(cell.cases)}" if cell.carried_out and not cell.problem else "–"
+        table.add_row(
+            escape_text(cell.host),
+            escape_text(cell.configuration),
+            escape_text(cell.workload),
+            share,
+            str(cell.attempts),
+        )
+    console.print(table)
+    for cell, why in gaps(digest):
+        where = f"{cell.host} {cell.configuration} {cell.workload}"
+        console.print(f"  [yellow]{escape_text(where)}: {escape_text(why)}[/]", highlight=False)
+    for drift in digest.drifts:
+        levels = f"{format_value(drift.metric, drift.before)} → {format_value(drift.metric, drift.after)}"
+        where = f"{drift.case} on {drift.host}, {drift.cause} {drift.revision[:10]} {drift.title}"
+        console.print(
+            f"  {drift.direction} {escape_text(drift.metric)} {levels}  {escape_text(where)}", highlight=False
+        )

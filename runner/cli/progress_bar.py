@@ -1,0 +1,80 @@
+"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from runner.cli.formatting import escape_text
+from runner.contract.plan import PlannedRun, Reason
+from runner.contract.report import Case, Outcome, Report, Revision
+
+_WHY = {
+    Reason.ANCHOR: "measured again because the environment changed",
+    Reason.CROSSWISE: "cross-measured to separate the effect of the commit from that of the environment",
+    Reason.RERUN: "measured again because the newest run differs from the level before",
+}
+_ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+_WHOLE: dict[str, Any] = {"soft_wrap": True}
+
+
+class ProgressBar:
+    """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[what]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=None, what="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+        """Print the plan."""
+        self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
+        parts = [f"{len(planned)} to measure", f"{stored} stored already"]
+        for reason, why in _WHY.items():
+            number = sum(run.reason is reason for run in planned)
+            if number:
+                parts.append(f"{number} {why}")
+        self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
+
+    def started(self, revision: Revision, case: Case) -> None:
+        """Show what is being measured."""
+        self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
+
+    def executed(self) -> None:
+        """Advance by one execution."""
+        self._progress.advance(self._task)
+
+    def reported(self, report: Report, skipped_executions: int) -> None:
+        """Print the count of a run, or why there is none."""
+        self._progress.advance(self._task, skipped_executions)
+        label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
+        if report.outcome is Outcome.MEASURED:
+            values = report.values("minor-faults")
+            count = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            text = f"  {label} {count}  [dim]{escape_text(report.revision.title)}[/]"
+            # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
+            self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
+        elif report.failure:
+            message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")
+            self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)

@@ -1,0 +1,131 @@
+"""Reports as tables: every metric of a few cases, or the main metrics of many."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from runner.cli.formatting import escape_text, format_value
+from runner.contract.metrics import Kind, metric
+from runner.contract.report import Outcome, Report, Status
+
+THEORY = ("expected-faults", "unexplained-faults")
+_SUMMARY = {
+    "minor\nfaults": ("region:minor-faults", "minor-faults"),
+    "major\nfaults": ("region:major-faults", "major-faults"),
+    "in\ntheory": ("expected-faults",),
+    "sys\n%": ("sys-percent",),
+    "operations\na second": ("throughput",),
+    "elapsed\ns": ("elapsed",),
+    "t(1) /\nt(N)": ("scaling-efficiency",),
+}
+"""Columns of the short table; each shows the first of its metrics that the case has."""
+_WIDEST = 18
+"""Characters of a parameter and its value that stay on one line."""
+
+
+def show_reports(reports: Sequence[Report]) -> None:
+    """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
+
+    Cases that were not measured follow, with the reason.
+    """
+    console = Console()
+    measured = [report for report in reports if report.samples]
+    # A metric and its unit take about 40 columns, a case 18.
+    if measured and len(measured) <= max(1, (console.width - 40) // 18):
+        _show_metrics(console, measured)
+    elif measured:
+        _show_summary(console, measured)
+    for report in reports:
+        if report.failure:
+            console.print(
+                f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
+            )
+            # A failed build failed for all cases: its log is shown only here.
+            if report.failure.log and report.outcome is Outcome.FAILED:
+                console.print(escape_text(report.failure.log[-2000:]), style="dim", highlight=False)
+
+
+def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
+    differing = _differing(reports)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for report in reports:
+        lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
+        widest = min(max(map(len, lines)), _WIDEST)
+        table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
+    for name in _rows(reports):
+        table.add_row(escape_text(name), metric(name).unit, *(_cell(report, name) for report in reports))
+    _print_title(console, reports, differing)
+    console.print(table)
+
+
+def _show_summary(console: Console, reports: Sequence[Report]) -> None:
+    differing = _differing(reports)
+    columns = {title: names for title, names in _SUMMARY.items() if any(_short(report, names) for report in reports)}
+    table = Table(box=box.SIMPLE_HEAD, padding=0)
+    for name in differing:
+        table.add_column(escape_text(name), no_wrap=True)
+    for title in columns:
+        table.add_column(title, justify="right", no_wrap=True)
+    for report in reports:
+        point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing]
+        table.add_row(*point, *(_short(report, names) for names in columns.values()))
+    _print_title(console, reports, differing)
+    # Let the terminal wrap lines rather than cut digits.
+    Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
+    console.print("Every metric: choose fewer cases with --set, or print --json.", style="dim", highlight=False)
+
+
+def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
+    """Print what all cases have in common."""
+    first = reports[0]
+    common = {name: value for name, value in first.case.parameters.items() if name not in differing}
+    case = first.case.model_copy(update={"parameters": common})
+    title = f"{case.name}, {first.subject} at {first.revision.commit[:10]}"
+    console.print(escape_text(title), style="italic", highlight=False, soft_wrap=True)
+
+
+def _differing(reports: Sequence[Report]) -> list[str]:
+    """Return the parameters whose values differ between the cases, in the order of the workload file."""
+    names = dict.fromkeys(name for report in reports for name in report.case.parameters)
+    return [name for name in names if len({str(report.case.parameters.get(name)) for report in reports}) > 1]
+
+
+def _rows(reports: Sequence[Report]) -> list[str]:
+    """Return the metrics in the order of reading, with the theoretical counts right below the measured count."""
+    names = list(dict.fromkeys(name for report in reports for name in report.metrics))
+    theory = [name for name in THEORY if name in names]
+    rows = [name for name in names if name not in theory]
+    counted = next((name for name in ("region:page-faults", "page-faults") if name in rows), None)
+    place = rows.index(counted) + 1 if counted else len(rows)
+    return rows[:place] + theory + rows[place:]
+
+
+def _cell(report: Report, name: str) -> str:
+    """Format a metric of a run: one value if all samples agree, else the range, or why there is no value.
+
+    A count that is the same in each of several processes is shown as N × count.
+    """
+    values = report.values(name)
+    readings = report.readings(name)
+    if not values:
+        return readings[0].status.replace("_", " ") if readings else "not measured"
+    low, high = min(values), max(values)
+    text = format_value(name, low) if low == high else f"{format_value(name, low)} – {format_value(name, high)}"
+    each = {readings[name].value for sample in report.samples for readings in sample.processes if name in readings}
+    if metric(name).kind is Kind.COUNT and len(each) == 1 and (value := each.pop()):
+        text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
+    estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
+    return f"~{text}" if estimated else text
+
+
+def _short(report: Report, names: Sequence[str]) -> str:
+    """Format the first available metric: a count in full, others as their median; empty if there is none."""
+    name = next((name for name in names if report.values(name)), None)
+    if name is None:
+        return ""
+    return _cell(report, name) if metric(name).kind is Kind.COUNT else format_value(name, median(report.values(name)))

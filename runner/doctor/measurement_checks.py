@@ -1,0 +1,93 @@
+"""Checks of the measurement itself: perf, its permission, its events, the canary, and the state of a process."""
+
+import re
+
+from runner.doctor.counting import ALLOW, PARANOID, try_counting
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, problem, unknown, warning
+from runner.perf.command import SEPARATOR, STANDARD_EVENTS
+
+
+def perf(host: HostProbe) -> CheckResult:
+    """Check that perf is installed for this kernel."""
+    counting = try_counting(host)
+    if counting.is_missing:
+        return problem(counting.what, counting.remedy)
+    version = re.search(r"perf version (\S+)", host.run(["perf", "--version"]).text)
+    return ok(f"perf {version[1]}" if version else "perf")
+
+
+def permission(host: HostProbe) -> CheckResult:
+    """Check that counting is allowed, also inside the kernel."""
+    counting = try_counting(host)
+    level = host.tree.text(PARANOID) or "unknown"
+    setting = f"kernel.perf_event_paranoid is {level}"
+    if counting.is_missing:
+        return unknown("cannot be checked without perf")
+    if counting.scope is None:
+        return problem(counting.what, counting.remedy)
+    if counting.scope == "user":
+        return warning(f"only faults in user space are counted, not those inside system calls: {setting}", ALLOW)
+    return ok(f"faults in user space and in the kernel are counted ({setting})")
+
+
+def events(host: HostProbe) -> CheckResult:
+    """Check which of the standard events this machine can count."""
+    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
+    if answer.status != 0:
+        return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
+    rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
+    missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
+    counted = len(STANDARD_EVENTS) - len(missing)
+    if not missing:
+        return ok(f"all {counted} standard events, software and hardware")
+    return warning(
+        f"{counted} of {len(STANDARD_EVENTS)} standard events; missing: {', '.join(missing)}",
+        "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
+    )
+
+
+def canary(host: HostProbe) -> CheckResult:
+    """Check that the canary, whose number of faults is known, is counted correctly."""
+    if try_counting(host).scope is None:
+        return unknown("cannot be checked while perf does not count")
+    outcome = host.count_canary(host.home / "programs")
+    if outcome.canary is None:
+        return unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
+    if outcome.canary.holds:
+        left_out = "".join(f"; no {kind}: {why}" for kind, why in outcome.canary.left_out.items())
+        return ok(f"exact: {outcome.canary.finding}{left_out}")
+    return problem(
+        f"counts from this host cannot be trusted: {outcome.canary.finding}",
+        "fix the other findings and try again; some sandboxes and emulators handle faults differently",
+    )
+
+
+def address_layout(host: HostProbe) -> CheckResult:
+    """Check that address randomisation can be switched off for a process."""
+    if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
+        return ok("switched off on this host")
+    if host.can_fix_layout():
+        return ok("randomisation is switched off for measured processes")
+    return warning(
+        "randomisation cannot be switched off: counts vary by a few faults from one execution to the next",
+        "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
+        "sudo sysctl -w kernel.randomize_va_space=0",
+    )
+
+
+def refusing_huge_pages(host: HostProbe) -> CheckResult:
+    """Check that a process can refuse transparent huge pages."""
+    if host.can_refuse_huge_pages():
+        return ok("can be switched off for a process")
+    return warning(
+        'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
+        "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
+    )
+
+
+def user(host: HostProbe) -> CheckResult:
+    """Check that an ordinary user measures."""
+    if not host.is_root:
+        return ok("an ordinary user")
+    return warning("root: the built and measured programs may do anything", "measure as an ordinary user")

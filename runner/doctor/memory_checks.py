@@ -1,0 +1,134 @@
+"""Checks of kernel settings that change the fault counts of programs."""
+
+import re
+from collections.abc import Iterator
+
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, unknown, warning
+from runner.environment import cgroup
+from runner.system.tree import Tree
+
+_THP = "sys/kernel/mm/transparent_hugepage"
+_MIB = 1 << 20
+_DAMON = "sys/kernel/mm/damon/admin/kdamonds"
+
+
+def huge_pages(host: HostProbe) -> CheckResult:
+    """Check that programs get no huge pages unless they ask for them."""
+    setting = host.tree.chosen(f"{_THP}/enabled")
+    if setting is None:
+        return ok("this kernel has no transparent huge pages")
+    sizes = {folder: host.tree.chosen(f"{_THP}/{folder}/enabled") for folder in host.tree.names(_THP, "hugepages-*kB")}
+    always = [
+        folder.removeprefix("hugepages-")
+        for folder, own in sizes.items()
+        if own == "always" or (own == "inherit" and setting == "always")
+    ]
+    if not always and setting != "always":
+        return ok(setting)
+    return warning(
+        f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
+        'huge_pages = "never" under [run] of the workload; or for the whole host: '
+        + (
+            f"echo madvise | sudo tee /{_THP}/enabled"
+            if setting == "always"
+            else f"write never to the files named enabled below /{_THP}"
+        ),
+    )
+
+
+def same_page_merging(host: HostProbe) -> CheckResult:
+    """Check that KSM is off: a merged page is copied again when it is written."""
+    setting = host.tree.text("sys/kernel/mm/ksm/run")
+    if setting != "1":
+        return ok("off")
+    return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
+
+
+def numa_balancing(host: HostProbe) -> CheckResult:
+    """Check that NUMA balancing does not unmap pages to see which node uses them."""
+    nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
+    if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
+        return ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
+    return warning(
+        "on: the kernel causes faults at unpredictable times to see which node uses a page",
+        "sudo sysctl -w kernel.numa_balancing=0",
+    )
+
+
+def idle_memory(host: HostProbe) -> CheckResult:
+    """Check that the kernel does not reclaim idle memory."""
+    actions = _damon_actions(host.tree)
+    if actions in {None, "none"}:
+        return ok("is not reclaimed")
+    return warning(
+        f"DAMON applies {actions}; pages that it reclaims or splits fault again when they are used",
+        "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
+        "echo N | sudo tee /sys/module/damon_*/parameters/enabled",
+    )
+
+
+def _damon_actions(tree: Tree) -> str | None:
+    """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
+
+    Only root can read it, so it is not a knob of the environment, which must be the same for every user.
+    """
+    found = []
+    for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
+        enabled = tree.text(f"sys/module/{module}/parameters/enabled")
+        found += [] if enabled is None else [action if enabled == "Y" else "none"]
+    for daemon in _below(tree, _DAMON):
+        found.append("none")
+        if tree.text(f"{daemon}/state") == "on":
+            contexts = _below(tree, f"{daemon}/contexts")
+            schemes = (scheme for context in contexts for scheme in _below(tree, f"{context}/schemes"))
+            found += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
+    return " ".join(sorted({*found} - {"none", "stat"})) or "none" if found else None
+
+
+def _below(tree: Tree, folder: str) -> Iterator[str]:
+    yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
+
+
+def memory(host: HostProbe) -> CheckResult:
+    """Check that memory is available and nothing is swapped out."""
+    sizes = {
+        name: int(kib) * 1024
+        for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.text("proc/meminfo") or "")
+    }
+    if "MemTotal" not in sizes or "MemAvailable" not in sizes:
+        return unknown("this host does not show how much memory is free")
+    swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
+    shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
+    if _pressure(host) > 1:
+        return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
+    if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
+        return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
+    if swapped > 0:
+        return warning(
+            f"{shown}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
+            "sudo swapoff -a && sudo swapon -a",
+        )
+    return ok(f"{shown}; nothing is swapped out")
+
+
+def _pressure(host: HostProbe) -> float:
+    """Return the percentage of the last ten seconds during which a program waited for memory."""
+    found = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
+    return float(found[1]) if found else 0.0
+
+
+def limits(host: HostProbe) -> CheckResult:
+    """Check that no control group limits memory or processors."""
+    knobs = cgroup.knobs(host.tree)
+    set_here = [
+        f"{name.removeprefix('cgroup.')} {value}"
+        for name, value in knobs.items()
+        if name.endswith((".max", ".high")) and value != "max"
+    ]
+    if not set_here:
+        return ok("no limits by control groups")
+    return warning(
+        f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
+        "remove the limit, or use a dedicated host; each run records it",
+    )

@@ -1,0 +1,67 @@
+"""Everything that checks ask of a host: files below a root, and the few things that must be tried."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.canary.count import CanaryOutcome, count_canary
+from runner.environment import compilers
+from runner.execution.execute import execute
+from runner.execution.start_block import BASE_VARIABLES
+from runner.state.address_layout import Layout
+from runner.state.attribute import can_apply
+from runner.state.huge_pages import HugePages
+from runner.system.tree import Tree
+
+NOT_FOUND = 127
+"""Exit status of a missing program, as in shells."""
+_TIMEOUT = 20.0
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutput:
+    """The exit status and the output of a program."""
+
+    status: int
+    text: str
+
+
+def run(command: Sequence[str]) -> ProgramOutput:
+    """Run a program with the variables and the search path of measured programs."""
+    folder = Path(tempfile.gettempdir())
+    try:
+        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT, merge=True)
+    except FileNotFoundError:
+        return ProgramOutput(NOT_FOUND, "")
+    except PermissionError as error:
+        return ProgramOutput(NOT_FOUND - 1, str(error))
+    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.trouble)
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
+    try:
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
+    except PermissionError:
+        return None
+    return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None
+
+
+@dataclass(frozen=True, slots=True)
+class HostProbe:
+    """Access to a host. The defaults examine this machine; tests replace what they need."""
+
+    tree: Tree = field(default_factory=Tree)
+    home: Path = Path("/")
+    """The folder of builds and results."""
+    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    run: Callable[[Sequence[str]], ProgramOutput] = run
+    version: Callable[[str], str | None] = compilers.version
+    can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
+    can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
+    free_bytes: Callable[[Path], int | None] = free_bytes
+    count_canary: Callable[[Path], CanaryOutcome] = count_canary

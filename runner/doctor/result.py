@@ -1,0 +1,59 @@
+"""Results of checks."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class CheckStatus(StrEnum):
+    """The severity of a finding."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Measuring works, but some number is less reliable, or missing."""
+    PROBLEM = "problem"
+    """Nothing can be measured here, or the results would be wrong."""
+    UNKNOWN = "unknown"
+    """The check could not be made."""
+
+
+class CheckResult(NamedTuple):
+    """The result of a check: the finding, and what to do about it."""
+
+    status: CheckStatus
+    finding: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named result. The name is stable: programs may rely on it."""
+
+    name: str
+    status: CheckStatus
+    finding: str
+    remedy: str = ""
+
+    def document(self) -> dict[str, str]:
+        """Return this check as JSON."""
+        return asdict(self)
+
+
+def ok(finding: str) -> CheckResult:
+    """Return that nothing needs to be done."""
+    return CheckResult(CheckStatus.OK, finding)
+
+
+def warning(finding: str, remedy: str) -> CheckResult:
+    """Return that measuring works, but not as well as it could."""
+    return CheckResult(CheckStatus.WARNING, finding, remedy)
+
+
+def problem(finding: str, remedy: str) -> CheckResult:
+    """Return that nothing can be measured here, or not correctly."""
+    return CheckResult(CheckStatus.PROBLEM, finding, remedy)
+
+
+def unknown(finding: str, remedy: str = "") -> CheckResult:
+    """Return that the check could not be made."""
+    return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

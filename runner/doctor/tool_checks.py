@@ -1,0 +1,78 @@
+"""Checks of the tools that a measurement needs: compilers, allocators, git, the sandbox, disk space."""
+
+import re
+
+from runner.doctor.probe import HostProbe
+from runner.doctor.result import CheckResult, ok, problem, warning
+from runner.environment import libraries
+
+_COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
+"""Debian package of each command."""
+_ALLOCATORS = {"jemalloc": "libjemalloc2", "tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc-dev"}
+_GIT_WITH_WORKTREES = (2, 5)
+_GIB = 1 << 30
+
+
+def compilers(host: HostProbe) -> CheckResult:
+    """Check that C, C++ and Fortran can be compiled."""
+    missing = [command for command in _COMPILERS if host.version(command) is None]
+    if not missing:
+        return ok(host.version("cc") or "")
+    packages = " ".join(_COMPILERS[command] for command in missing)
+    return warning(
+        f"not found: {', '.join(missing)}; workloads in these languages do not build", f"sudo apt install {packages}"
+    )
+
+
+def allocators(host: HostProbe) -> CheckResult:
+    """Check that the allocators that workloads compare are installed as shared libraries."""
+    found = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
+    missing = [family for family, library in found.items() if library is None]
+    there = ", ".join(library.name for library in found.values() if library)
+    if not missing:
+        return ok(there)
+    packages = " ".join(_ALLOCATORS[family] for family in missing)
+    return warning(
+        f"found: {there or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
+        f"sudo apt install {packages}",
+    )
+
+
+def git(host: HostProbe) -> CheckResult:
+    """Check that git is installed and supports worktrees."""
+    version = host.version("git")
+    number = re.search(r"(\d+)\.(\d+)", version or "")
+    if not version or not number:
+        return problem("git is not installed", "sudo apt install git")
+    if (int(number[1]), int(number[2])) < _GIT_WITH_WORKTREES:
+        return problem(f"{version} does not support worktrees", "install git 2.5 or later")
+    return ok(version)
+
+
+def sandbox(host: HostProbe) -> CheckResult:
+    """Check that untrusted code can be sandboxed."""
+    version = host.version("bwrap")
+    if version is None:
+        return warning("bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap")
+    if host.tree.text("proc/sys/user/max_user_namespaces") == "0":
+        return warning(
+            f"{version}, but this host allows no user namespaces: untrusted code cannot be measured",
+            "sudo sysctl -w user.max_user_namespaces=10000",
+        )
+    return ok(version)
+
+
+def disk(host: HostProbe) -> CheckResult:
+    """Check that there is writable disk space for builds and results."""
+    free = host.free_bytes(host.home)
+    if free is None:
+        return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to a folder of your own")
+    shown = f"{free / _GIB:.1f} GiB free in {host.home}"
+    if free < _GIB / 10:
+        return problem(shown, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
+    if free < 2 * _GIB:
+        return warning(
+            f"{shown}: builds of many revisions may not fit",
+            "free some, or set FAULTWATCH_HOME to a folder on another disk",
+        )
+    return ok(shown)

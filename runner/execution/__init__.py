@@ -1,0 +1,1 @@
+"""Runs programs: deadlines, sandbox, compiled helpers, the launcher."""

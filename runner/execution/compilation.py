@@ -1,0 +1,68 @@
+"""Compiles the runner's own small C programs once, and caches them."""
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.execution.execute import execute
+from runner.execution.start_block import BASE_VARIABLES
+
+_TIMEOUT = 60.0
+"""Seconds."""
+
+
+class CompilationError(Exception):
+    """A program could not be compiled; the message says why."""
+
+
+def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
+    """Return the program of a source file; compile it if the cache lacks it.
+
+    Parameters
+    ----------
+    cache
+        The folder of compiled programs.
+    headers
+        Files beside the source that it includes.
+    options
+        Options of the compiler; left out if it refuses them.
+
+    Raises
+    ------
+    NotCompiled
+        There is no compiler, it fails, or the program cannot be stored.
+    """
+    made_of = b"\0".join(file.read_bytes() for file in (source, *headers))
+    program = cache / f"{source.stem}-{hashlib.sha256(made_of).hexdigest()[:16]}"
+    if program.exists():
+        return program
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        # Compile under another name first: two runners may compile it at once.
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch, source.stem)
+            problem = _compile(source, made, options) and _compile(source, made, ())
+            if problem:
+                raise CompilationError(problem)
+            made.chmod(0o755)
+            made.rename(program)
+    except OSError as error:
+        raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
+    return program
+
+
+def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
+    """Compile; return why that failed, or an empty string."""
+    try:
+        done = execute(
+            ["cc", "-O1", *options, "-o", str(program), str(source)],
+            directory=program.parent,
+            environment=BASE_VARIABLES,
+            timeout=_TIMEOUT,
+            merge=True,
+        )
+    except FileNotFoundError:
+        return f"there is no C compiler (cc) for {source.name}"
+    output = done.output.strip().splitlines()
+    return f"{source.name} does not compile: cc {done.trouble}: {output[0] if output else ''}" if done.trouble else ""

@@ -1,0 +1,38 @@
+"""Run a function that mostly waits while other work goes on."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def in_background(work: Callable[[], Result]) -> Callable[[], Result]:
+    """Start a function in its own thread.
+
+    ``concurrent.futures`` does the same, but importing it takes longer than most of the work started here.
+
+    Returns
+    -------
+    Callable
+        Waits for the function to end and returns its result, or raises its exception.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def result() -> Result:
+        thread.join()
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    return result

@@ -1,0 +1,33 @@
+"""Compiles the launcher: a small C program that starts a program at a given moment."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.compilation import CompilationError, compile_program
+from runner.settings import load_settings
+
+_SOURCE = Path(__file__).with_name("launch.c")
+
+
+def launcher() -> Path:
+    """Return the launcher; compile it if the cache lacks it.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no C compiler, or it fails.
+    """
+    return _built(load_settings().programs)
+
+
+@lru_cache
+def _built(cache: Path) -> Path:
+    try:
+        # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
+        return compile_program(_SOURCE, cache, options=["-static"])
+    except CompilationError as error:
+        raise FaultwatchError(
+            f"programs cannot be launched: {error}",
+            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to a folder of your own",
+        ) from None

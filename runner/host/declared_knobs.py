@@ -1,0 +1,54 @@
+"""The knobs that the host's setup declared, compared with those that hold.
+
+The file is JSON, in the format of ``faultwatch env --json``: its output on a correctly set up host can serve as the
+declaration.
+
+    {"knobs": {"vm.swappiness": "1", "thp.enabled": "madvise"}}
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runner.contract.report import Environment
+from runner.contract.trust import Mismatch
+
+VARIABLE = "FAULTWATCH_DECLARED_KNOBS"
+DEFAULT = Path("/etc/faultwatch/knobs.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The declared knobs, or why they are unknown."""
+
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def mismatches(self, held: Environment) -> tuple[Mismatch, ...]:
+        """Return the declared knobs that do not hold, sorted by name; other knobs may have any value."""
+        return tuple(
+            Mismatch(name=name, declared=value, held=held.knobs.get(name))
+            for name, value in sorted(self.knobs.items())
+            if held.knobs.get(name) != value
+        )
+
+
+def declaration(file: Path | None = None) -> Declaration:
+    """Read the declaration of this host. Without a file, nothing is declared, unless the variable names one."""
+    named = os.environ.get(VARIABLE)
+    file = file or Path(named or DEFAULT)
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return Declaration(Environment(knobs=document["knobs"]).knobs)
+    except FileNotFoundError:
+        return Declaration(problem=f"{VARIABLE} names {file}, which does not exist" if named else "")
+    except OSError as error:
+        return Declaration(problem=f"the declared knobs cannot be read: {file}: {error.strerror}")
+    except (ValueError, KeyError, TypeError, ValidationError):
+        return Declaration(
+            problem=f'{file} declares no knobs: its format is {{"knobs": {{"NAME": "VALUE"}}}}, all strings'
+        )

@@ -1,0 +1,39 @@
+"""Whether a host can be trusted, assessed before each session and stored with every report of the session."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.canary.count import count_canary
+from runner.contract.report import Environment
+from runner.contract.trust import Canary
+from runner.host.declared_knobs import Declaration, declaration
+
+
+@dataclass(frozen=True, slots=True)
+class HostTrust:
+    """Whether the host counts correctly, which knobs were declared, and what could not be found out."""
+
+    canary: Canary | None = None
+    declared: Declaration = field(default_factory=Declaration)
+    remarks: tuple[str, ...] = ()
+
+    def warnings(self, held: Environment) -> Iterator[str]:
+        """Yield one line for each problem of this host, for the person who starts a session."""
+        if self.canary is not None and not self.canary.holds:
+            yield f"this host counts wrong, so nothing will be judged: {self.canary.finding} (run `faultwatch doctor`)"
+        for knob in self.declared.mismatches(held):
+            yield f"{knob.name} is declared as {knob.declared!r} but is {knob.held or 'not set'!r}"
+        yield from self.remarks
+
+
+def assess_host(programs: Path) -> HostTrust:
+    """Count the canary and read the declared knobs.
+
+    Parameters
+    ----------
+    programs
+        The folder for the compiled canary.
+    """
+    outcome, declared = count_canary(programs), declaration()
+    return HostTrust(outcome.canary, declared, tuple(filter(None, (outcome.problem, declared.problem))))

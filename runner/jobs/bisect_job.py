@@ -1,0 +1,110 @@
+"""Runs a job that searches for the commits that moved a metric."""
+
+from collections.abc import Sequence
+
+from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
+from runner.contract.job import BisectQuestion
+from runner.contract.level import median
+from runner.contract.metrics import metric
+from runner.contract.report import Outcome, Report
+from runner.contract.search import Found, Measure, NothingToFind, Prove, Search
+from runner.jobs.claimed_job import ClaimedJob, JobResult
+from runner.reporting.spool import Spool
+
+
+def run(job: ClaimedJob) -> JobResult:
+    """Search, and return the culprits."""
+    return result_of(search_commits(job))
+
+
+def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
+    """Search; further observers can follow."""
+    question = job.question
+    assert isinstance(question, BisectQuestion)
+    first, revisions = resolve_range(job.repository, question.good, question.bad)
+    searcher = CulpritSearcher(
+        repository=job.repository,
+        workload=job.workload,
+        case=job.case,
+        bench=job.bench,
+        builder=job.builder,
+        service=job.service,
+        spool=Spool(job.settings.spool),
+        samples=question.samples,
+    )
+    observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
+    return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
+
+
+def result_of(search: Search) -> JobResult:
+    """Return the result of a search, as a sentence and in full."""
+    return JobResult(_sentence(search), search.model_dump(mode="json"))
+
+
+def _sentence(search: Search) -> str:
+    match search.answer:
+        case Found(culprits=culprits):
+            names = ", ".join(culprit.commit[:10] for culprit in culprits)
+            verb = "moves" if len(culprits) == 1 else "move"
+            return f"{names} {verb} the metric." if culprits else "No commit of the range moves the metric."
+        case NothingToFind(sentence=text):
+            return text
+        case _:
+            return "The search has not ended."
+
+
+def _line(report: Report, name: str) -> str:
+    """Describe a run in one line."""
+    what = "could not be measured"
+    if report.outcome is Outcome.MEASURED:
+        what = f"{median(report.values(name))} {metric(name).unit}"
+    return f"{report.revision.commit[:10]}: {what}"
+
+
+class _ProgressReporter:
+    """Reports the progress of a search to the service, and stops the search when the service asks."""
+
+    def __init__(self, job: ClaimedJob, name: str) -> None:
+        self._job, self._metric = job, name
+
+    def measuring(self, state: Search, commit: str) -> None:
+        self._job.about_to_measure()
+
+    def measured(self, state: Search, report: Report) -> None:
+        left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        self._job.measured(_line(report, self._metric), left)
+
+    def proving(self, state: Search) -> None:
+        assert isinstance(state.answer, Prove)
+        self._job.about_to_measure(2)
+        self._job.report_progress(
+            f"{state.answer.commit[:10]} and its parent are being measured in turns.", 2 * state.answer.left
+        )
+
+    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+        assert isinstance(state.answer, Prove)
+        text = "; ".join(_line(report, self._metric) for report in reports)
+        self._job.measured(text, 2 * (state.answer.left - 1))
+
+
+class _SearchObservers:
+    """Passes each call on to several observers."""
+
+    def __init__(self, *observers: SearchObserver) -> None:
+        self._observers = observers
+
+    def measuring(self, state: Search, commit: str) -> None:
+        for observer in self._observers:
+            observer.measuring(state, commit)
+
+    def measured(self, state: Search, report: Report) -> None:
+        for observer in self._observers:
+            observer.measured(state, report)
+
+    def proving(self, state: Search) -> None:
+        for observer in self._observers:
+            observer.proving(state)
+
+    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+        for observer in self._observers:
+            observer.proven(state, reports)

@@ -1,0 +1,85 @@
+"""A claimed job: its question, where to measure, and how to report progress."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.contract.job import Question
+from runner.contract.report import Case
+from runner.jobs.heartbeat import Heartbeat
+from runner.measuring.trial import Bench
+from runner.reporting.client import Service
+from runner.settings import Settings
+from runner.subject.build import Builder
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The result of a job.
+
+    Attributes
+    ----------
+    sentence
+        For people.
+    result
+        For programs; its keys depend on the kind of job.
+    """
+
+    sentence: str
+    result: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class ClaimedJob:
+    """A job that this runner has claimed, with everything needed to run it."""
+
+    question: Question
+    repository: Repository
+    workload: Workload
+    case: Case
+    bench: Bench
+    builder: Builder
+    settings: Settings
+    service: Service
+    heartbeat: Heartbeat
+    _since: float = field(default_factory=time.monotonic)
+    _runs: int = 1
+    _durations: list[float] = field(default_factory=list)
+
+    def about_to_measure(self, runs: int = 1) -> None:
+        """Call before measuring: checks whether the job was paused or stopped.
+
+        Raises
+        ------
+        Stopped
+            The job was paused or stopped.
+        FaultwatchError
+            The budget of the job is spent.
+        """
+        self.heartbeat.check_orders(runs)
+        self._since, self._runs = time.monotonic(), max(1, runs)
+
+    def measured(self, sentence: str, left: int | None = None) -> None:
+        """Call after the runs announced by :meth:`about_to_measure` were measured and sent.
+
+        Parameters
+        ----------
+        sentence
+            The progress in words.
+        left
+            Expected number of remaining runs.
+        """
+        self._durations.append((time.monotonic() - self._since) / self._runs)
+        self.report_progress(sentence, left)
+
+    def report_progress(self, sentence: str, left: int | None = None) -> None:
+        """Report what is being done and the expected number of remaining runs."""
+        each = sum(self._durations) / len(self._durations) if self._durations else None
+        seconds = None if left is None or each is None else round(left * each, 1)
+        self.heartbeat.report_progress(sentence, left, seconds)
+
+
+JobHandler = Callable[[ClaimedJob], JobResult]

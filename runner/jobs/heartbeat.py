@@ -1,0 +1,141 @@
+"""Keeps the lease of a claimed job: reports that the runner is alive and its progress, and receives orders."""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
+from runner.contract.profile import Profile
+from runner.contract.report import Report
+from runner.errors import FaultwatchError, RequestRefused
+from runner.reporting.client import Service
+
+RETRY_SECONDS = 900.0
+"""Seconds for which a job retries while the service is unavailable."""
+
+
+class JobStopped(Exception):
+    """The job must stop: it was paused or cancelled, or another runner has it."""
+
+
+class Heartbeat:
+    """The connection between a running job and the service. A thread sends heartbeats during long work."""
+
+    def __init__(
+        self, service: Service, lease: Lease, claim: Claim, say: Callable[[str], None], *, verbose: bool = False
+    ) -> None:
+        self._verbose = verbose
+        self.job: Job = lease.job
+        self._service, self._claim, self._say = service, claim, say
+        self._lease, self._every = lease.lease, lease.heartbeat_seconds
+        self._orders = Orders(go=Go.ON)
+        self._unreported: list[UUID] = []
+        self._runs = set(lease.job.runs)
+        self._progress = Progress(lease=lease.lease)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def report_progress(
+        self, sentence: str = "", runs_left: int | None = None, seconds_left: float | None = None
+    ) -> None:
+        """Report the progress of the job. If the service does not answer, the next heartbeat carries the report."""
+        with self._lock:
+            update = {
+                "sentence": sentence or self._progress.sentence,
+                "runs_left": runs_left,
+                "seconds_left": seconds_left,
+            }
+            self._progress = self._progress.model_copy(update=update)
+            self._send()
+        if self._verbose and sentence:
+            self._say(sentence)
+
+    def count_run(self, document: Report | Profile) -> None:
+        """Count a run just before it is sent, so that a killed runner leaves no run uncounted."""
+        question = self.job.question
+        if not isinstance(document, Report) or (document.subject, document.case.name) != (
+            question.subject,
+            question.case,
+        ):
+            return
+        with self._lock:
+            if document.run_id not in self._runs:
+                self._runs.add(document.run_id)
+                self._unreported.append(document.run_id)
+                self._send()
+
+    def check_orders(self, runs: int = 0) -> None:
+        """Check that the job may continue and that its budget covers so many more runs.
+
+        Raises
+        ------
+        Stopped
+            The job was paused or stopped.
+        FaultwatchError
+            The budget of the job is spent.
+        """
+        with self._lock:
+            if self._orders.go is not Go.ON:
+                verb = "paused" if self._orders.go is Go.PAUSE else "stopped"
+                raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.why or 'no reason given'}")
+        most = self.job.most_runs
+        if most is not None and len(self._runs) + runs > most:
+            raise FaultwatchError(f"its budget of {most} {'run' if most == 1 else 'runs'} is spent")
+
+    def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
+        """Report how the job ended.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept it.
+        """
+        with self._lock:
+            end = Finish(
+                lease=self._lease,
+                outcome=outcome,
+                measured=tuple(self._unreported),
+                sentence=sentence[:2000],
+                result=result,
+            )
+            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+
+    def _beat(self) -> None:
+        while not self._over.wait(self._every):
+            with self._lock:
+                self._send()
+
+    def _send(self) -> None:
+        progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
+        try:
+            self._orders = self._service.progress_job(self.job.id, progress)
+        except RequestRefused as error:
+            self._claim_again(error)
+        except FaultwatchError:
+            return  # a later heartbeat reports it; new runs are on disk meanwhile
+        else:
+            del self._unreported[: len(progress.measured)]
+
+    def _claim_again(self, error: RequestRefused) -> None:
+        """Claim the job again: the service declared it lost because no heartbeat arrived."""
+        try:
+            self._lease = self._service.claim_job(self.job.id, self._claim).lease
+        except RequestRefused:
+            self._orders = Orders(go=Go.STOP, why=error.what)
+        except FaultwatchError:
+            return
+        else:
+            self._say(f"the service had declared job {self.job.id} lost; this runner has claimed it again")

@@ -1,0 +1,109 @@
+"""Claims a job, runs it, and reports how it ended."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.contract.job import Backend, Claim, Job, Lease, Outcome
+from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
+from runner.host.lock import host_lock
+from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
+from runner.jobs.handlers import handler_of
+from runner.jobs.heartbeat import RETRY_SECONDS, Heartbeat, JobStopped
+from runner.reporting.client import Service
+from runner.settings import Settings
+
+_LONGEST_WAIT = 30.0
+
+Prepare = Callable[[Job, Service, Heartbeat], ClaimedJob]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRunner:
+    """Runs jobs on this host, one at a time.
+
+    Attributes
+    ----------
+    say
+        Shows a message to the user.
+    log_url
+        Address of the log of this process.
+    verbose
+        Whether to show the progress of a job, too.
+    """
+
+    settings: Settings
+    service: Service
+    say: Callable[[str], None]
+    log_url: str = ""
+    verbose: bool = False
+
+    def run(self, job_id: int, prepare: Prepare, handler: JobHandler | None = None) -> Job:
+        """Run a job; return its state afterwards.
+
+        Parameters
+        ----------
+        job_id
+            Number of the job.
+        prepare
+            Finds the repository, the workload and the case on this host.
+        handler
+            Runs the job; None for the handler of its kind.
+
+        Raises
+        ------
+        Over
+            The job has ended already.
+        FaultwatchError
+            The job cannot be claimed, or it failed.
+        """
+        claim = Claim(host=self.settings.host, log_url=self.log_url)
+        with host_lock(self.settings, self.say):
+            lease = self._claim(job_id, claim)
+            with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
+                service = self.service.new_connection(RETRY_SECONDS)
+                service.before_send = heartbeat.count_run
+                handler = handler or handler_of(lease.job.question)
+                return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, service, heartbeat)))
+
+    def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
+        """Run a claimed job, and report how it ended."""
+        try:
+            result = work()
+        except JobStopped as stop:
+            self.say(str(stop))
+            return _stopped(heartbeat, str(stop))
+        except ServiceUnavailable:
+            raise  # cannot be reported; the service notices the lost job and orders it again
+        except FaultwatchError as error:
+            heartbeat.finish(Outcome.FAILED, str(error))
+            raise
+        except KeyboardInterrupt:
+            if heartbeat.job.backend is Backend.CALLER:
+                _stopped(heartbeat, "It was interrupted by the user.")
+            raise
+        except Exception as error:
+            heartbeat.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
+            raise
+        return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
+
+    def _claim(self, job_id: int, claim: Claim) -> Lease:
+        """Claim a job; wait while this host or another one is busy."""
+        announced = False
+        while True:
+            try:
+                return self.service.claim_job(job_id, claim)
+            except RequestRefused as error:
+                if error.retry_after is None:
+                    raise
+                if not announced:
+                    self.say(error.what)
+                announced = True
+                time.sleep(min(error.retry_after, _LONGEST_WAIT))
+
+
+def _stopped(heartbeat: Heartbeat, why: str) -> Job:
+    try:
+        return heartbeat.finish(Outcome.STOPPED, why)
+    except FaultwatchError:  # another runner has the job by now, or the service does not answer
+        return heartbeat.job

@@ -1,0 +1,47 @@
+"""Runs a job that measures a case of one revision, unless a run in this environment is stored."""
+
+from runner.contract.job import MeasureQuestion
+from runner.contract.plan import PlanRequest
+from runner.contract.report import Outcome
+from runner.errors import FaultwatchError
+from runner.jobs.claimed_job import ClaimedJob, JobResult
+from runner.measuring.measurement import measure_revision
+from runner.measuring.sampling import Sampling
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+
+
+def run(job: ClaimedJob) -> JobResult:
+    """Measure the case and send the run."""
+    question = job.question
+    assert isinstance(question, MeasureQuestion)
+    outbox = Outbox(Spool(job.settings.spool), job.service.send)
+    outbox.deliver(at_once=True)
+    revision = job.repository.revision(question.revision)
+    job.service.send_revisions(job.repository.name, (revision,))
+    plan = job.service.plan(
+        PlanRequest(
+            subject=job.repository.name,
+            host=job.bench.host,
+            environment=job.bench.environment_of(job.workload, job.case),
+            cases=(job.case,),
+            revisions=(revision.commit,),
+        )
+    )
+    if all(planned.revision != revision.commit for planned in plan.runs):
+        return JobResult(f"{revision.commit[:10]} was measured before.")
+    job.about_to_measure()
+    report = measure_revision(
+        job.repository,
+        job.builder,
+        job.workload,
+        job.case,
+        bench=job.bench,
+        revision=revision,
+        sampling=Sampling.of(job.workload, question.samples),
+    )
+    outbox.post_now(report)
+    job.measured(f"{revision.commit[:10]} is measured.", 0)
+    if report.outcome is Outcome.FAILED:
+        raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
+    return JobResult(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})

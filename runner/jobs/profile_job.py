@@ -1,0 +1,26 @@
+"""Runs a job that profiles a case of one revision, or of two for comparison."""
+
+from runner.contract.job import ProfileQuestion
+from runner.jobs.claimed_job import ClaimedJob, JobResult
+from runner.profile.profiler import Profiler
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+
+
+def run(job: ClaimedJob) -> JobResult:
+    """Profile the case, send the profiles, and return their ids; the older revision comes first."""
+    question = job.question
+    assert isinstance(question, ProfileQuestion)
+    outbox = Outbox(Spool(job.settings.spool), job.service.send)
+    outbox.deliver(at_once=True)
+    profiler = Profiler(job.repository, job.workload, job.case, job.bench, job.builder)
+    revisions = [revision for revision in (question.against, question.revision) if revision is not None]
+    profiles = []
+    for place, revision in enumerate(revisions, 1):
+        job.about_to_measure()
+        profile = profiler.profile(revision, job.report_progress)
+        outbox.post_now(profile)
+        profiles.append(profile)
+        job.measured(f"{profile.revision.commit[:10]} is profiled.", len(revisions) - place)
+    names = " and ".join(profile.revision.commit[:10] for profile in profiles)
+    return JobResult(f"Profiled: {names}.", {"profiles": [str(profile.profile_id) for profile in profiles]})

@@ -1,0 +1,97 @@
+"""Derives metrics from one execution: shares, and rates from the program's own report of its work."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.contract.report import Reading, Sample, Status
+from runner.measuring.work_output import UnreadableWorkError, WorkDone, read_work
+from runner.perf.session import Execution, ExecutionFailure
+from runner.workload import Workload
+
+
+def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
+    """Add the derived metrics of an execution to the readings of perf.
+
+    Raises
+    ------
+    ExecutionFailure
+        The program does not report its work in the format that its workload declares.
+    """
+    readings = dict(execution.sample.readings)
+    readings |= _sys_percent(readings)
+    if workload.run.output != "none":
+        readings |= _per_work(readings, _work_done(execution, workload, tree))
+    return execution.sample.model_copy(update={"readings": readings})
+
+
+def result_file(tree: Path, name: str) -> Path:
+    """Return a result file in a build, whose content is untrusted.
+
+    Raises
+    ------
+    ExecutionFailure
+        The file lies outside the build, by its name or by a link, or it is not a regular file.
+    """
+    file = tree / name
+    if not file.resolve().is_relative_to(tree.resolve()):
+        raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
+    if file.exists() and not file.is_file():
+        # Opening a pipe would block forever.
+        raise ExecutionFailure(f"the result file {name} is not a regular file")
+    return file
+
+
+def _per_work(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
+    """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
+    derived = {"throughput": Reading(value=work.operations / work.seconds)}
+    faults = _sum(readings, "minor-faults", "major-faults")
+    if faults is not None:
+        derived["faults-per-operation"] = Reading(value=faults / work.operations)
+    # The theoretical count is of the main loop: compare it with the region if there is one.
+    loop = _sum(readings, "region:minor-faults", "region:major-faults")
+    in_loop = faults if loop is None else loop
+    if "bytes" in work.stated and in_loop:
+        derived["bytes-per-fault"] = Reading(value=work.stated["bytes"] / in_loop)
+    if work.stated.get("pages") and in_loop is not None:
+        derived["refault-ratio"] = Reading(value=in_loop / work.stated["pages"])
+    if "faults" in work.stated:
+        derived["expected-faults"] = Reading(value=work.stated["faults"])
+        if in_loop is not None:
+            derived["unexplained-faults"] = Reading(value=in_loop - work.stated["faults"])
+    return derived
+
+
+def _sum(readings: Mapping[str, Reading], *names: str) -> int | float | None:
+    values = [readings[name].value for name in names if name in readings]
+    counted = [value for value in values if value is not None]
+    return sum(counted) if len(counted) == len(names) else None
+
+
+def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    system = readings.get("sys-time")
+    user = readings.get("user-time")
+    if system is None or user is None:
+        return {}
+    if system.value is None and user.value is None:
+        return {"sys-percent": Reading(status=Status.NOT_COUNTED, reason="neither user nor system time was counted")}
+    # perf reports a time of zero as "not counted"; the other time shows that the clock ran.
+    total = (system.value or 0) + (user.value or 0)
+    return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
+
+
+def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
+    run = workload.run
+    text, place = execution.output, "standard output"
+    if run.output_file is not None:
+        place = run.output_file
+        try:
+            text = result_file(tree, run.output_file).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
+    try:
+        return read_work(text, run.output, run.pattern)
+    except UnreadableWorkError as error:
+        last_line = text.strip().splitlines()[-1:] or ["nothing"]
+        raise ExecutionFailure(
+            f"{place} does not report the work done: {error}; its last line is {last_line[0][:120]!r}", text[-20_000:]
+        ) from None

@@ -1,0 +1,95 @@
+"""Checks before a session whether this host can measure, and prepares what measuring needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from runner.contract.report import Environment, Host
+from runner.environment import capture, compilers
+from runner.execution.in_background import in_background
+from runner.execution.sandbox import sandbox
+from runner.host.trust import HostTrust, assess_host
+from runner.measuring.trial import Bench
+from runner.settings import Settings
+from runner.state.process import ProcessState
+from runner.subject.build import Builder
+from runner.subject.repository import Repository
+
+if TYPE_CHECKING:
+    from runner.doctor.counting import Scope
+
+USER_ONLY = (
+    "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
+    "`faultwatch doctor` shows what allows it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """Everything needed to build and measure on this host."""
+
+    bench: Bench
+    builder: Builder
+    variables: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """Problems of this host, a line each, for the person who starts the session."""
+
+
+def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
+    """Return whether to sandbox code: as requested, else if it was cloned from an address."""
+    return repository.path.is_relative_to(settings.clones) if confined is None else confined
+
+
+def prepare(
+    settings: Settings, variables: Mapping[str, str] | None = None, *, examined: bool = True, confined: bool = False
+) -> Workbench:
+    """Check that this host can measure, and return what measuring needs.
+
+    Parameters
+    ----------
+    variables
+        Variables to add to the environment of the measured process.
+    examined
+        Count the canary and read the declared knobs; needed before a session, but not for showing the environment.
+    confined
+        Build and run in a sandbox.
+
+    Raises
+    ------
+    FaultwatchError
+        perf or the sandbox is missing or forbidden; the message says what allows it.
+    """
+    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded while waiting for other programs
+
+    from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
+
+    def find_scope() -> "Scope":
+        scope = counting_scope()
+        compilers.knobs()
+        TypeAdapter(int)  # The first model imports a large module: better in the background.
+        return scope
+
+    variables = dict(variables or {})
+    # Several independent waits for other programs, so do them at once.
+    scope_found = in_background(find_scope)
+    try:
+        trust = assess_host(settings.programs) if examined else HostTrust()
+    finally:
+        scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
+    box = sandbox() if confined else None
+    session_knobs = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
+
+    def environment(state: ProcessState) -> Environment:
+        captured = capture(variables=state.environment, work_directory=settings.builds)
+        return Environment(knobs={**captured.knobs, **state.knobs(), **session_knobs})
+
+    state = ProcessState(variables=variables, cpus=settings.cpus)
+    held = environment(state)
+    tools = {
+        name: value for name, value in held.knobs.items() if name.startswith("compiler.") or name == "libc.version"
+    }
+    if scope == "user":
+        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
+    bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
+    warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
+    return Workbench(bench, Builder(settings.builds, tools, box), variables, warnings)

@@ -1,0 +1,43 @@
+"""Combines the samples of processes that ran at once into one sample that keeps the readings of each."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from runner.contract.metrics import Kind, metric
+from runner.contract.report import Reading, Sample, Status
+
+_WORST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
+
+
+def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
+    """Combine the samples of processes that started together; a single sample is returned with the group's readings.
+
+    Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size that of the
+    largest, and a ratio is the mean. If one process lacks a reading, so does the combined sample, for the same reason.
+    """
+    if len(samples) == 1:
+        return samples[0].model_copy(update={"readings": samples[0].readings | dict(group)})
+    names = dict.fromkeys(name for sample in samples for name in sample.readings)
+    everywhere = [name for name in names if all(name in sample.readings for sample in samples)]
+    combined = {name: _combined(name, [sample.readings[name] for sample in samples]) for name in everywhere}
+    texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
+    return Sample(
+        readings=combined | dict(group),
+        perf_output="\n".join(texts)[:100_000],
+        processes=tuple(sample.readings for sample in samples),
+    )
+
+
+def _combined(name: str, readings: Sequence[Reading]) -> Reading:
+    worst = next((one for status in _WORST for one in readings if one.status is status), readings[0])
+    values = [one.value for one in readings if one.value is not None]
+    if len(values) < len(readings):
+        return worst
+    return worst.model_copy(update={"value": _value(name, values)})
+
+
+def _value(name: str, values: Sequence[int | float]) -> int | float:
+    kind = metric(name).kind
+    if name == "elapsed" or kind is Kind.SIZE:
+        return max(values)
+    return fmean(values) if kind is Kind.RATIO else sum(values)

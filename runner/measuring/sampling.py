@@ -1,0 +1,146 @@
+"""Decides when enough samples are taken, so that more of them cannot change the verdict. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from runner.contract.level import Number, bounds, majority, median
+from runner.contract.metrics import metric
+from runner.contract.report import Reading, Sample
+from runner.workload import Workload
+
+ERROR = 0.05
+"""Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
+FAR = 5.0
+"""A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
+
+As recommended by C. Leys et al., "Detecting outliers: do not use standard deviation around the mean, use absolute
+deviation around the median", Journal of Experimental Social Psychology 49(4), 2013, but wider: noise here is skewed.
+"""
+FEW = 8
+"""Number of samples below which no outliers of a noisy metric are marked."""
+_DEVIATION = 1.4826
+"""Standard deviation of normal noise over its median absolute deviation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many samples a case needs.
+
+    An exact count is known once more than half of the samples, and at least two, agree. A sample that repeats the count
+    of the history is enough by itself. Noisy metrics require more samples only if they have a precision.
+
+    Attributes
+    ----------
+    least, most
+        Limits of the number of samples.
+    precision
+        By metric: to how many percent of its level the median of a noisy metric must be known.
+    expected
+        Levels of exact counts that the history shows for this case in this environment.
+    """
+
+    least: int = 2
+    most: int = 10
+    precision: Mapping[str, float] = field(default_factory=dict)
+    expected: Mapping[str, Number] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, workload: Workload, fixed: int | None = None, expected: Mapping[str, Number] | None = None) -> Self:
+        """Return the sampling that a workload asks for, or a fixed number of samples."""
+        if fixed is not None:
+            return cls(least=fixed, most=fixed)
+        precision = workload.metrics.precision
+        least = workload.workload.samples
+        most = workload.workload.max_samples or (100 if precision else 10)
+        return cls(least, max(least, most), precision, expected or {})
+
+    def wants_more(self, samples: Sequence[Sample]) -> bool:
+        """Return whether another sample is needed."""
+        if len(samples) >= self.most:
+            return False
+        if self._as_expected(samples):
+            return not self._precise(samples)
+        return len(samples) < self.least or not (_agree(samples) and self._precise(samples))
+
+    def _as_expected(self, samples: Sequence[Sample]) -> bool:
+        names = _exact_metrics(samples)
+        return bool(names) and all(
+            name in self.expected and all(value == self.expected[name] for value in _values(samples, name))
+            for name in names
+        )
+
+    def _precise(self, samples: Sequence[Sample]) -> bool:
+        return all(_is_precise(_values(samples, name), percent) for name, percent in self.precision.items())
+
+
+def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Mark the values that differ from the other samples of their metric; nothing is dropped."""
+    names = dict.fromkeys(name for sample in samples for name in sample.readings)
+    ordinary = {name: _ordinary(name, _values(samples, name)) for name in names}
+    return tuple(
+        sample.model_copy(
+            update={"readings": {name: _marked(reading, ordinary[name]) for name, reading in sample.readings.items()}}
+        )
+        for sample in samples
+    )
+
+
+def levels(samples: Sequence[Sample]) -> dict[str, Number]:
+    """Return the levels of the exact counts of a run, with which the next run is compared."""
+    majorities = {name: majority(_values(samples, name)) for name in _exact_metrics(samples)}
+    return {name: agreed[0] for name, agreed in majorities.items() if agreed}
+
+
+def _marked(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading:
+    if reading.value is None or ordinary is None or ordinary[0] <= reading.value <= ordinary[1]:
+        return reading
+    return reading.model_copy(update={"outlier": True})
+
+
+def _ordinary(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
+    """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
+    if metric(name).exact:
+        agreed = majority(values)
+        return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
+    middle = median(values)
+    if middle is None or len(values) < FEW:
+        return None
+    reach = FAR * _DEVIATION * (median([abs(value - middle) for value in values]) or 0)
+    return (middle - reach, middle + reach) if reach else None
+
+
+def _agree(samples: Sequence[Sample]) -> bool:
+    for name in _exact_metrics(samples):
+        values = _values(samples, name)
+        agreed = majority(values)
+        # The workload may ask for one sample only; of two or more, two must agree.
+        if agreed is None or agreed[1] < min(2, len(values)):
+            return False
+    return True
+
+
+def _is_precise(values: Sequence[Number], percent: float) -> bool:
+    """Return whether the median is known to within some percent; more samples do not help a metric without values."""
+    median_bounds = bounds(values, ERROR)
+    if median_bounds is None:
+        return not values
+    low, high = median_bounds
+    return high - low <= percent / 100 * abs(low + high)
+
+
+def _exact_metrics(samples: Iterable[Sample]) -> list[str]:
+    """Return the exact counts that have a value in any sample."""
+    return list(
+        dict.fromkeys(
+            name
+            for sample in samples
+            for name, reading in sample.readings.items()
+            if reading.value is not None and metric(name).exact
+        )
+    )
+
+
+def _values(samples: Iterable[Sample], name: str) -> list[Number]:
+    readings = [sample.readings[name] for sample in samples if name in sample.readings]
+    return [reading.value for reading in readings if reading.value is not None]

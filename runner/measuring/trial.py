@@ -1,0 +1,282 @@
+"""One case of one built revision on the bench: executed as often as asked, then reported."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner import __version__
+from runner.contract.report import (
+    Build,
+    Case,
+    Environment,
+    Failure,
+    Host,
+    Outcome,
+    Report,
+    Revision,
+    Sample,
+    Stage,
+)
+from runner.environment.secrets import without_secrets
+from runner.execution.launch import resolve
+from runner.execution.sandbox import Sandbox
+from runner.host.trust import HostTrust
+from runner.mapped_files.fault_kinds import with_fault_kinds
+from runner.mapped_files.preparation import Keeper, Preparation, page_cache_knob
+from runner.mapped_files.tree_watch import TreeWatch
+from runner.measuring.derived_metrics import result_file, sample_of
+from runner.measuring.page_cache import make_cold
+from runner.measuring.process_totals import combine_processes
+from runner.measuring.sampling import mark_outliers
+from runner.perf.fault_places import FaultPlacesRecorder
+from runner.perf.recording import Recording
+from runner.perf.session import count_together
+from runner.state.huge_pages import HugePages
+from runner.state.memory_group import MemoryGroup
+from runner.state.process import ProcessState
+from runner.workload import Workload
+from runner.workload.allocators import missing_library
+from runner.workload.bound_case import BoundCase, bind
+
+_LONG = 5.0
+"""Seconds that an execution may take to be worth another one that is no sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where measurements are made: the host, and the environment that holds on it now.
+
+    Attributes
+    ----------
+    variables
+        Variables that the caller adds to the environment of every measured process.
+    capture
+        Returns the environment, given the complete state of the measured process.
+    trust
+        What was found out of the host before this session.
+    cpus
+        The only processors to measure on; all where none is named.
+    sandbox
+        What confines the measured programs, if anything.
+    keeper
+        What is known of the files that programs map, from one session to the next.
+    """
+
+    host: Host
+    capture: Callable[[ProcessState], Environment]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    trust: HostTrust = field(default_factory=HostTrust)
+    cpus: frozenset[int] = frozenset()
+    sandbox: Sandbox | None = None
+    keeper: Keeper = field(default_factory=Keeper)
+
+    def environment_of(self, workload: Workload, case: Case) -> Environment:
+        """Return the environment in which a case would be measured now."""
+        return self.capture(self.state(bind(workload, case)))
+
+    def state(self, case: BoundCase) -> ProcessState:
+        """Return the state in which a case's process starts."""
+        limit = case.memory_limit
+        if limit is None and self.sandbox:
+            limit = self.sandbox.memory
+        return ProcessState(
+            variables={**case.variables, **self.variables},
+            huge_pages=case.huge_pages,
+            cpus=self.cpus,
+            memory_limit=limit,
+            page_cache=page_cache_knob(self.sandbox),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured: a case of a revision, and how the revision was built."""
+
+    name: str
+    revision: Revision
+    case: Case
+    build: Build | None = None
+
+
+class Trial:
+    """A case that can be executed, and the report about it.
+
+    Raises
+    ------
+    FaultwatchError
+        Where its workload asks for what there is not.
+    """
+
+    def __init__(self, workload: Workload, subject: Subject, bench: Bench, tree: Path = Path()) -> None:
+        self.workload = workload
+        self.subject = subject
+        self._bench = bench
+        self._tree = tree
+        self._case = bind(workload, subject.case)
+        self._state = bench.state(self._case)
+        self._cold = tuple(tree / name for name in self._case.cold_files)
+        self._files = Preparation(tree, subject.case.name, bench.keeper, bench.sandbox, self._cold)
+        self._started_at = datetime.now(UTC)
+        self._environment = bench.capture(self._state)
+
+    @property
+    def obstacle(self) -> str:
+        """Why the case cannot be measured on this host, as far as can be told without executing it; empty if it can."""
+        if self._case.memory_limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
+            return f"the memory limit cannot be set: {MemoryGroup.remedy}"
+        held = self._environment.knobs.get(HugePages.knob)
+        match self._case.huge_pages:
+            case "madvise" | "always" as policy if held != policy:
+                return f"huge pages are {held} here, not {policy}: {HugePages(policy).remedy}"
+        library = missing_library(self._case.allocator)
+        return f"this host does not have the allocator's library, {library}" if library else ""
+
+    @property
+    def processes(self) -> int:
+        """How many processes run at once."""
+        return self._case.processes
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether files are put out of memory before each execution."""
+        return bool(self._cold)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment that held when the trial was made."""
+        return self._environment
+
+    @property
+    def host(self) -> Host:
+        """Where it is executed."""
+        return self._bench.host
+
+    @property
+    def tree(self) -> Path:
+        """The work tree that was built, in which it is executed."""
+        return self._tree
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What confines it, if anything."""
+        return self._bench.sandbox
+
+    @property
+    def program(self) -> Path:
+        """The file that is executed, as far as the command tells."""
+        path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
+        return self._tree / path
+
+    def warm_up(self) -> None:
+        """Execute the case, find out which files it maps, and put those into one state in the page cache.
+
+        Nothing of this is a sample. It takes a second execution where files lay otherwise during the first one.
+
+        Raises
+        ------
+        ExecutionFailure, StaysWarm, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._files.expect(self.program)
+        for _ in range(2):
+            began, started = time.time_ns(), time.monotonic()
+            recorder = FaultPlacesRecorder()
+            with TreeWatch(self._tree) as watch:
+                self.execute(recording=Recording((), recorder))
+                touched = watch.touched()
+            changed = self._files.take(recorder.found(), touched, began)
+            if not changed or time.monotonic() - started > _LONG:
+                break
+
+    def execute(
+        self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
+    ) -> Sample:
+        """Execute the case once.
+
+        Parameters
+        ----------
+        recording
+            What to record meanwhile. Such an execution is no sample.
+        processes
+            Run as many at once instead of what the case says.
+        as_left
+            Leave the page cache as the execution before left it.
+
+        Raises
+        ------
+        ExecutionFailure
+            Where the program is to blame.
+        StaysWarm
+            Where files that have to be out of memory stay there.
+        FaultwatchError
+            Where measuring itself is impossible here.
+        """
+        if not as_left:
+            make_cold(self._cold)
+        if self.workload.run.output_file is not None:
+            # What an earlier execution wrote is not this one's result.
+            result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
+        burst = count_together(
+            self._case.command,
+            directory=self._tree,
+            state=self._state,
+            timeout=self.workload.workload.timeout,
+            events=self.workload.metrics.events,
+            region=self.workload.run.region,
+            sandbox=self._bench.sandbox,
+            processes=processes or self._case.processes,
+            recording=recording,
+            copies=self._files.copies,
+        )
+        each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
+        return combine_processes(each, burst.group)
+
+    def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
+        """Return the report of some samples, the outliers among them marked."""
+        self._files.verify()
+        samples = with_fault_kinds(samples, self._files.places, self._case.processes)
+        return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
+
+    def skipped(self, reason: str) -> Report:
+        """Return the report that the case cannot be measured on this host."""
+        return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
+
+    def failed(self, stage: Stage, message: str, log: str) -> Report:
+        """Return the report that the subject is to blame that there are no samples."""
+        message, log = (without_secrets(text, self._state.variables) for text in (message, log))
+        return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
+
+    def _report(
+        self,
+        outcome: Outcome,
+        *,
+        samples: tuple[Sample, ...] = (),
+        failure: Failure | None = None,
+        session: uuid.UUID | None = None,
+    ) -> Report:
+        files_remarks = self._files.remarks() if samples else ()
+        built = not (failure and failure.stage is Stage.BUILD)
+        return Report(
+            run_id=uuid.uuid4(),
+            subject=self.subject.name,
+            revision=self.subject.revision,
+            case=self.subject.case,
+            host=self._bench.host,
+            environment=self._environment,
+            runner_version=__version__,
+            command=self._case.command if built else (),
+            started_at=self._started_at,
+            finished_at=datetime.now(UTC),
+            outcome=outcome,
+            samples=samples,
+            build=self.subject.build,
+            failure=failure,
+            session=session,
+            canary=self._bench.trust.canary,
+            mismatches=self._bench.trust.declared.mismatches(self._environment),
+            remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
+            files=self._files.files() if samples else None,
+        )

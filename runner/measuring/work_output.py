@@ -1,0 +1,131 @@
+"""Reads a program's report of its work, in the formats of common benchmark tools.
+
+Each reader takes the text of a result and returns the operations and the seconds they took. If a document contains
+several benchmarks, their operations and seconds are added up.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class UnreadableWorkError(Exception):
+    """The text does not have the required format; the message says what is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """Work done in the main loop.
+
+    Attributes
+    ----------
+    operations, seconds
+        Positive and finite.
+    stated
+        Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
+    """
+
+    operations: float
+    seconds: float
+    stated: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
+    """Read the report that a program printed or wrote to its result file.
+
+    Parameters
+    ----------
+    form
+        A key of :data:`READERS`, or ``regex``.
+    pattern
+        For ``regex``: an expression with the groups ``operations`` and ``seconds``; a missing group counts as 1.
+
+    Raises
+    ------
+    UnreadableWorkError
+        The text does not have the format.
+    """
+    try:
+        work = _matched(text, pattern or "") if form == "regex" else READERS[form](text)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
+        raise UnreadableWorkError(REQUIREMENTS[form]) from None
+    if not (_is_positive(work.operations) and _is_positive(work.seconds)):
+        raise UnreadableWorkError(REQUIREMENTS[form])
+    return work
+
+
+def _json_line(text: str) -> WorkDone:
+    document = json.loads(text.strip().splitlines()[-1])
+    stated = {key: document[key] for key in STATED if _is_number(document.get(key)) and document[key] >= 0}
+    return WorkDone(document["operations"], document["seconds"], stated)
+
+
+def _google_benchmark(text: str) -> WorkDone:
+    """Read the JSON of Google Benchmark without the aggregates of repetitions."""
+    entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
+    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    seconds = math.fsum(
+        entry["iterations"] * entry["real_time"] * unit[entry.get("time_unit", "ns")] for entry in entries
+    )
+    return WorkDone(sum(entry["iterations"] for entry in entries), seconds)
+
+
+def _hyperfine(text: str) -> WorkDone:
+    """Read hyperfine's ``--export-json``: an operation is one execution of a command."""
+    times = [time for result in json.loads(text)["results"] for time in result["times"]]
+    return WorkDone(len(times), math.fsum(times))
+
+
+def _pytest_benchmark(text: str) -> WorkDone:
+    """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum over rounds of the time per iteration."""
+    stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
+    operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
+    return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
+
+
+def _pyperf(text: str) -> WorkDone:
+    """Read a pyperf suite: a value is the seconds of one loop."""
+    import pyperf  # noqa: PLC0415 - only for workloads that use it: the command must start fast
+
+    runs = [
+        run for bench in pyperf.BenchmarkSuite.loads(text) if bench.get_unit() == "second" for run in bench.get_runs()
+    ]
+    loops = [(run.get_total_loops(), value) for run in runs for value in run.values]
+    return WorkDone(sum(count for count, _ in loops), math.fsum(count * value for count, value in loops))
+
+
+def _matched(text: str, pattern: str) -> WorkDone:
+    match = re.search(pattern, text, re.MULTILINE)
+    if not match:
+        raise ValueError(pattern)
+    groups = match.groupdict()
+    return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
+
+
+READERS: Mapping[str, Callable[[str], WorkDone]] = {
+    "json": _json_line,
+    "google-benchmark": _google_benchmark,
+    "hyperfine": _hyperfine,
+    "pytest-benchmark": _pytest_benchmark,
+    "pyperf": _pyperf,
+}
+STATED = ("bytes", "pages", "faults")
+REQUIREMENTS = {
+    "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
+    "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",
+    "hyperfine": "it must be the JSON of hyperfine (--export-json)",
+    "pytest-benchmark": "it must be the JSON of pytest-benchmark (--benchmark-json)",
+    "pyperf": "it must be a pyperf suite with values in seconds (--output)",
+    "regex": "the pattern must match, and its groups must be positive numbers",
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0

@@ -1,1 +1,0 @@
-"""Nights: a matrix of hosts and configurations, from one file, measured cell by cell."""

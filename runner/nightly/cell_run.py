@@ -1,0 +1,76 @@
+"""Measures the cells of a nightly run on this host."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver
+from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
+from runner.contract.report import Case, Revision
+from runner.errors import FaultwatchError
+from runner.reporting.client import Service
+
+RETRIED = {CaseState.FAILED, CaseState.MISSING}
+"""States of cases that are measured again. A skipped case stays skipped, and a host that counts wrong stays wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCell:
+    """A cell that is ready to be measured."""
+
+    measurement: HistoryMeasurement
+    revision: Revision
+    cases: tuple[Case, ...]
+
+
+Prepare = Callable[[], PreparedCell]
+
+
+def run_cell(
+    night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
+) -> NightDigest:
+    """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
+
+    After each round the service returns the states of the cases, which decide what is retried.
+    """
+    try:
+        prepared = prepare()
+        prepared.measurement.measure((prepared.revision,), watcher)
+    except FaultwatchError as error:
+        return _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
+    done = cell.model_copy(
+        update={
+            "subject": prepared.measurement.repository.name,
+            "revision": prepared.revision.commit,
+            "cases": prepared.cases,
+        }
+    )
+    digest = _report_cell(service, night, done)
+    for attempt in range(2, retries + 2):
+        failed = _failed_cases(digest, done)
+        if not failed:
+            break
+        try:
+            prepared.measurement.measure_again(prepared.revision, failed, watcher)
+        except FaultwatchError as error:
+            return _report_cell(
+                service, night, done.model_copy(update={"problem": str(error)[:1000], "attempts": attempt})
+            )
+        digest = _report_cell(service, night, done.model_copy(update={"attempts": attempt}))
+    return digest
+
+
+def _report_cell(service: Service, night: str, cell: NightCell) -> NightDigest:
+    return service.update_night(night, NightPart(cells=(cell.model_copy(update={"carried_out": True}),)))
+
+
+def _failed_cases(digest: NightDigest, cell: NightCell) -> tuple[Case, ...]:
+    states = {case.name: case.state for case in _cell_digest(digest, cell).cases}
+    return tuple(case for case in cell.cases if states.get(case.name) in RETRIED)
+
+
+def _cell_digest(digest: NightDigest, cell: NightCell) -> CellDigest:
+    return next(
+        candidate
+        for candidate in digest.cells
+        if (candidate.host, candidate.configuration, candidate.workload) == cell.place
+    )

@@ -1,0 +1,127 @@
+"""The cells of a matrix, and workloads with the settings of a configuration. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from runner.contract.base import Parameter
+from runner.contract.night import NightCell
+from runner.errors import FaultwatchError
+from runner.nightly.matrix_file import HERE, Configuration, Matrix, WorkloadEntry
+from runner.workload import Workload
+
+_THREADS = "OMP_NUM_THREADS"
+
+
+def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
+    """Return the planned cells of all hosts.
+
+    Parameters
+    ----------
+    here
+        Name of this host, which is the only one if the matrix names none.
+    """
+    return tuple(
+        NightCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
+        for host, configuration, entry in _places(matrix)
+    )
+
+
+def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightCell, WorkloadEntry], ...]:
+    """Return the cells of a host, each with its entry in the matrix.
+
+    Raises
+    ------
+    FaultwatchError
+        The matrix names only other hosts.
+    """
+    if matrix.hosts and here not in matrix.hosts:
+        raise FaultwatchError(
+            f"{matrix.path}: this host, {here}, is not one of {', '.join(matrix.hosts)}",
+            "add it, or set FAULTWATCH_HOST to one of these names",
+        )
+    every = zip(planned_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
+    return tuple((cell, entry) for cell, entry in every if cell.host == here)
+
+
+def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
+    """Return the job matrix of GitHub Actions: each host once, with the labels of its runner.
+
+    Raises
+    ------
+    FaultwatchError
+        The matrix names no hosts, so the machines are unknown before the jobs run.
+    """
+    if not matrix.hosts:
+        raise FaultwatchError(f"{matrix.path} names no hosts", "add [hosts.NAME] for each machine")
+    used = {host for host, _, _ in _places(matrix)}
+    return [
+        {"host": name, "labels": list(host.labels or ("self-hosted", name))}
+        for name, host in matrix.hosts.items()
+        if name in used
+    ]
+
+
+def _places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
+    seen = set()
+    for host in matrix.host_names:
+        for configuration in matrix.configuration_names:
+            for entry in matrix.workloads:
+                on_host = host in (entry.hosts or matrix.host_names)
+                place = host, configuration, entry.path
+                if on_host and configuration in (entry.configurations or matrix.configuration_names):
+                    if place in seen:
+                        raise FaultwatchError(
+                            f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
+                            "put all of its parameters into one entry",
+                        )
+                    seen.add(place)
+                    yield host, configuration, entry
+
+
+def case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
+    """Return the choices of cases of an entry, in the form of --set."""
+    return tuple(
+        f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
+        for name, values in entry.set.items()
+    )
+
+
+def apply_configuration(
+    workload: Workload, name: str, configuration: Configuration
+) -> tuple[Workload, tuple[str, ...]]:
+    """Return a workload with the settings of a configuration, and the choice of its cases that this implies.
+
+    A setting for which the workload has a parameter, such as its own list of allocators, becomes a choice of cases.
+    Every other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
+    """
+    chosen: list[str] = []
+    added: dict[str, Parameter] = {}
+    run: dict[str, Any] = {}
+    environment = dict(workload.run.environment)
+    for key in ("allocator", "huge_pages", "threads", "processes", "memory_limit"):
+        value = getattr(configuration, key)
+        if value is None:
+            continue
+        if key in workload.matrix:
+            chosen.append(f"{key}={value}")
+            continue
+        added[key] = value
+        if key == "threads":
+            environment[_THREADS] = "{threads}"
+        else:
+            run[key] = f"{{{key}}}"
+    if configuration.environment:
+        # Escape braces: the values are literal, and braces would be placeholders.
+        environment |= {
+            variable: value.replace("{", "{{").replace("}", "}}")
+            for variable, value in configuration.environment.items()
+        }
+        added["configuration"] = name
+    if not added:
+        return workload, tuple(chosen)
+    fields: dict[str, Any] = {field: getattr(workload, field) for field in Workload.model_fields}
+    fields["run"] = workload.run.model_copy(update={**run, "environment": environment})
+    fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added.items()}}
+    fields["include"] = tuple({**point, **added} for point in workload.include)
+    # Construct it: a copy would keep the cached hash of the original.
+    return Workload.model_validate(fields), tuple(chosen)

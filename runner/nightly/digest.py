@@ -1,0 +1,22 @@
+"""Reads the digest of a nightly run: which cells are complete, and what did not run. Pure."""
+
+from collections.abc import Iterator
+
+from runner.contract.night import CaseState, CellDigest, NightDigest
+
+
+def is_complete(cell: CellDigest) -> bool:
+    """Return whether all cases of a cell are measured."""
+    return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
+
+
+def gaps(digest: NightDigest) -> Iterator[tuple[CellDigest, str]]:
+    """Yield each cell of which something is missing, with the reason."""
+    for cell in digest.cells:
+        if not cell.carried_out:
+            yield cell, "the host did not report" if cell.host in digest.absent else "the host has not run it yet"
+        elif cell.problem:
+            yield cell, cell.problem
+        for case in cell.cases:
+            if case.state is not CaseState.MEASURED:
+                yield cell, f"{case.name}: {case.state}" + (f": {case.why}" if case.why else "")

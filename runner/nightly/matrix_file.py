@@ -1,0 +1,119 @@
+"""Read ``matrix.toml``, strictly; docs/nightly.md explains each key."""
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from runner.contract.base import Name, Parameter
+from runner.errors import FaultwatchError
+from runner.state.huge_pages import CHOICES
+from runner.workload.allocators import ALLOCATORS
+from runner.workload.strict_toml import Table, first_mistake, read_toml
+
+PLAIN = "plain"
+"""The only configuration of a file that names none: the settings of the workload file."""
+HERE = "here"
+"""The only host of a file that names none: the one that reads it."""
+Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+
+
+class MatrixHost(Table):
+    """``[hosts.NAME]``: a machine, with the name that its reports carry."""
+
+    labels: tuple[Label, ...] = Field(default=(), max_length=20)
+    """Labels of its GitHub Actions runner; by default ``self-hosted`` and the name."""
+
+
+class Configuration(Table):
+    """``[configurations.NAME]``: settings in addition to those of the workload file."""
+
+    allocator: str | None = None
+    huge_pages: str | None = None
+    threads: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Value of ``OMP_NUM_THREADS``, or of the workload's parameter ``threads``."""
+    processes: Annotated[int, Field(ge=1, le=1024)] | None = None
+    memory_limit: Size | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("allocator")
+    @classmethod
+    def _known_allocator(cls, name: str | None) -> str | None:
+        return _one_of(name, tuple(ALLOCATORS))
+
+    @field_validator("huge_pages")
+    @classmethod
+    def _known_policy(cls, name: str | None) -> str | None:
+        return _one_of(name, tuple(CHOICES))
+
+
+class WorkloadEntry(Table):
+    """``[[workloads]]``: a workload and the repository that it measures."""
+
+    path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    """Its file or folder, relative to the matrix file, or the name of a shipped workload."""
+    repository: str | None = None
+    revision: str = "HEAD"
+    set: dict[Name, Parameter | tuple[Parameter, ...]] = Field(default_factory=dict)
+    hosts: tuple[Name, ...] | None = None
+    configurations: tuple[Name, ...] | None = None
+
+
+class Matrix(Table):
+    """A matrix file."""
+
+    retries: Annotated[int, Field(ge=0, le=10)] = 1
+    """How often the failed cases of a cell are measured again."""
+    hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
+    configurations: dict[Name, Configuration] = Field(default_factory=dict)
+    workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
+    path: Path = Field(default=Path(), exclude=True)
+    """The path of the file."""
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        for entry in self.workloads:
+            for kind, named, known in (
+                ("host", entry.hosts, self.host_names),
+                ("configuration", entry.configurations, self.configuration_names),
+            ):
+                unknown = [name for name in named or () if name not in known]
+                if unknown:
+                    raise ValueError(f"workload {entry.path}: there is no {kind} {unknown[0]!r}")
+        return self
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Names of the hosts."""
+        return tuple(self.hosts) or (HERE,)
+
+    @property
+    def configuration_names(self) -> tuple[str, ...]:
+        """Names of the configurations."""
+        return tuple(self.configurations) or (PLAIN,)
+
+    def configuration(self, name: str) -> Configuration:
+        """Return a configuration by name."""
+        return self.configurations.get(name, Configuration())
+
+
+def load_matrix(file: Path) -> Matrix:
+    """Read a matrix.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is not valid; the message names the file, the key and the mistake.
+    """
+    document = read_toml(file, "matrix file", "name one with --matrix; docs/nightly.md shows how to write one")
+    try:
+        return Matrix.model_validate(document | {"path": file.resolve()})
+    except ValidationError as error:
+        raise FaultwatchError(f"{file}: {first_mistake(error, Matrix)}") from None
+
+
+def _one_of(name: str | None, known: tuple[str, ...]) -> str | None:
+    if name is not None and name not in known:
+        raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+    return name

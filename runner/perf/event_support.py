@@ -1,0 +1,46 @@
+"""Finds out which events this perf knows: one unknown event makes perf refuse all of them."""
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.execute import execute
+from runner.execution.start_block import BASE_VARIABLES
+from runner.perf.command import perf_stat
+
+_known: dict[str, bool] = {}
+"""Whether perf knows each event; each is asked once in the lifetime of the runner."""
+
+
+def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split events into those that this perf knows and those that it does not.
+
+    Raises
+    ------
+    FaultwatchError
+        perf is not installed.
+    """
+    new = [event for event in events if event not in _known]
+    if new:
+        all_known = _accepted(new)
+        _known.update({event: all_known or _accepted([event]) for event in new})
+    known = tuple(event for event in events if _known[event])
+    return known, tuple(event for event in events if not _known[event])
+
+
+def _accepted(events: Sequence[str]) -> bool:
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
+        try:
+            done = execute(
+                perf_stat(["true"], Path(scratch, "perf.csv"), events),
+                directory=Path(scratch),
+                environment=BASE_VARIABLES,
+                timeout=20,
+            )
+        except FileNotFoundError:
+            raise FaultwatchError(
+                "perf is not installed", "Debian: apt install linux-perf; Ubuntu: linux-tools"
+            ) from None
+    return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", done.error)

@@ -1,0 +1,65 @@
+"""Attaches perf record to a running program, enabled and disabled on command like the counters."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from runner.perf.attach import ControlledPerf
+
+_MOST = "1G"
+"""Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
+_BUFFER_PAGES = 8192
+"""Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlan:
+    """What one perf records.
+
+    Attributes
+    ----------
+    options
+        Options of perf record: the events, their period, their fields.
+    output
+        The file that perf writes; its content is untrusted.
+    """
+
+    options: tuple[str, ...]
+    output: Path
+
+
+class Tracer(Protocol):
+    """Another tool that traces a program from before its start to its end."""
+
+    def attach(self, processes: Sequence[int]) -> None:
+        """Attach to processes that wait in the meantime."""
+
+    def close(self) -> None:
+        """Wait until the tool has noticed that they ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything to record of one execution."""
+
+    plans: tuple[RecordPlan, ...]
+    tracer: Tracer | None = None
+
+
+class Recorder(ControlledPerf):
+    """An attached perf record."""
+
+    def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
+        # Without build ids and their cache, for which perf would read each binary again when it ends.
+        words = ("record", "-q", "-N", "-B", "--max-size", _MOST, *_buffers(), *plan.options, "-o", str(plan.output))
+        super().__init__(words, processes)
+
+    def finish(self) -> None:
+        """Tell perf to write its recording, and wait for it."""
+        self.end(timeout=30)
+
+
+def _buffers() -> tuple[str, ...]:
+    return ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()

@@ -1,0 +1,95 @@
+"""Tracks the memory mappings of processes."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+
+from runner.contract.profile import Memory
+from runner.profile.script_parser import Mapped
+
+_SHARED = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
+_KERNEL = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMapping:
+    """A mapped range of memory."""
+
+    start: int
+    end: int
+    offset: int
+    memory: Memory
+    kind: str
+    """``memory`` as a string: members of an enumeration hash slowly, and each fault looks it up."""
+    name: str
+
+    @classmethod
+    def of(cls, event: Mapped) -> "MemoryMapping":
+        """Return the mapping of an event."""
+        memory = memory_of(event)
+        return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
+
+    @property
+    def file(self) -> str:
+        """The mapped file; empty if there is none."""
+        return self.name if self.memory in {Memory.FILE_TEXT, Memory.FILE_DATA} else ""
+
+
+def memory_of(event: Mapped) -> Memory:
+    """Return the kind of a mapping's memory, from its name and protection."""
+    name = event.name
+    if name.startswith("[stack"):
+        return Memory.STACK
+    if name == "[heap]":
+        return Memory.HEAP
+    if name in _KERNEL:
+        return Memory.OTHER
+    if name.startswith(_SHARED):
+        return Memory.SHARED
+    if name == "//anon" or not name.startswith("/"):
+        return Memory.SHARED if event.protection.endswith("s") else Memory.ANONYMOUS
+    return Memory.FILE_TEXT if "x" in event.protection else Memory.FILE_DATA
+
+
+@dataclass(slots=True)
+class ProcessMappings:
+    """The mappings of one process, without overlaps."""
+
+    _starts: list[int] = field(default_factory=list)
+    _all: list[MemoryMapping] = field(default_factory=list)
+
+    def add(self, new: MemoryMapping) -> None:
+        """Add a mapping; it replaces what it overlaps."""
+        first, last = self._over(new.start, new.end)
+        mappings = [part for old in self._all[first:last] for part in _outside(old, new.start, new.end)]
+        mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
+        self._all[first:last] = mappings
+        self._starts[first:last] = [mapping.start for mapping in mappings]
+
+    def find(self, address: int) -> MemoryMapping | None:
+        """Return the mapping that contains an address."""
+        place = bisect_right(self._starts, address) - 1
+        if place >= 0 and address < self._all[place].end:
+            return self._all[place]
+        return None
+
+    def copy(self) -> "ProcessMappings":
+        """Return the mappings that a child starts with."""
+        return ProcessMappings(list(self._starts), list(self._all))
+
+    def _over(self, start: int, end: int) -> tuple[int, int]:
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = first
+        while last < len(self._all) and self._starts[last] < end:
+            last += 1
+        return first, last
+
+
+def _outside(old: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
+    """Return the parts of a mapping outside a range."""
+    parts = []
+    if old.start < start:
+        parts.append(replace(old, end=min(old.end, start)))
+    if old.end > end:
+        begin = max(old.start, end)
+        parts.append(replace(old, start=begin, offset=old.offset + begin - old.start))
+    return parts

@@ -1,0 +1,79 @@
+"""Tracks the pages of a process that faulted, and how it gave pages back. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from runner.contract.profile import Touch
+
+PAGE = 4096
+_MAP_FIXED = 0x10
+_GIVING_BACK = {4, 8, 9, 21}
+"""Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
+# Strings: each fault looks them up, and members of an enumeration hash slowly.
+_FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
+
+
+@dataclass(slots=True)
+class PageStates:
+    """The pages of one process that have faulted, each with its state since."""
+
+    _state: dict[int, str] = field(default_factory=dict)
+    _brk: int = 0
+
+    def fault(self, page: int) -> str:
+        """Record a fault; return the previous state of the page: the value of a :class:`Touch`."""
+        before = self._state.get(page, _FIRST)
+        self._state[page] = _AGAIN
+        return before
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def within(self, start: int, end: int) -> int:
+        """Return how many pages of a range have faulted."""
+        return sum(start <= page * PAGE < end for page in self._state)
+
+    def call(self, name: str, arguments: dict[str, int]) -> int | None:
+        """Record a system call; return the number of bytes it concerns."""
+        match name:
+            case "munmap":
+                self._give_back(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                return arguments["len"]
+            case "mmap":
+                if arguments["flags"] & _MAP_FIXED:
+                    self._give_back(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                return arguments["len"]
+            case "madvise":
+                if arguments["behavior"] in _GIVING_BACK:
+                    self._give_back(arguments["start"], arguments["len_in"], Touch.AFTER_MADVISE)
+                return arguments["len_in"]
+            case "mremap":
+                shorter = arguments["old_len"] - arguments["new_len"]
+                if shorter > 0:
+                    self._give_back(arguments["addr"] + arguments["new_len"], shorter, Touch.AFTER_MUNMAP)
+                return arguments["new_len"]
+            case "brk":
+                return self._move_end(arguments["brk"])
+        return None
+
+    def _move_end(self, end: int) -> int:
+        before, self._brk = self._brk, end or self._brk
+        if not end:
+            return 0  # The call only queries the end.
+        if before and end < before:
+            self._give_back(end, before - end, Touch.AFTER_BRK)
+        return abs(end - before) if before else 0
+
+    def _give_back(self, start: int, size: int, how: Touch) -> None:
+        first, last = -(-start // PAGE), -(-(start + size) // PAGE)
+        state = self._state
+        # Iterate over the smaller set: the pages of the range, or those that ever faulted.
+        pages: Iterable[int] = range(first, last)
+        if last - first > len(state):
+            pages = [page for page in state if first <= page < last]
+        for page in pages:
+            if page in state:
+                state[page] = how.value

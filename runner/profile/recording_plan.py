@@ -1,0 +1,71 @@
+"""Plans what perf records, so that profiles stay small: events, periods, call graphs. Pure."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+CallGraph = Literal["fp", "dwarf", "lbr"]
+
+EACH = 2_000_000
+"""Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
+STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
+"""Number of stacks to record: 0.2 KB each with frame pointers; DWARF copies 8 KB of the program's stack."""
+_LEAST_CLOCK = 100_000
+"""Least number of nanoseconds between two samples of the CPU."""
+CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
+"""The system calls that allocate or release memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCounts:
+    """The expected counts of an execution, from an execution that was only counted.
+
+    Attributes
+    ----------
+    faults, switches
+        Number of page faults and of context switches.
+    cpu_seconds
+        CPU time of all threads.
+    """
+
+    faults: int
+    switches: int
+    cpu_seconds: float
+
+
+def faults_period(expected: ExpectedCounts) -> int:
+    """Return N, to record one in N faults with its address."""
+    return max(1, -(-expected.faults // EACH))
+
+
+def stacks_period(number: int, call_graph: CallGraph) -> int:
+    """Return N, to record one in N events with its stack."""
+    return max(1, -(-number // STACKS[call_graph]))
+
+
+def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
+    """Return the nanoseconds of CPU time between two recorded stacks."""
+    return max(_LEAST_CLOCK, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
+
+
+def faults_options(period: int, *, tracepoints: bool) -> tuple[str, ...]:
+    """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it."""
+    events = ["page-faults", "major-faults"]
+    if tracepoints and period == 1:
+        events += ["exceptions:page_fault_user", "exceptions:page_fault_kernel", *_entries()]
+    return ("-d", "-c", str(period), *(word for event in events for word in ("-e", event)))
+
+
+def calls_options() -> tuple[str, ...]:
+    """Return the options to record only the system calls."""
+    return ("-c", "1", *(word for event in _entries() for word in ("-e", event)))
+
+
+def stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
+    """Return the options to record an event with its stack."""
+    graph = "dwarf,8192" if call_graph == "dwarf" else call_graph
+    return ("-e", event, "-c", str(period), "--call-graph", graph)
+
+
+def _entries() -> tuple[str, ...]:
+    return tuple(f"syscalls:sys_enter_{name}" for name in CALLS)

@@ -1,0 +1,325 @@
+"""Parses the output of ``perf script`` into events, exactly or not at all.
+
+The fields are those that :mod:`runner.profile.recording_reader` requests. They contain no command name, since a program
+can choose its own. Any line that is not known here is a :class:`ScriptError`, never a guess.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+
+class ScriptError(Exception):
+    """The text cannot be parsed; the message says where."""
+
+
+class Fault(NamedTuple):
+    """A page fault: its address, and the place in the program that accessed it."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    address: int
+    ip: int
+    place: str
+    """Function and module, as perf printed them."""
+    code: int | None = None
+    """The processor's error code, if the tracepoint of the exception was recorded too."""
+
+
+class Traced(NamedTuple):
+    """A tracepoint with its arguments."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    text: str
+
+
+class ScriptFrame(NamedTuple):
+    """A frame of a stack: its offset in a module, and its function as perf names it."""
+
+    offset: int
+    function: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """An event with its stack, innermost frame first."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+    frames: tuple[ScriptFrame, ...]
+
+
+class Mapped(NamedTuple):
+    """A range of memory that was mapped."""
+
+    pid: int
+    start: int
+    size: int
+    offset: int
+    protection: str
+    name: str
+
+
+class Switched(NamedTuple):
+    """A thread that went on or off a CPU; ``preempted`` if it could have continued."""
+
+    pid: int
+    tid: int
+    time: float
+    on: bool
+    preempted: bool
+
+
+class Forked(NamedTuple):
+    """A new process or thread."""
+
+    pid: int
+    parent: int
+
+
+class Executed(NamedTuple):
+    """A process that executed another program."""
+
+    pid: int
+
+
+class Lost(NamedTuple):
+    """Records that perf lost for lack of space."""
+
+    number: int
+
+
+T = TypeVar("T")
+
+
+class _Head(NamedTuple):
+    """The line above a stack."""
+
+    pid: int
+    tid: int
+    time: float
+    event: str
+
+
+Event = Fault | Traced | Stacked | Mapped | Switched | Forked | Executed | Lost
+
+_WHO = re.compile(r"(-?\d+)/(-?\d+)", re.ASCII)
+_TAIL = re.compile(r".*?\) +([0-9a-f]{1,16}) (.*)", re.ASCII)
+_BARE_TAIL = re.compile(r" *([0-9a-f]{1,16}) (.*)", re.ASCII)
+_RECORD = re.compile(r"PERF_RECORD_([A-Z0-9_]+)", re.ASCII)
+_FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.*) \((.*)\)", re.ASCII)
+_OFFSET = re.compile(r"\+0x[0-9a-f]+$", re.ASCII)
+_MMAP = re.compile(
+    r"-?\d+/-?\d+: \[(0x[0-9a-f]+|0)\((0x[0-9a-f]+|0)\) @ (0x[0-9a-f]+|0)(?: [^\]]*)?\]: ([rwxps-]{1,4}) (.*)",
+    re.ASCII,
+)
+_FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
+_DIGITS = "0123456789"
+_LARGEST_CACHE = 100_000
+_LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
+
+
+def parse_script(lines: Iterable[str]) -> Iterator[Event]:
+    """Parse the output of ``perf script``, line by line.
+
+    Raises
+    ------
+    ScriptError
+        A line is not one of those that perf was asked to print.
+    """
+    known = _Lines()
+    head: _Head | None = None
+    frames: list[ScriptFrame] = []
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):  # noqa: B007 - used in the error
+            if head is not None:
+                if line[:1] == "\t":
+                    frames.append(known.frames[line.rstrip("\n")])
+                    continue
+                yield Stacked(*head, tuple(frames))
+                head, frames = None, []
+            event = known.event(line)
+            if isinstance(event, _Head):
+                head = event
+            elif event is not None:
+                yield event
+    except (ScriptError, ValueError):
+        raise ScriptError(f"line {number} is not one that perf script was asked to print: {line[:120]!r}") from None
+    if head is not None:
+        yield Stacked(*head, tuple(frames))
+
+
+class _Lines:
+    """Parses lines with caches: half a million faults are a million lines, most of whose parts repeat."""
+
+    def __init__(self) -> None:
+        self.frames = _Cache(_frame)
+        self._whose = _Cache(_who)
+        self._places = _Cache(_place)
+        self._names = _Cache(_name)
+        self._codes = _Cache(_code)
+        self._exceptions: dict[str, str] = {}
+
+    def event(self, line: str) -> Event | _Head | None:
+        """Parse a line: an event, the line above a stack, or None for a line without use."""
+        words = line.split(None, 3)
+        if len(words) < 3:
+            if words:
+                raise ScriptError
+            return None
+        who, moment, event = words[:3]
+        rest = words[3].rstrip("\n") if len(words) == 4 else ""
+        if event[:22] == "exceptions:page_fault_":
+            self._exceptions[who] = rest
+            return None
+        if event[:12] == "PERF_RECORD_":
+            kind, said = _split(f"{event} {rest}")
+            return _record(self._whose[who], _time(moment), kind, said)
+        name = self._names[event]
+        pid, tid = self._whose[who]
+        if ":" in name:
+            return Traced(pid, tid, _time(moment), name, rest)
+        if not rest:
+            return _Head(pid, tid, _time(moment), name)
+        address, _, tail = rest.partition(" ")
+        ip, place = self._places[tail]
+        exception = self._exceptions.pop(who, "")
+        # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
+        code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
+        return Fault(pid, tid, _time(moment), name, int(address, 16), ip, place, code)
+
+
+class _Cache(dict[str, T]):
+    """Caches the parsed values of strings; cleared when it becomes too large."""
+
+    def __init__(self, parse: Callable[[str], T]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def __missing__(self, text: str) -> T:
+        if len(self) > _LARGEST_CACHE:
+            self.clear()
+        self[text] = value = self._parse(text)
+        return value
+
+
+def numbers(text: str) -> dict[str, int]:
+    """Parse the arguments of a system call, ``addr: 0x7f00, len: 0x1000``, or of a tracepoint, ``address=0x7f00``.
+
+    Raises
+    ------
+    ScriptError
+        An argument is not a number.
+    """
+    found = {}
+    for part in text.split(", ") if ": " in text else text.split():
+        name, _, value = part.partition(": " if ": " in part else "=")
+        try:
+            found[name.strip()] = int(value, 16)
+        except ValueError:
+            if name.strip() != "ip":  # places in the kernel have names
+                raise ScriptError(f"{text[:100]!r} are not numbers") from None
+    return found
+
+
+def function_of(place: str) -> tuple[str, str]:
+    """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
+    text, _, module = place.strip().rpartition(" (")
+    return _OFFSET.sub("", text) or "[unknown]", module.removesuffix(")")
+
+
+def _who(text: str) -> tuple[int, int]:
+    match = _WHO.fullmatch(text)
+    if match is None:
+        raise ScriptError
+    return int(match[1]), int(match[2])
+
+
+def _time(text: str) -> float:
+    if text[-1] != ":" or text[0] not in _DIGITS:
+        raise ScriptError
+    return float(text[:-1])
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split one of perf's own records into its kind and its content."""
+    match = _RECORD.match(text)
+    if match is None:
+        raise ScriptError
+    return match[1], text[match.end() :].lstrip(": ")
+
+
+def _place(tail: str) -> tuple[int, str]:
+    """Parse what follows the address of a fault: possibly its symbol, then the accessing place."""
+    match = _TAIL.fullmatch(tail) or _BARE_TAIL.fullmatch(tail)
+    if match is None:
+        raise ScriptError
+    return int(match[1], 16), match[2]
+
+
+def _name(text: str) -> str:
+    if text[-1] != ":":
+        raise ScriptError
+    return text[:-1]
+
+
+def _code(rest: str) -> int:
+    """Parse the error code at the end of an exception, after its address."""
+    if not rest.startswith(" "):
+        raise ScriptError
+    return int(rest.rpartition("error_code=")[2], 16)
+
+
+def _frame(line: str) -> ScriptFrame:
+    match = _FRAME.fullmatch(line)
+    if match is None:
+        raise ScriptError
+    return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
+
+
+def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
+    """Parse one of perf's own records; None for those without use."""
+    pid, tid = who
+    match kind:
+        case "MMAP" | "MMAP2":
+            found = _MMAP.fullmatch(rest.strip())
+            if found is None and rest.strip().startswith("-1/"):
+                return None
+            if found is None:
+                raise ScriptError
+            start, size, offset = (int(found[place], 16) for place in (1, 2, 3))
+            return Mapped(_owner(rest), start, size, offset, found[4], found[5])
+        case "SWITCH" | "SWITCH_CPU_WIDE":
+            words = rest.split()
+            if not words or words[0] not in {"IN", "OUT"}:
+                raise ScriptError
+            return Switched(pid, tid, time, words[0] == "IN", "preempt" in words)
+        case "FORK":
+            found = _FORK.fullmatch(rest.strip())
+            if found is None:
+                raise ScriptError
+            return Forked(int(found[1]), int(found[2]))
+        case "COMM":
+            return Executed(pid) if rest.lstrip().startswith("exec:") else None
+        case "LOST" | "LOST_SAMPLES":
+            found = _LOST.fullmatch(rest)
+            if found is None:
+                raise ScriptError
+            return Lost(int(found[1]))
+        case "EXIT" | "KSYMBOL" | "BPF_EVENT" | "THROTTLE" | "UNTHROTTLE" | "CGROUP" | "NAMESPACES" | "TEXT_POKE":
+            return None
+    raise ScriptError
+
+
+def _owner(rest: str) -> int:
+    return int(rest.strip().partition("/")[0])

@@ -1,0 +1,78 @@
+"""Finds source lines with addr2line: one process for each binary, all offsets at once."""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.execution.start_block import BASE_VARIABLES
+from runner.profile.elf import LOAD, Segment, segments
+
+_TIMEOUT = 20.0
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A function at a line of its source."""
+
+    function: str
+    file: str
+    line: int
+
+
+def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[SourceLine, ...]]:
+    """Return the source lines at some offsets of a file, innermost inlined function first, where known.
+
+    `within` is the prefix of a sandbox for the command: the file is untrusted.
+    """
+    loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
+    addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
+    known = {offset: address for offset, address in addresses.items() if address is not None}
+    if not known:
+        return {}
+    try:
+        done = subprocess.run(
+            [*within, "addr2line", "-a", "-f", "-i", "-C", "-e", module],
+            input="\n".join(f"{address:#x}" for address in known.values()) + "\n",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+            env=dict(BASE_VARIABLES),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    lines = parse_lines(done.stdout)
+    return {offset: lines[address] for offset, address in known.items() if lines.get(address)}
+
+
+def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
+    """Parse the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
+    found: dict[int, list[SourceLine]] = {}
+    address: int | None = None
+    function: str | None = None
+    for text_line in text.splitlines():
+        if function is None and text_line.startswith("0x"):
+            address = int(text_line, 16) if _is_hex(text_line[2:]) else None
+        elif function is None:
+            function = text_line
+        else:
+            file, _, rest = text_line.rpartition(":")
+            number = rest.split(" ")[0]
+            if address is not None and number.isdecimal() and file not in {"??", ""}:
+                found.setdefault(address, []).append(SourceLine(function, file, int(number)))
+            function = None
+    return {place: tuple(lines) for place, lines in found.items()}
+
+
+def _is_hex(text: str) -> bool:
+    return bool(text) and all(digit in "0123456789abcdefABCDEF" for digit in text)
+
+
+def _address(loaded: Iterable[Segment], offset: int) -> int | None:
+    for segment in loaded:
+        if segment.offset <= offset < segment.offset + segment.size:
+            return offset - segment.offset + segment.address
+    return None

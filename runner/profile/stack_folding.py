@@ -1,0 +1,142 @@
+"""Folds recorded stacks: each stack once, with its weight. Pure except for the lookup of source lines."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from runner.contract import profile as contract
+from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
+from runner.profile.source_lines import SourceLine
+
+Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
+"""Finds the source lines at some offsets of a module."""
+KERNEL = "[kernel]"
+_KERNEL_START = 1 << 63
+_LONGEST = 500
+
+
+@dataclass(slots=True)
+class Weighed:
+    """Recorded stacks, innermost frame first, with their weights."""
+
+    stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
+    samples: int = 0
+    lost: int = 0
+
+
+def count_stacks(events: Iterable[Event]) -> Weighed:
+    """Count how often each stack was recorded."""
+    weighed = Weighed()
+    for event in events:
+        if isinstance(event, Stacked):
+            weighed.stacks[event.frames] += 1
+            weighed.samples += 1
+        elif isinstance(event, Lost):
+            weighed.lost += event.number
+    return weighed
+
+
+def blocked_time(events: Iterable[Event]) -> Weighed:
+    """Add up the nanoseconds that threads were blocked off CPU, by stack.
+
+    The time runs from leaving the CPU to returning to one, so it includes the wait for a free CPU after the wake-up.
+    """
+    weighed = Weighed()
+    stacks: dict[int, tuple[ScriptFrame, ...]] = {}
+    left: dict[int, float] = {}
+    for event in events:
+        match event:
+            case Stacked():
+                stacks[event.tid] = event.frames
+                weighed.samples += 1
+            case Switched(on=False):
+                if event.preempted:
+                    stacks.pop(event.tid, None)
+                else:
+                    left[event.tid] = event.time
+            case Switched(on=True):
+                began, stack = left.pop(event.tid, None), stacks.pop(event.tid, None)
+                if began is not None and stack is not None:
+                    weighed.stacks[stack] += max(0, round((event.time - began) * 1e9))
+            case Lost():
+                weighed.lost += event.number
+    return weighed
+
+
+def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
+    whole = sum(weights.values())
+    if not whole:
+        return {}
+    shares = {stack: weight * total // whole for stack, weight in weights.items()}
+    rest = total - sum(shares.values())
+    by_remainder = sorted(weights, key=lambda stack: -(weights[stack] * total % whole))
+    for stack in by_remainder[:rest]:
+        shares[stack] += 1
+    return {stack: share for stack, share in shares.items() if share}
+
+
+@dataclass(slots=True)
+class FrameTable:
+    """The table of frames of a profile, each once."""
+
+    lines: Lines
+    frames: list[contract.Frame] = field(default_factory=list)
+    _places: dict[contract.Frame, int] = field(default_factory=dict)
+
+    def stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
+        """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
+        known = self._lines_of(weights)
+        folded: Counter[tuple[int, ...]] = Counter()
+        for stack, weight in weights.items():
+            frames: list[int] = []
+            for frame, offset in _called(stack):
+                frames += [self.place(part) for part in expanded(frame, known.get((frame.module, offset), ()))]
+            folded[tuple(reversed(frames[:_LONGEST]))] += weight
+        return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
+
+    def place(self, frame: contract.Frame) -> int:
+        """Return the index of a frame in the table; add the frame if it is new."""
+        if frame not in self._places:
+            self._places[frame] = len(self.frames)
+            self.frames.append(frame)
+        return self._places[frame]
+
+    def _lines_of(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for stack in stacks:
+            for frame, offset in _called(stack):
+                if frame.module.startswith("/"):
+                    wanted[frame.module].add(offset)
+        return {
+            (module, offset): lines
+            for module, offsets in wanted.items()
+            for offset, lines in self.lines(module, offsets).items()
+        }
+
+
+def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
+    """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
+    module = KERNEL if frame.offset >= _KERNEL_START else frame.module
+    if not lines:
+        return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
+    inlined = [(line.function, line) for line in lines[:-1]]
+    outer = lines[-1].function if frame.function == "[unknown]" else frame.function
+    return [
+        contract.Frame(function=function[:4000], module=module[:4000], file=line.file[:4000], line=line.line)
+        for function, line in [*inlined, (outer, lines[-1])]
+    ]
+
+
+def relative(path: str, roots: Iterable[str]) -> str:
+    """Return a path relative to the work tree if it lies inside, because the tree's location differs between builds."""
+    return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
+
+
+def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
+    """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
+    innermost = True
+    for frame in stack:
+        in_user = frame.offset < _KERNEL_START
+        yield frame, frame.offset if innermost or not in_user else max(0, frame.offset - 1)
+        innermost = innermost and not in_user

@@ -1,0 +1,1 @@
+"""Sends reports to the service: the HTTP client, the embedded service, the spool."""

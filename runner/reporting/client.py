@@ -1,0 +1,300 @@
+"""The client of the service's HTTP API."""
+
+import time
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any, NoReturn
+from uuid import UUID
+
+import requests
+from pydantic import BaseModel, ValidationError
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from urllib3 import BaseHTTPResponse
+from urllib3.util.retry import Retry
+
+from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
+from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
+from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
+from runner.contract.knob_search import KnobSearch, KnobSearchRequest
+from runner.contract.night import NightDigest, NightPart
+from runner.contract.plan import Plan, PlanRequest
+from runner.contract.profile import Profile
+from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
+from runner.contract.search import Search, SearchRequest
+from runner.contract.sign_in import Admission, Identity
+from runner.environment.secrets import without_password
+from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
+
+TIMEOUT = (5, 60)
+"""Seconds to connect, and to wait for a response."""
+FIRST_PAUSE = 0.2
+LONGEST_WAIT = 5.0
+"""Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
+
+_REFUSALS = {400, 409, 413, 422}
+"""Status codes that reject the document itself. Others concern the caller or the address."""
+_UNAVAILABLE = {502, 503, 504}
+
+
+class _BoundedRetry(Retry):
+    """Retries when the connection or the service fails for a moment; bounds the wait that a server may ask for."""
+
+    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+        """Return the seconds that the server asks for, up to a limit; None if the header is missing or unreadable."""
+        try:
+            seconds = super().get_retry_after(response)
+        except Exception:  # an invalid header
+            return None
+        return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+
+class _Bearer(AuthBase):
+    """Sends a token. A header of the session would be replaced by a .netrc entry for the host."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class Service:
+    """A Faultwatch service at an address.
+
+    Every request may safely be sent twice, so all of them are retried when the connection or the service fails for a
+    moment.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        retry_seconds: float = 0,
+        sign_in: Callable[[], str | None] | None = None,
+    ) -> None:
+        """Connect to a service.
+
+        Parameters
+        ----------
+        retry_seconds
+            Seconds for which to retry while the service is unavailable.
+        sign_in
+            Returns a new token when the current one has expired.
+        """
+        self.url = url.rstrip("/")
+        self._retry_seconds, self._token, self._sign_in = retry_seconds, token, sign_in
+        self.before_send: Callable[[Report | Profile], None] | None = None
+        """Called with each document before it is sent."""
+        self._shown = without_password(self.url)
+        self._session = requests.Session()
+        self._session.auth = _Bearer(token) if token else None
+        retry = _BoundedRetry(
+            total=4,
+            read=1,  # a service that is silent for the whole timeout has more than a momentary failure
+            backoff_factor=0.2,
+            status_forcelist=(429, 500, 502, 503, 504),
+            allowed_methods=None,
+            raise_on_status=False,
+        )
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(max_retries=retry))
+
+    def send_revisions(self, subject: str, revisions: Sequence[Revision]) -> None:
+        """Send a part of the subject's history."""
+        self._call("PUT", f"/subjects/{subject}/revisions", RevisionList(revisions=tuple(revisions)))
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """Ask for the runs that are missing."""
+        return Plan.model_validate(self._call("POST", "/plans", request))
+
+    def send_report(self, report: Report) -> None:
+        """Send a report. Returns once the service has stored it.
+
+        Raises
+        ------
+        Refused
+            The service rejects the report for good.
+        FaultwatchError
+            The service does not accept it now.
+        """
+        self._send_document(f"/runs/{report.run_id}", report, run_id=report.run_id)
+
+    def send_profile(self, profile: Profile) -> None:
+        """Send a profile. Returns once the service has stored it.
+
+        Raises
+        ------
+        Refused
+            The service rejects the profile for good.
+        FaultwatchError
+            The service does not accept it now.
+        """
+        self._send_document(f"/profiles/{profile.profile_id}", profile, profile_id=profile.profile_id)
+
+    def send(self, document: Report | Profile) -> None:
+        """Send a report or a profile."""
+        if self.before_send:
+            self.before_send(document)
+        if isinstance(document, Profile):
+            self.send_profile(document)
+        else:
+            self.send_report(document)
+
+    def run(self, run_id: str) -> Report:
+        """Return a run as it was reported."""
+        return Report.model_validate(self._call("GET", f"/runs/{run_id}"))
+
+    def send_reports(self, reports: Sequence[Report]) -> Receipts:
+        """Send many reports at once."""
+        try:
+            return Receipts.model_validate(self._call("POST", "/runs", ReportList(reports=tuple(reports))))
+        except ValidationError:
+            self._not_a_service()
+
+    def compare(self, request: ComparisonRequest) -> Comparison:
+        """Ask for the verdict on base and head, and how many more pairs are needed."""
+        return Comparison.model_validate(self._call("POST", "/comparisons", request))
+
+    def search(self, request: SearchRequest) -> Search:
+        """Ask which commits to measure next, or which commits moved a metric."""
+        return Search.model_validate(self._call("POST", "/searches", request))
+
+    def search_knobs(self, request: KnobSearchRequest) -> KnobSearch:
+        """Ask with which knobs changed to measure next, or which knobs moved a metric."""
+        return KnobSearch.model_validate(self._call("POST", "/knob-searches", request))
+
+    def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
+        """Ask for the diagnosis of a profile."""
+        return Diagnosis.model_validate(self._call("POST", "/diagnoses", request))
+
+    def sign_in(self, identity: str) -> str:
+        """Exchange the identity of a CI job for a token."""
+        return Admission.model_validate(self._call("POST", "/sign-in/actions", Identity(token=identity))).token
+
+    def stored_base(self, query: BaseQuery) -> Report | None:
+        """Return a stored run that can serve as the base of a comparison, if there is one."""
+        return BaseAnswer.model_validate(self._call("POST", "/gates/base", query)).report
+
+    def gate(self, report: GateReport) -> GateAnswer:
+        """Send the measurements of a pull request; return the verdict."""
+        return GateAnswer.model_validate(self._call("POST", "/gates", report))
+
+    def update_night(self, name: str, part: NightPart) -> NightDigest:
+        """Send planned or measured cells of a nightly run; return its digest."""
+        return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
+
+    def new_connection(self, retry_seconds: float = 0) -> "Service":
+        """Return another connection to the same service: threads must not share one."""
+        return type(self)(self.url, self._token, retry_seconds, self._sign_in)
+
+    def order_job(self, order: JobOrder) -> Job:
+        """Order a job, or return the open job with the same question."""
+        return Job.model_validate(self._call("POST", "/jobs", order))
+
+    def job(self, job_id: int) -> Job:
+        """Return a job."""
+        return Job.model_validate(self._call("GET", f"/jobs/{job_id}"))
+
+    def jobs(self, **filters: str) -> JobList:
+        """Return jobs, newest first."""
+        return JobList.model_validate(self._call("GET", "/jobs", params=filters))
+
+    def decide_job(self, job_id: int, verb: str, decision: JobDecision) -> Job:
+        """Pause, resume or cancel a job."""
+        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/{verb}", decision))
+
+    def claim_job(self, job_id: int, claim: Claim) -> Lease:
+        """Claim a job."""
+        return Lease.model_validate(self._call("POST", f"/jobs/{job_id}/claim", claim))
+
+    def progress_job(self, job_id: int, progress: Progress) -> Orders:
+        """Report the progress of a job; return the orders for the runner."""
+        return Orders.model_validate(self._call("POST", f"/jobs/{job_id}/progress", progress))
+
+    def finish_job(self, job_id: int, finish: Finish) -> Job:
+        """Report how a job ended."""
+        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/finish", finish))
+
+    def drifts(self, **filters: str) -> list[dict[str, Any]]:
+        """Return the drifts that the service has found, as in its API."""
+        answer = self._call("GET", "/drifts", params=filters)
+        return list(answer["items"])
+
+    def _call(self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None) -> Any:
+        deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE
+        while True:
+            try:
+                return self._request(method, path, body, params)
+            except ServiceUnavailable:
+                if time.monotonic() + pause > deadline:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_WAIT)
+
+    def _request(
+        self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
+    ) -> Any:
+        try:
+            response = self._session.request(
+                method,
+                f"{self.url}/api/v1{path}",
+                data=body.model_dump_json().encode() if body else None,
+                headers={"Content-Type": "application/json", "Accept": "application/json"},
+                params=params,
+                timeout=TIMEOUT,
+            )
+        except requests.RequestException as error:
+            raise ServiceUnavailable(
+                f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
+                "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
+            ) from None
+        if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not expired:
+            # The token of a CI job is valid for hours, and a bisect can take longer.
+            self._token = self._sign_in()
+            self._session.auth = _Bearer(self._token) if self._token else None
+            return self._request(method, path, body, params, expired=True)
+        if not response.ok:
+            message = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
+            if response.status_code in _REFUSALS:
+                refused = RequestRefused(message)
+                wait = response.headers.get("Retry-After", "")
+                refused.retry_after = float(wait) if wait.isdecimal() else None
+                raise refused
+            if response.status_code in _UNAVAILABLE:
+                raise ServiceUnavailable(message)
+            if response.status_code == HTTPStatus.GONE:
+                raise AlreadyEnded(_problem(response))
+            if response.status_code in {401, 403}:
+                raise FaultwatchError(message, "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token")
+            raise ServerError(message) if response.status_code == 500 else FaultwatchError(message)
+        try:
+            return response.json()
+        except ValueError:
+            self._not_a_service()
+
+    def _send_document(self, path: str, document: Report | Profile, **named: UUID) -> None:
+        answer = self._call("PUT", path, document)
+        # A proxy's welcome page is not a receipt: accept only a response that names the document.
+        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in named.items()):
+            self._not_a_service()
+
+    def _not_a_service(self) -> NoReturn:
+        raise FaultwatchError(f"{self._shown} did not answer like a Faultwatch service", "check FAULTWATCH_URL")
+
+
+def _problem(response: requests.Response) -> str:
+    """Return the most specific line of a problem document."""
+    try:
+        document = response.json()
+        return str(document.get("detail") or document["title"])
+    except (ValueError, KeyError, AttributeError):
+        return f"{response.status_code} {response.reason}"
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error) or type(error).__name__

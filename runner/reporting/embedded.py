@@ -1,0 +1,77 @@
+"""Starts an embedded service while a command runs, so that local use goes through the same API."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.reporting.client import Service
+from runner.reporting.sign_in import sign_in
+from runner.settings import Settings
+
+START_TIMEOUT = 30.0
+"""Seconds within which an embedded service must start."""
+
+
+@contextmanager
+def connect(settings: Settings) -> Iterator[Service]:
+    """Connect to the service that the settings name, or start one on the local database and stop it afterwards.
+
+    Raises
+    ------
+    FaultwatchError
+        The embedded service does not start; the message contains its last line of output.
+    """
+    if settings.url:
+        url = settings.url
+        renew = None if settings.token else lambda: sign_in(url)
+        yield Service(url, settings.token or sign_in(url), sign_in=renew)
+        return
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
+        port_file = Path(scratch, "port")
+        log = Path(scratch, "log")
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "service", "serve", "--host", "127.0.0.1", "--port", "0"),
+                    *("--port-file", str(port_file), "--parent", str(os.getpid())),
+                ],
+                env=os.environ | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                # Ctrl-C must reach only the command, which stops the service after storing the results.
+                start_new_session=True,
+            )
+        try:
+            yield Service(f"http://127.0.0.1:{_wait_for_port(process, port_file, log)}")
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        if port_file.exists():
+            return int(port_file.read_text(encoding="ascii"))
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    why = output[-1] if output else "it printed nothing"
+    # For example after an update of the checkout that requires a new package.
+    missing = why.startswith("ModuleNotFoundError")
+    raise FaultwatchError(
+        f"the local service did not start: {why}",
+        "install the packages in requirements.txt, as `make run` does" if missing else "",
+    )

@@ -1,0 +1,78 @@
+"""Sends reports and profiles to the service, now or later: measuring does not wait for the service."""
+
+import time
+from collections.abc import Callable
+
+from runner.errors import FaultwatchError
+from runner.reporting.spool import Spool, SpooledDocument
+
+FIRST_PAUSE = 10.0
+LONGEST_PAUSE = 300.0
+"""Seconds to wait after a failure of the service; each failure doubles them, up to the longest pause."""
+
+
+class Outbox:
+    """A spool, and the service that receives its documents.
+
+    Attributes
+    ----------
+    error
+        Why the last delivery failed; None if it succeeded.
+    """
+
+    def __init__(
+        self, spool: Spool, send: Callable[[SpooledDocument], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.spool = spool
+        self.error: FaultwatchError | None = None
+        self._send = send
+        self._clock = clock
+        self._pause = 0.0
+        self._not_before = float("-inf")
+
+    def post(self, *documents: SpooledDocument) -> None:
+        """Store reports or profiles on disk, then try to send everything that waits.
+
+        All of them are stored before the first is sent, so that a process that is killed in between loses none.
+
+        Raises
+        ------
+        FaultwatchError
+            A document can neither be stored nor sent.
+        """
+        for document in documents:
+            try:
+                self.spool.add(document)
+            except FaultwatchError as no_room:
+                try:
+                    self._send(document)
+                except FaultwatchError:
+                    raise no_room from None
+        self.deliver()
+
+    def post_now(self, *documents: SpooledDocument) -> None:
+        """Store reports or profiles on disk and send them at once.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept them now; they wait on disk.
+        """
+        self.post(*documents)
+        self.deliver(at_once=True)
+        if self.error:
+            raise self.error
+
+    def deliver(self, *, at_once: bool = False) -> None:
+        """Send everything that waits; after a failure, wait for the pause to end, unless ``at_once``."""
+        if not at_once and self._clock() < self._not_before:
+            return
+        try:
+            self.spool.flush(self._send)
+        except FaultwatchError as error:
+            self.error = error
+            self._pause = min(2 * self._pause or FIRST_PAUSE, LONGEST_PAUSE)
+            self._not_before = self._clock() + self._pause
+        else:
+            self.error = None
+            self._pause = 0.0

@@ -1,0 +1,167 @@
+"""Stores reports and profiles on disk until the service has received them."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runner.contract.profile import Profile
+from runner.contract.report import Report
+from runner.errors import FaultwatchError, RequestRefused, ServerError
+
+SpooledDocument = Report | Profile
+_PROFILE = ".profile"
+
+MOST_FAILURES = 3
+"""After this many server errors in a row, the remaining documents wait."""
+_STALE_SECONDS = 86_400.0
+"""Age after which a partial file is a leftover of a killed process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """A folder with one file for each report or profile.
+
+    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused, and ``RUN.reason`` says why. Renamed to ``RUN.json``, it
+    is sent again. A profile is ``ID.profile.json``.
+    """
+
+    folder: Path
+
+    def add(self, document: SpooledDocument) -> Path:
+        """Write a document so that it survives a crash of the process or the machine; return its file."""
+        file = self.folder / _name(document)
+        partial = file.with_suffix(".partial")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with partial.open("w", encoding="utf-8") as stream:
+                stream.write(document.model_dump_json())
+                stream.flush()
+                os.fsync(stream.fileno())
+            _stamp(partial)
+            partial.rename(file)
+            _sync_folder(self.folder)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink()
+            raise FaultwatchError(
+                f"the result cannot be stored in {self.folder}: {error.strerror}",
+                "free space there, or set FAULTWATCH_HOME",
+            ) from None
+        return file
+
+    def flush(self, send: Callable[[SpooledDocument], None]) -> int:
+        """Send every waiting document, oldest first, and delete each acknowledged one; return how many were sent.
+
+        Refused documents are set aside. A document that causes a server error goes to the end of the queue.
+
+        Raises
+        ------
+        FaultwatchError
+            The service does not accept documents now; they wait.
+        """
+        sent = failures = 0
+        last_error: FaultwatchError | None = None
+        for file, document in self._documents():
+            try:
+                send(document)
+            except RequestRefused as error:
+                _set_aside(file, error.what)
+                continue
+            except ServerError as error:
+                last_error = error
+                failures += 1
+                with suppress(OSError):
+                    _stamp(file)
+                if failures == MOST_FAILURES:
+                    break
+                continue
+            file.unlink(missing_ok=True)
+            sent += 1
+            failures = 0
+        if last_error:
+            raise last_error
+        return sent
+
+    def waiting(self) -> list[Path]:
+        """Return the files that wait to be sent, oldest first."""
+        return self._files("*.json")
+
+    def refused(self) -> list[tuple[Path, str]]:
+        """Return the refused files, each with the reason."""
+        return [(file, _reason(file)) for file in self._files("*.refused")]
+
+    def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
+        for leftover in self._files("*.partial"):
+            with suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                    leftover.unlink()
+        for file in self.waiting():
+            try:
+                document = read_document(file)
+            except FileNotFoundError:
+                continue  # sent by another process meanwhile
+            except ValidationError as error:
+                # Written by another version, or damaged: set aside, so that it does not block the others.
+                _set_aside(file, f"this is not a {_kind(file)} of this version: {error.errors()[0]['msg']}")
+                continue
+            yield file, document
+
+    def _files(self, pattern: str) -> list[Path]:
+        files = []
+        for file in self.folder.glob(pattern):
+            with suppress(FileNotFoundError):
+                files.append((file.stat().st_mtime_ns, file.name, file))
+        return [file for _, _, file in sorted(files)]
+
+
+def read_document(file: Path) -> SpooledDocument:
+    """Read a file of a spool.
+
+    Raises
+    ------
+    OSError, ValidationError
+        The file cannot be read, or another version wrote it.
+    """
+    kind = Profile if _kind(file) == "profile" else Report
+    return kind.model_validate_json(file.read_bytes())
+
+
+def _name(document: SpooledDocument) -> str:
+    return f"{document.profile_id}{_PROFILE}.json" if isinstance(document, Profile) else f"{document.run_id}.json"
+
+
+def _kind(file: Path) -> str:
+    return "profile" if file.stem.endswith(_PROFILE) else "report"
+
+
+def _stamp(file: Path) -> None:
+    """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
+    now = time.time_ns()
+    os.utime(file, ns=(now, now))
+
+
+def _set_aside(file: Path, reason: str) -> None:
+    with suppress(OSError):
+        file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
+    with suppress(FileNotFoundError):
+        file.rename(file.with_suffix(".refused"))
+
+
+def _reason(file: Path) -> str:
+    try:
+        return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
+    except OSError:
+        return "no reason was recorded"
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

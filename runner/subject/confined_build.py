@@ -1,0 +1,66 @@
+"""Runs a build command in a sandbox."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.disk_guard import TreeGuard
+from runner.execution.execute import Finished, execute
+from runner.execution.launch import Launch, Start, resolve
+from runner.execution.launcher import launcher
+from runner.execution.sandbox import TREE_BYTES, Sandbox
+from runner.execution.start_block import BASE_VARIABLES
+from runner.state.memory_group import MemoryGroup
+
+
+def execute_confined(
+    command: Sequence[str], *, sandbox: Sandbox, tree: Path, environment: Mapping[str, str], timeout: float
+) -> Finished:
+    """Run a command in a tree that it owns; standard error is merged into its output.
+
+    Raises
+    ------
+    FileNotFoundError
+        The command does not exist.
+    FaultwatchError
+        The sandbox cannot be created.
+    """
+    path, missing = resolve(command[0], tree, environment["PATH"])
+    if missing:
+        raise FileNotFoundError(missing)
+    sandbox.give(tree)
+    binary = launcher()
+    group = MemoryGroup(sandbox.memory)
+
+    def prepare(pid: int) -> None:
+        sandbox.seal(pid, binary)
+        group.admit(pid)
+
+    with ExitStack() as stack:
+        with suppress(OSError):  # Without a control group, each process is limited separately.
+            group.apply()
+            stack.callback(group.undo)
+        guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
+        launch = stack.enter_context(Launch(Start(1), prepare))
+        done = execute(
+            [
+                *sandbox.enter(tree, binary),
+                *launch.words(str(binary), path, command, environment, sandbox.confinement),
+            ],
+            directory=tree,
+            environment=BASE_VARIABLES,
+            timeout=timeout,
+            merge=True,
+            companions=[launch, guard],
+        )
+        launch.finish()
+    if launch.program is None and done.status is not None:
+        reason = launch.refusal or done.output.strip().rpartition("\n")[2]
+        raise FaultwatchError(f"the sandbox cannot be created: {reason or done.trouble}", "run `faultwatch doctor`")
+    if guard.trouble:
+        return dataclasses.replace(done, why=guard.trouble)
+    if launch.refusal:
+        return dataclasses.replace(done, why=f"could not be executed in the sandbox: {launch.refusal}")
+    return done if launch.ending is None else dataclasses.replace(done, status=launch.ending.status)

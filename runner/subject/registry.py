@@ -1,0 +1,66 @@
+"""Registers where the repository and the workloads of each subject are on this host.
+
+A job of the service names its subject but no path, because paths differ between machines.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.settings import Settings
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectEntry:
+    """The locations of a subject.
+
+    Attributes
+    ----------
+    repository
+        Path or address of its repository; empty if unknown.
+    workloads
+        Path of each workload file, by workload name.
+    """
+
+    repository: str = ""
+    workloads: dict[str, str] = field(default_factory=dict)
+
+
+def register_subject(settings: Settings, repository: Repository, workload: Workload) -> None:
+    """Store the locations of a subject's repository and of one of its workloads; never makes a command fail."""
+    previous = find_subject(settings, repository.name)
+    workloads = previous.workloads | {workload.name: str(workload.path.resolve())}
+    entry = SubjectEntry(_location(settings, repository), workloads)
+    if entry == previous:
+        return
+    file = _file(settings, repository.name)
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
+        part.replace(file)
+
+
+def find_subject(settings: Settings, subject: str) -> SubjectEntry:
+    """Return the registered locations of a subject; empty if there are none."""
+    try:
+        document = json.loads(_file(settings, subject).read_text(encoding="utf-8"))
+        workloads = {str(name): str(path) for name, path in document["workloads"].items()}
+        return SubjectEntry(str(document["repository"]), workloads)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return SubjectEntry()
+
+
+def _location(settings: Settings, repository: Repository) -> str:
+    """Return the path of a repository, or the address that it was cloned from."""
+    if not repository.path.is_relative_to(settings.clones):
+        return str(repository.path)
+    return repository.git("remote", "get-url", "origin").strip()
+
+
+def _file(settings: Settings, subject: str) -> Path:
+    return settings.home / "subjects" / f"{subject}.json"

@@ -1,0 +1,1 @@
+"""Reads the files below ``/`` and parses the notation of the kernel."""

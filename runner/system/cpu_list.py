@@ -1,0 +1,31 @@
+"""Parses and formats lists of processors in the kernel's notation."""
+
+import re
+
+from runner.errors import FaultwatchError
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """Parse a list of processors such as ``0-3,8``.
+
+    Raises
+    ------
+    FaultwatchError
+        The text is not such a list.
+    """
+    if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
+        raise FaultwatchError(f"{text!r} is not a list of processors", "write it as 0-3,8")
+    spans = (part.partition("-") for part in text.split(","))
+    cpus = frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
+    if not cpus:
+        raise FaultwatchError(f"{text!r} names no processor", "write the smaller number first: 0-3")
+    return cpus
+
+
+def cpu_ranges(cpus: frozenset[int] | set[int]) -> str:
+    """Format processors as the kernel does, so that the two can be compared."""
+    starts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
+    ends = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)
+    return ",".join(
+        f"{first}" if first == last else f"{first}-{last}" for first, last in zip(starts, ends, strict=True)
+    )

@@ -1,0 +1,52 @@
+"""Reads the files of a machine below a root: ``/`` for this machine, another folder in tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+Knobs = dict[str, str | None]
+"""Values by knob name. ``None``: this machine has no such knob."""
+
+
+class Tree:
+    """Reads small text files. A missing or unreadable file is ``None``, never an error."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
+    def path(self, name: str | Path) -> Path:
+        """Return the path of a file below the root; a leading slash is ignored."""
+        return self.root / str(name).lstrip("/")
+
+    def text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
+        """Return a file's text, stripped, or ``None``. ``limit`` is in bytes: some files of /proc are huge."""
+        try:
+            with self.path(name).open("rb") as file:
+                return file.read(limit).decode(errors="replace").strip()
+        except OSError:
+            return None
+
+    def lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
+        """Return the lines of a file; an empty list if it cannot be read."""
+        return (self.text(name, limit) or "").splitlines()
+
+    def integer(self, name: str | Path) -> int | None:
+        """Return the number in a file, or ``None`` if it contains none."""
+        try:
+            return int(self.text(name) or "")
+        except ValueError:
+            return None
+
+    def chosen(self, name: str | Path) -> str | None:
+        """Return the bracketed word of a file that lists its choices, as in ``always [madvise] never``."""
+        text = self.text(name)
+        if text is None or "[" not in text:
+            return text
+        return text.partition("[")[2].partition("]")[0]
+
+    def names(self, folder: str | Path, pattern: str = "*") -> Iterator[str]:
+        """Return the names in a folder that match a pattern; shorter names first, so that numbers are in order."""
+        try:
+            names = [path.name for path in self.path(folder).glob(pattern)]
+        except OSError:
+            names = []
+        yield from sorted(names, key=lambda name: (len(name), name))

@@ -1,0 +1,23 @@
+"""Parses ``NAME=VALUE`` arguments."""
+
+import re
+from collections.abc import Iterable
+
+from runner.errors import FaultwatchError
+
+
+def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str) -> dict[str, str]:
+    """Parse ``NAME=VALUE`` arguments of an option whose names match a regular expression.
+
+    Raises
+    ------
+    FaultwatchError
+        An argument does not have that form.
+    """
+    values = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not re.fullmatch(name_pattern, name, re.DOTALL) or "\0" in value:
+            raise FaultwatchError(f"{option} {assignment!r} does not have the form NAME=VALUE")
+        values[name] = value
+    return values

@@ -1,0 +1,120 @@
+"""A workload bound to one of its cases: the only place where ``{name}`` becomes the value of a parameter."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.contract.report import Case
+from runner.errors import FaultwatchError
+from runner.state.huge_pages import CHOICES, HugePageChoice
+from runner.workload.allocators import allocator_variables
+from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
+
+MOST_PROCESSES = 1024
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCase:
+    """What ``[run]`` says of one case.
+
+    Attributes
+    ----------
+    command
+        Program and arguments.
+    variables
+        Variables that the workload and its allocator add to the program's environment.
+    allocator
+        Name of the allocator that is preloaded.
+    cold_files
+        Files that must not be in memory when the program starts, relative to the build's directory.
+    processes
+        How many processes run the command at once.
+    memory_limit
+        Bytes that they may use together; None for no limit.
+    huge_pages
+        Which of their memory gets transparent huge pages; ``host`` leaves that to the host.
+    """
+
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+    allocator: str
+    cold_files: tuple[str, ...]
+    processes: int
+    memory_limit: int | None
+    huge_pages: HugePageChoice
+
+
+def bind(workload: Workload, case: Case) -> BoundCase:
+    """Fill the placeholders of a workload with the parameters of a case.
+
+    Raises
+    ------
+    FaultwatchError
+        Where a filled value is not valid for its key: names the file, the key and the value.
+    """
+    run = workload.run
+
+    def filled(text: str) -> str:
+        return fill(text, case.parameters, where=str(workload.path))
+
+    allocator = filled(run.allocator)
+    command = tuple(filled(part) for part in run.command)
+    return BoundCase(
+        command=command,
+        variables={
+            **allocator_variables(allocator),
+            **{name: filled(text) for name, text in run.environment.items()},
+        },
+        allocator=allocator,
+        cold_files=tuple(filled(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
+        processes=process_count(workload, case),
+        memory_limit=_memory_limit(workload, filled(run.memory_limit)),
+        huge_pages=_huge_pages(workload, filled(run.huge_pages)),
+    )
+
+
+def process_count(workload: Workload, case: Case) -> int:
+    """Return how many processes run the command of a case at once.
+
+    Raises
+    ------
+    FaultwatchError
+        Where that is not a number from 1 to 1024.
+    """
+    text = fill(str(workload.run.processes), case.parameters)
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MOST_PROCESSES:
+        raise FaultwatchError(f"{workload.path}: [run] processes: {text!r} is not a number from 1 to {MOST_PROCESSES}")
+    return int(text)
+
+
+def size(text: str, where: str = "") -> int:
+    """Read a number of bytes, with or without ``K``, ``M`` or ``G`` behind it.
+
+    Raises
+    ------
+    FaultwatchError
+        Where the text is no size.
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
+    if not match:
+        raise FaultwatchError(f"{where}{text!r} is not a size", 'write "none", or bytes such as "256M"')
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _is_cold(workload: Workload, case: Case) -> bool:
+    state = fill(workload.run.page_cache, case.parameters)
+    if state not in PAGE_CACHE_STATES:
+        raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
+    return state == "cold"
+
+
+def _memory_limit(workload: Workload, text: str) -> int | None:
+    return None if text == "none" else size(text, f"{workload.path}: [run] memory_limit: ")
+
+
+def _huge_pages(workload: Workload, text: str) -> HugePageChoice:
+    for choice in CHOICES:
+        if text == choice:
+            return choice
+    raise FaultwatchError(f"{workload.path}: [run] huge_pages: {text!r} is not one of {', '.join(CHOICES)}")

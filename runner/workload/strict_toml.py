@@ -1,0 +1,74 @@
+"""Reads TOML into strict models: a mistake is one line with the file, the key and the probable correction."""
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runner.errors import FaultwatchError
+
+
+class Table(BaseModel):
+    """A table of a file. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    what
+        The kind of file, such as ``workload file``.
+    remedy
+        What to do if the file is missing.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is missing, cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FaultwatchError(f"{file}: no such {what}", remedy) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FaultwatchError(f"{file}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
+
+
+def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return the most specific mistake, with its location in the file."""
+    # A mistyped key also makes the correct key missing: report the mistyped one.
+    mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    where = mistake["loc"]
+    key = str(where[-1]) if where else ""
+    table = ".".join(str(part) for part in where[:-1])
+    place = f"[{table}] {key}" if table else key
+    if mistake["type"] == "extra_forbidden":
+        known = _keys_of(where[:-1], model)
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
+        return f"{place}: unknown key; {hint}"
+    if mistake["type"] == "missing":
+        return f"{place}: this key is required"
+    return f"{place}: {mistake['msg'].removeprefix('Value error, ')}"
+
+
+def _keys_of(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+    inside: type[BaseModel] | None = model
+    for part in table:
+        # Between a table of tables and a table there is a name or a number.
+        if inside is not None and part in inside.model_fields:
+            inside = _model_in(inside.model_fields[str(part)].annotation)
+    return [name for name, field in inside.model_fields.items() if not field.exclude] if inside else []
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for option in get_args(annotation) if (found := _model_in(option))), None)

@@ -1,0 +1,192 @@
+"""Reads the notification channels from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from datetime import time
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from runner.contract.base import Name
+from service.errors import ServiceError
+
+VARIABLE = "FAULTWATCH_NOTIFICATIONS"
+FILE = "notifications.toml"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+Line = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Address = Annotated[
+    str, StringConstraints(max_length=254, pattern=r"^[^\s@<>,;:\"()\[\]\x00-\x1f\x7f]+@[A-Za-z0-9.-]+$")
+]
+
+
+def _is_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"there is no time zone {name}: use a name such as Europe/Berlin") from error
+    return name
+
+
+def _read_time(value: object) -> object:
+    return time.fromisoformat(value) if isinstance(value, str) else value
+
+
+Zone = Annotated[str, AfterValidator(_is_zone)]
+OfDay = Annotated[time, BeforeValidator(_read_time)]
+
+
+class StrictSettings(BaseModel):
+    """Base of the notification settings: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Quiet(StrictSettings):
+    """Hours of the day in which nothing is sent; pending events wait until they end."""
+
+    start: OfDay = Field(alias="from")
+    end: OfDay = Field(alias="to")
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Quiet:
+        if self.start == self.end:
+            raise ValueError("from and to are the same time: remove quiet, or the whole channel")
+        return self
+
+
+class ChannelSettings(StrictSettings):
+    """The settings that all channels share."""
+
+    name: Name
+    subject: Line = "*"
+    """Pattern of the subjects whose events are sent; * stands for anything."""
+    only: Literal["all", "regressions"] = "all"
+    zone: Zone = "UTC"
+    """Time zone of the quiet hours and of the digest."""
+    quiet: Quiet | None = None
+    digest: OfDay | None = None
+    """Time of day of a single message with all events; None sends each event as it is found."""
+
+
+class EmailChannel(ChannelSettings):
+    """Mail through an SMTP server."""
+
+    kind: Literal["email"]
+    sender: Address
+    to: tuple[Address, ...] = Field(min_length=1, max_length=100)
+    host: Line
+    port: int = Field(default=587, ge=1, le=65535)
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: Line | None = None
+    password_variable: Line | None = None
+    """Environment variable that holds the password, which is never stored in the file."""
+
+    @model_validator(mode="after")
+    def _keeps_the_password(self) -> EmailChannel:
+        if (self.user is None) != (self.password_variable is None):
+            raise ValueError("user and password_variable belong together")
+        if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
+            raise ValueError("security is none: the password would cross the network unencrypted")
+        return self
+
+
+class WebhookChannel(ChannelSettings):
+    """A chat that accepts Slack's incoming webhooks."""
+
+    kind: Literal["webhook"]
+    url: Line | None = None
+    url_variable: Line | None = None
+    """Environment variable that holds the address, which is a secret."""
+    insecure: bool = False
+    """Whether http is allowed outside loopback."""
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> WebhookChannel:
+        if (self.url is None) == (self.url_variable is None):
+            raise ValueError("set either url or url_variable")
+        if self.url is not None:
+            self.check(self.url)
+        return self
+
+    def check(self, url: str) -> str:
+        """Return the address if it may be called.
+
+        Raises
+        ------
+        ValueError
+            If it is not an address, or an unencrypted one outside loopback that is not declared insecure.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("url is not an address such as https://…")
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
+            raise ValueError("url is http: use https, or set insecure = true if the network is trusted")
+        return url
+
+
+class NotificationSettings(StrictSettings):
+    """All channels, and the address for links."""
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)] = "http://localhost:8080"
+    """Address at which people reach the service, for links."""
+    channel: tuple[Annotated[EmailChannel | WebhookChannel, Field(discriminator="kind")], ...] = ()
+
+    @model_validator(mode="after")
+    def _has_names_once(self) -> NotificationSettings:
+        names = [channel.name for channel in self.channel]
+        if len(set(names)) < len(names):
+            raise ValueError("two channels have the same name")
+        return self
+
+
+def load(home: Path, environment: Mapping[str, str]) -> NotificationSettings:
+    """Read the notification settings; without a file there are no channels.
+
+    Raises
+    ------
+    ServiceError
+        If the file cannot be read or a setting is invalid.
+    """
+    named = environment.get(VARIABLE)
+    path = Path(named).expanduser() if named else home / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if named:
+            raise ServiceError(
+                "The file does not exist", f"{VARIABLE}={path}", "Create it, or unset the variable."
+            ) from None
+        return NotificationSettings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ServiceError(
+            "The file cannot be read", f"{path} ({error})", "Make it readable, and UTF-8 text."
+        ) from error
+    try:
+        return NotificationSettings.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ServiceError("The file is not TOML", f"{path}: {error}", "See docs/notifications.md.") from error
+    except ValidationError as error:
+        raise ServiceError(
+            "A setting is invalid", f"{path}: {_first_problem(error)}", "See docs/notifications.md."
+        ) from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "webhook"})
+    return f"{location}: {problem['msg']}" if location else problem["msg"]

@@ -1,0 +1,44 @@
+"""Starts workflows of GitHub Actions."""
+
+from __future__ import annotations
+
+from github import GithubException
+from github.Repository import Repository
+
+from service.config.github_app import GithubSettings
+from service.text.markdown import code
+
+MEASURE = "measure.yml"
+"""Workflow that measures a revision."""
+
+
+def dispatch(repository: Repository, workflow: str, inputs: dict[str, str]) -> str:
+    """Start a workflow of the default branch; return why GitHub refuses it, or an empty text."""
+    try:
+        repository.get_workflow(workflow).create_dispatch(repository.default_branch, inputs, throw=True)
+    except GithubException as error:
+        if error.status not in {404, 422}:
+            raise
+        return f"This repository has no workflow {code(workflow)} that takes the inputs which the service sends."
+    return ""
+
+
+def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:
+    """Start the workflow that measures a head, where it still is the head of an open pull request.
+
+    Parameters
+    ----------
+    repository
+        The repository of the pull request.
+    number
+        The pull request; None where it is not known.
+    head
+        The commit to measure.
+    settings
+        Name the workflow.
+    """
+    named = None if number is None else [repository.get_pull(number)]
+    for pull in named or repository.get_commit(head).get_pulls():
+        if pull.state == "open" and pull.head.sha == head:
+            dispatch(repository, settings.workflow, {"base": pull.base.sha, "head": head})
+            return

@@ -1,0 +1,79 @@
+"""Orders profiles of both sides of confirmed drifts, where a backend starts jobs and no host is measuring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
+from service.jobs.scheduler import JobScheduler
+from service.rules.jobs import drifts_to_profile
+from service.rules.jobs.automatic_acts import SERVICE
+from service.schemas.history import Drift
+from service.store import drifts, jobs, profiles
+from service.store.drifts import DriftFilter
+from service.store.jobs import Requester
+from service.store.models import Job, Run, Subject
+from service.store.profiles import ProfileFilter
+
+_NEWEST_DRIFTS = 200
+_QUIET = timedelta(minutes=2)
+"""Time without a new run after which the hosts count as idle."""
+
+
+@dataclass(slots=True)
+class DriftProfiler:
+    """Orders the profiles of drifts, once for each version of the drifts."""
+
+    scheduler: JobScheduler
+    _seen_version: int = field(default=-1, init=False)
+
+    def order_profiles(self) -> None:
+        """Order the profiles that are missing, if the drifts have changed and the hosts are idle."""
+        if not self.scheduler.starters:
+            return
+        with self.scheduler.database.reading() as session:
+            version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
+            if version == self._seen_version or not self._is_quiet(session):
+                return
+            questions = drifts_to_profile.questions_to_order(
+                drifts.listed(session, DriftFilter(), _NEWEST_DRIFTS).items,
+                lambda drift: profile_question(session, drift),
+                lambda question: _is_answered(session, question),
+            )
+        self._seen_version = version
+        for question in questions:
+            order = JobOrder(question=question)
+            if self.scheduler.backend(order) is not Backend.CALLER:
+                self.scheduler.order(order, Requester(SERVICE, Where.API))
+
+    def _is_quiet(self, session: Session) -> bool:
+        newest = session.scalar(select(func.max(Run.finished_at)))
+        return newest is None or newest < self.scheduler.now() - _QUIET
+
+
+def profile_question(session: Session, drift: Drift) -> ProfileQuestion:
+    """Return what to profile for a drift, in the environment of the drift."""
+    bisect = jobs.bisect_question(session, drift)
+    return ProfileQuestion(
+        subject=bisect.subject,
+        case=bisect.case,
+        host=bisect.host,
+        variables=bisect.variables,
+        revision=bisect.bad,
+        against=bisect.good,
+    )
+
+
+def _is_answered(session: Session, question: ProfileQuestion) -> bool:
+    """Return whether both profiles exist, or a job was ordered for them before, with whatever result."""
+    revisions = [revision for revision in (question.revision, question.against) if revision is not None]
+    filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)
+    if all(profiles.newest(session, profile_filter) for profile_filter in filters):
+        return True
+    document = jobs.document(question)
+    rows = session.scalars(select(Job.question).where(Job.kind == question.kind, Job.subject == question.subject))
+    return any(row == document for row in rows)

@@ -1,0 +1,117 @@
+"""Starts jobs on the machine of the service, each in its own process: the service itself never measures."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from huey import SqliteHuey
+from huey.consumer import Consumer
+
+from runner.contract.job import Job, JobOrder
+from runner.contract.report import safe_name
+from service.jobs.queue_consumer import QuietConsumer
+from service.rules.access.scope import Scope
+from service.store import tokens
+from service.store.engine.database import Database
+
+_FILE = "jobs.db"
+_POLL_SECONDS = 0.5
+_TOKEN_DAYS = 7
+"""A job that takes longer is lost with its token, and queued again."""
+_PASSED_ON = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|PYTHON.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
+    r"|FAULTWATCH_(HOST|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
+    re.IGNORECASE,
+)
+"""Environment variables passed to runners. Others may hold secrets of the service, and runners build untrusted code."""
+
+
+@dataclass(slots=True)
+class LocalStarter:
+    """Starts ``faultwatch job run``, one at a time.
+
+    Attributes
+    ----------
+    home
+        Folder of the queue and the logs.
+    database
+        Where tokens for the runners are issued.
+    by_token
+        Whether the service asks for tokens.
+    ended
+        Called at the end of each process, with the job and a sentence about the end.
+    url
+        Where this machine reaches the service; empty until the service listens.
+    host
+        Name of this machine.
+    """
+
+    home: Path
+    database: Database
+    by_token: bool
+    ended: Callable[[int, str], None]
+    url: str = ""
+    host: str = field(default_factory=lambda: safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()))
+    _huey: SqliteHuey = field(init=False)
+    _task: Callable[[int], object] = field(init=False)
+    _consumer: Consumer | None = None
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._huey = SqliteHuey("faultwatch-jobs", filename=str(self.home / _FILE), results=False)
+        self._task = self._huey.task(name="carry_out")(self._carry_out)
+
+    def objection(self, order: JobOrder) -> str:
+        """Return why this machine cannot carry a job out; an empty text where it can."""
+        host = order.question.host if order.question else None
+        return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
+
+    def start(self, job: Job) -> str:
+        """Queue the job; return the address of its log."""
+        self._task(job.id)
+        return f"/api/v1/jobs/{job.id}/log"
+
+    def consume(self, url: str) -> None:
+        """Start working off the queue in a thread of this process. Runners reach the service at ``url``."""
+        self.url = url
+        self._consumer = QuietConsumer(
+            self._huey, workers=1, initial_delay=0.05, max_delay=_POLL_SECONDS, check_worker_health=False
+        )
+        self._consumer.start()
+
+    def log(self, job_id: int) -> Path:
+        """Return the log file of a job."""
+        return self.home / "jobs" / f"{job_id}.log"
+
+    def _carry_out(self, job_id: int) -> None:
+        log = self.log(job_id)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        token = self._token(job_id) if self.by_token else {}
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "runner", "job", "run", str(job_id)],
+                env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,  # stopping the service does not interrupt a measurement
+            )
+            status = process.wait()
+        self.ended(job_id, f"Its process has ended with status {status}.")
+
+    def _token(self, job_id: int) -> dict[str, str]:
+        with self.database.writing() as session:
+            token = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
+        return {"FAULTWATCH_TOKEN": token.text}
+
+
+def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if _PASSED_ON.fullmatch(name)}

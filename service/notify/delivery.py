@@ -1,0 +1,107 @@
+"""Delivers notifications: each round sends what is due through every channel, once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from service.config.notifications import ChannelSettings, EmailChannel, NotificationSettings, WebhookChannel
+from service.notify import mail, webhook
+from service.notify.mail import NotSentError
+from service.notify.message import Message, write
+from service.rules import delivery_schedule
+from service.rules.events.silence import matches
+from service.schemas.events import EventSummary
+from service.schemas.history import Direction
+from service.store import deliveries, events
+from service.store.engine.database import Database
+
+log = logging.getLogger(__name__)
+
+MOST_SINGLE = 5
+"""Up to as many new events have a message each; more of them share one message."""
+
+
+@dataclass(slots=True)
+class RoundResult:
+    """What a round has sent."""
+
+    sent: int = 0
+    failed: list[str] = field(default_factory=list)
+    """Why messages were not sent, one line a channel."""
+
+
+def run_round(
+    database: Database, settings: NotificationSettings, environment: Mapping[str, str], now: datetime
+) -> RoundResult:
+    """Send what is due through every channel.
+
+    Each message is logged as a delivery before it is sent, and marked as sent afterwards. A message that fails or is
+    interrupted is sent again later with the same key. Several processes never send the same message at the same time.
+    """
+    result = RoundResult()
+    for channel in settings.channel:
+        problem = None
+        for key in _claim(database, channel, now):
+            # After one failure a receiver is not called again in this round.
+            problem = problem or _send(_message(database, key, settings.url), channel, environment, now)
+            with database.writing() as session:
+                deliveries.record_attempt(session, key, problem, now)
+            result.sent += problem is None
+        if problem is not None:
+            log.warning("not sent: %s: %s", channel.name, problem)
+            result.failed.append(f"{channel.name}: {problem}")
+    return result
+
+
+def _claim(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
+    """Claim the messages that are due: those that failed before, and new ones; return their keys."""
+    with database.writing() as session:
+        row = deliveries.channel(session, channel.name, now)
+        since = row.since
+        if not delivery_schedule.may_send(channel, now, row.digest_at or since):
+            return []
+        if channel.digest is not None:
+            row.digest_at = delivery_schedule.digest_due(channel, now)
+        retries = deliveries.claim_due(session, channel.name, now)
+        occasions = deliveries.unsent(session, channel.name, since)
+        by_id = {event.id: event for event in events.summaries(session, [occasion.event_id for occasion in occasions])}
+        new = [
+            occasion
+            for occasion in occasions
+            if occasion.event_id in by_id and _concerns(channel, by_id[occasion.event_id])
+        ]
+        together = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MOST_SINGLE
+        batches = [new] if together and new else [[occasion] for occasion in new]
+        return retries + [deliveries.claim(session, channel.name, batch, now) for batch in batches]
+
+
+def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
+    return (
+        not event.silenced
+        and matches(channel.subject, event.subject)
+        and (channel.only == "all" or event.direction is Direction.REGRESSION)
+    )
+
+
+def _message(database: Database, key: str, base: str) -> Message:
+    with database.reading() as session:
+        summaries = events.summaries(session, deliveries.events_of(session, key))
+    summaries.sort(key=lambda event: (event.direction is not Direction.REGRESSION, event.committed_at, event.id))
+    return write(key, summaries, base)
+
+
+def _send(
+    message: Message, channel: EmailChannel | WebhookChannel, environment: Mapping[str, str], now: datetime
+) -> str | None:
+    """Send a message; return why it was not sent, if it was not."""
+    try:
+        if isinstance(channel, EmailChannel):
+            mail.send(message, channel, environment, now)
+        else:
+            webhook.send(message, channel, environment)
+    except NotSentError as error:
+        return str(error)
+    return None

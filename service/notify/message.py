@@ -1,0 +1,92 @@
+"""Writes notification messages. Untrusted text, such as a commit's title, cannot become markup or a new line. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.schemas.events import EventSummary, State
+from service.schemas.history import Cause, Direction
+
+MOST_EVENTS = 25
+"""Most events that a message lists; it counts the others."""
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that end a line, change the direction of writing, or are invalid in XML."""
+_CAUSES = {
+    Cause.COMMIT: "commit",
+    Cause.CONFIG: "configuration",
+    Cause.BOTH: "commit and configuration changed together; a cross-measurement is ordered",
+    Cause.UNKNOWN: "unknown: neither commit nor configuration changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A notification.
+
+    Attributes
+    ----------
+    key
+        Identifies the message: a repeated one has the same key.
+    subject
+        First line, in one sentence.
+    lines
+        The body.
+    """
+
+    key: str
+    subject: str
+    lines: tuple[str, ...]
+
+
+def write(key: str, events: Sequence[EventSummary], base: str) -> Message:
+    """Return the message about some events. Its links begin with ``base``."""
+    if len(events) == 1:
+        return Message(key, subject(events[0]), (*_lines(events[0], base), "", link(base)))
+    worse = sum(event.direction is Direction.REGRESSION for event in events)
+    head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse} better"
+    lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base)[1:], "")]
+    if len(events) > MOST_EVENTS:
+        lines += [f"… and {len(events) - MOST_EVENTS} more.", ""]
+    return Message(key, head, (*lines, link(base)))
+
+
+def subject(event: EventSummary) -> str:
+    """Return what happened in one line."""
+    again = "again: " if event.state is State.REOPENED else ""
+    return f"[{plain(event.subject, 60)}] {again}{plain(event.headline)}"
+
+
+def link(base: str, event: EventSummary | None = None) -> str:
+    """Return the address of an event, or of the service."""
+    root = base.rstrip("/")
+    return f"{root}/" if event is None else f"{root}/events/{event.id}"
+
+
+def plain(text: str, longest: int = 200) -> str:
+    """Return text as one line without control characters, including those that change the direction of writing."""
+    line = " ".join(_CONTROL.sub(" ", text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def for_slack(message: Message) -> dict[str, str]:
+    """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
+    text = "\n".join((message.subject, *message.lines))
+    for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(character, escaped)
+    return {"text": text}
+
+
+def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
+    cause = _CAUSES[event.cause]
+    if event.cause is Cause.COMMIT:
+        cause += f" {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
+    return (
+        plain(event.headline),
+        f"Cause: {cause}",
+        f"Where: {event.n_series} series of {plain(event.subject, 60)}",
+        link(base, event),
+    )

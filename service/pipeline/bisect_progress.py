@@ -1,0 +1,140 @@
+"""The progress of a bisect: the state of its search, and all runs that the search uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import Environment as ContractEnvironment
+from runner.contract import Host as ContractHost
+from runner.contract import Search, SearchRequest
+from runner.contract.job import BisectQuestion, Job
+from runner.contract.search import Measure
+from service.pipeline import bisect_search
+from service.rules.bisect.question import Observation, Question
+from service.store import bisect_inputs, environments, runs
+from service.store.engine import bulk
+from service.store.models import Revision, Run, Subject
+
+_IDS_PER_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class BisectProgress:
+    """The progress of a bisect."""
+
+    request: SearchRequest
+    question: Question
+    search: Search
+    observations: Sequence[Observation]
+    """The runs of the commits of the range, in the order of arrival."""
+    titles: dict[str, str]
+    failures: dict[UUID, str]
+    """Why runs measured nothing."""
+
+
+def of(session: Session, job: Job) -> BisectProgress | None:
+    """Return the progress of a job that bisects; None where nothing was measured for it yet."""
+    ended = result(job)
+    request = _request(session, job, ended)
+    question = None if request is None else bisect_inputs.question(session, request)
+    if request is None or question is None:
+        return None
+    inside = set(question.graph.names)
+    seen = [run for run in bisect_inputs.observations(session, request) if run.commit in inside]
+    search = ended or (bisect_search.state(session, request) if question.exact else None)
+    if search is None:
+        # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
+        left = Measure(commits=(), left=job.runs_left or 0)
+        search = Search(commits=len(question.commits), known=len(seen), answer=left)
+    return BisectProgress(
+        request=request,
+        question=question,
+        search=search,
+        observations=seen,
+        titles=_titles(session, request.subject, question.graph.names),
+        failures=_failures(session, [run.run for run in seen if run.value is None and run.run]),
+    )
+
+
+def result(job: Job) -> Search | None:
+    """Return the result of a bisect, if it has ended with one."""
+    try:
+        return None if job.result is None else Search.model_validate(job.result)
+    except ValidationError:  # it comes from a runner of another version
+        return None
+
+
+def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:
+    """Return the request of the search: from its result, or before that from the first run measured for it."""
+    if not isinstance(job.question, BisectQuestion):
+        return None
+    question = job.question
+    asked = ended.asked if ended else None
+    if asked is not None:
+        knobs = environments.knobs(session, [asked.environment])
+        if not knobs:
+            return None
+        return SearchRequest(
+            subject=question.subject,
+            host=ContractHost(name=asked.host),
+            environment=ContractEnvironment(knobs=knobs[asked.environment]),
+            case=asked.case,
+            metric=asked.metric,
+            good=asked.good,
+            bad=asked.bad,
+            least=asked.least,
+        )
+    report = runs.report(session, job.runs[0]) if job.runs else None
+    ends = [_commit(session, question.subject, end) for end in (question.good, question.bad)]
+    if report is None or ends[0] is None or ends[1] is None:
+        return None
+    return SearchRequest(
+        subject=question.subject,
+        host=report.host,
+        environment=report.environment,
+        case=report.case,
+        metric=question.metric,
+        good=ends[0],
+        bad=ends[1],
+        least=question.least,
+    )
+
+
+def _commit(session: Session, subject: str, name: str) -> str | None:
+    """Return the commit with a hash or a unique prefix of one. Other names, such as tags, only git can resolve."""
+    commits = session.scalars(
+        select(Revision.commit)
+        .join(Subject, Revision.subject_id == Subject.id)
+        .where(Subject.name == subject, Revision.commit.startswith(name.lower(), autoescape=True))
+        .limit(2)
+    ).all()
+    return commits[0] if len(commits) == 1 else None
+
+
+def _titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
+    titles: dict[str, str] = {}
+    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
+        rows = session.execute(
+            select(Revision.commit, Revision.title)
+            .join(Subject, Revision.subject_id == Subject.id)
+            .where(Subject.name == subject, Revision.commit.in_(chunk))
+        )
+        titles |= {commit: title for commit, title in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return titles
+
+
+def _failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    failures: dict[UUID, str] = {}
+    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
+        rows = session.execute(
+            select(Run.id, Run.failure_stage, Run.failure_message, Run.outcome).where(Run.id.in_(chunk))
+        )
+        for run_id, stage, message, outcome in rows:
+            failures[run_id] = f"{stage} {outcome}: {message}" if stage else "without this metric"
+    return failures

@@ -1,0 +1,99 @@
+"""Adds decisions to the logs of events, and updates the state of each event by its log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from service.rules.events.automatic_decisions import LogEntry
+from service.rules.events.lifecycle import next_state, state_after
+from service.schemas.events import DecisionRequest, State
+from service.store import decisions
+from service.store.models import DecisionRow, Event, EventDriftRow, Series
+
+
+class DecisionNotAllowedError(Exception):
+    """The event's state does not allow the decision."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state.value)
+        self.state = state
+
+
+def decide(session: Session, event: Event, request: DecisionRequest, author: str) -> DecisionRow:
+    """Add the decision of a person.
+
+    Raises
+    ------
+    DecisionNotAllowedError
+        Where the event's state does not allow it.
+    """
+    if next_state(event.state, request.action) is None:
+        raise DecisionNotAllowedError(event.state)
+    entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
+    return add(session, event, entry, author, datetime.now(UTC))
+
+
+def add(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> DecisionRow:
+    """Add an entry to the log of an event, and update the event's state."""
+    row = DecisionRow(
+        event_id=event.id,
+        action=entry.action,
+        author=author,
+        by_service=entry.by_service,
+        at=at,
+        reason=entry.reason,
+        commit=entry.commit,
+        original_id=None,
+    )
+    session.add(row)
+    session.flush()
+    _update_state(session, event, at)
+    return row
+
+
+def copy_log(session: Session, origin: str, event: Event) -> None:
+    """Copy the log of one event to another, which continues it or was split from it."""
+    present = {row.original_id or row.id for row in decisions.log(session, event.id)}
+    for row in decisions.log(session, origin):
+        original = row.original_id or row.id
+        if original in present:
+            continue
+        session.add(
+            DecisionRow(
+                event_id=event.id,
+                action=row.action,
+                author=row.author,
+                by_service=row.by_service,
+                at=row.at,
+                reason=row.reason,
+                commit=row.commit,
+                original_id=original,
+            )
+        )
+    session.flush()
+    _update_state(session, event, event.changed_at)
+
+
+def _update_state(session: Session, event: Event, at: datetime) -> None:
+    before, event.state = event.state, state_after(row.action for row in decisions.log(session, event.id))
+    if event.state is before:
+        return
+    event.changed_at = at
+    if State.EXPECTED in {before, event.state}:
+        _mark_series_stale(session, event)
+
+
+def _mark_series_stale(session: Session, event: Event) -> None:
+    """Have the series of an event judged again: its decision adds or removes their baseline."""
+    of_event = select(EventDriftRow.series_id).where(
+        EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
+    )
+    session.execute(
+        update(Series)
+        .where(Series.id.in_(of_event))
+        .values(version=Series.version + 1)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,121 @@
+"""Ingests reports: many at once, each stored once and never changed.
+
+:func:`prepare` does the slow part before the database is touched, so that other writers wait only as long as it takes
+to write the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import Reading, Report, Status
+from service.rules.series.run_level import run_level
+from service.store import new_runs, shared_rows
+from service.store.engine import bulk
+from service.store.engine.database import Database
+from service.store.fast_parse import PlainReport
+from service.store.models import Run, StoredReport
+from service.store.new_runs import PreparedPoint, PreparedReport
+from service.store.points import encode_samples
+from service.store.stored_reports import pack, same_report
+
+_COUNTED = Status.COUNTED.value
+_IDS_PER_QUERY = 500
+_POINTS_PER_TRANSACTION = 5_000
+"""Storing as many takes some 40 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of a batch of reports."""
+
+    created: frozenset[UUID]
+    conflicting: tuple[UUID, ...]
+    """Ids that other reports already have. Those reports stay: a run never changes."""
+
+
+def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> IngestResult:
+    """Store reports, a large batch in several transactions, so that no other writer waits for all of it."""
+    created: set[UUID] = set()
+    conflicting: list[UUID] = []
+    with database.ingesting():
+        for part in split(prepare(reports)):
+            with database.writing() as session:
+                result = store(session, part)
+            created |= result.created
+            conflicting += result.conflicting
+    return IngestResult(frozenset(created), tuple(conflicting))
+
+
+def prepare(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
+    """Compute the rows of reports. Pure."""
+    # Many reports share few cases and environments, whose hashes are slow to compute.
+    case_keys: dict[tuple[str, str, str], str] = {}
+    knobs: dict[str, str] | None = None
+    prepared = []
+    for report in reports:
+        head = report.head if isinstance(report, PlainReport) else report
+        case = head.case.workload, head.case.definition, repr(head.case.parameters)
+        if case not in case_keys:
+            case_keys[case] = shared_rows.case_key(head.case)
+        if head.environment.knobs != knobs:
+            knobs, environment = head.environment.knobs, head.environment.hash
+        points = () if head.aside else tuple(_points(report))
+        prepared.append(PreparedReport(head, case_keys[case], environment, pack(report), points))
+    return prepared
+
+
+def split(prepared: Iterable[PreparedReport], most: int = _POINTS_PER_TRANSACTION) -> Iterator[list[PreparedReport]]:
+    """Split a batch into parts of about ``most`` points, case by case: the points of a series lie together on disk."""
+    part: list[PreparedReport] = []
+    points = 0
+    for report in sorted(prepared, key=attrgetter("case")):
+        if part and points + len(report.points) > most:
+            yield part
+            part, points = [], 0
+        part.append(report)
+        points += len(report.points) + 1
+    if part:
+        yield part
+
+
+def store(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
+    """Store the reports that are new, with their points. A report that is already stored stays as it is."""
+    new: dict[UUID, PreparedReport] = {}
+    conflicting: list[UUID] = []
+    for report in prepared:
+        first = new.setdefault(report.report.run_id, report)
+        if not same_report(report.document, first.document):
+            conflicting.append(report.report.run_id)
+    for chunk in bulk.chunks(list(new), _IDS_PER_QUERY):
+        stored = (
+            select(Run.id, StoredReport.document, StoredReport.thinned)
+            .join(StoredReport, StoredReport.run_number == Run.number)
+            .where(Run.id.in_(chunk))
+        )
+        for run_id, document, thinned in session.execute(stored):
+            if not same_report(new.pop(run_id).document, document, thinned):
+                conflicting.append(run_id)
+    new_runs.add(session, list(new.values()))
+    return IngestResult(frozenset(new), tuple(conflicting))
+
+
+def _points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
+    if isinstance(report, PlainReport):
+        for name, values in report.values.items():
+            level, n, samples = encode_samples(values)
+            yield PreparedPoint(name, _COUNTED, level, n, samples)
+        return
+    by_metric: dict[str, list[Reading]] = {}
+    for sample in report.samples:
+        for name, reading in sample.readings.items():
+            by_metric.setdefault(name, []).append(reading)
+    for name, readings in by_metric.items():
+        status, _, values = run_level(readings)
+        yield PreparedPoint(name, status.value, *encode_samples(values))

@@ -1,0 +1,116 @@
+"""Leases jobs to runners: a claim starts a lease, each progress report extends it, and the end releases it."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
+from service.rules.jobs import states
+from service.rules.jobs.automatic_acts import SERVICE
+from service.rules.jobs.states import Act
+from service.store.jobs import move
+from service.store.models import Job
+
+
+class BusyError(Exception):
+    """A host cannot claim a job: it has another one, or another host has this one."""
+
+    def __init__(self, detail: str, until: datetime) -> None:
+        super().__init__(detail)
+        self.until = until
+
+
+class WrongHostError(Exception):
+    """The job is for another host."""
+
+
+class LeaseLostError(Exception):
+    """The lease does not hold: another runner has the job, or none."""
+
+
+def claim(session: Session, row: Job, request: Claim, lease: timedelta, now: datetime) -> str:
+    """Lease a job to a runner; return the secret that the runner shows with each report.
+
+    Raises
+    ------
+    BusyError
+        Where the host measures something else, or another host has the job.
+    WrongHostError
+        Where the job is for another host.
+    NotPossibleError
+        Where the job's state does not allow a claim.
+    """
+    host = row.question.get("host")
+    if host not in {None, request.host}:
+        raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
+    if row.leased_until is not None and row.leased_until > now and row.host != request.host:
+        raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
+    other = session.scalar(
+        select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
+    )
+    if other is not None and other.leased_until is not None:
+        raise BusyError(
+            f"the host {request.host} has job {other.id}, and measures one thing at a time", other.leased_until
+        )
+    if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
+        row.attempts += 1
+        row.fruitless += 1
+    move(row, Act.CLAIM, request.host, "", now)
+    row.host = request.host
+    row.started_at = row.started_at or now
+    row.log_url = request.log_url or row.log_url
+    row.lease, row.leased_until = secrets.token_urlsafe(24), now + lease
+    return row.lease
+
+
+def progress(row: Job, report: Progress, lease: timedelta, now: datetime) -> Orders:
+    """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
+
+    Raises
+    ------
+    LeaseLostError
+        Where the runner does not hold the job's lease.
+    """
+    _require_lease(row, report.lease)
+    _add_runs(row, report.measured)
+    if row.state.open:
+        row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
+        row.sentence = report.sentence or row.sentence
+    row.leased_until = now + lease
+    if row.state is State.RUNNING:
+        return Orders(go=Go.ON)
+    return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
+
+
+def finish(row: Job, report: Finish, now: datetime) -> None:
+    """Record the end of a runner's work. A runner may report the same end twice.
+
+    Raises
+    ------
+    LeaseLostError
+        Where the runner does not hold the job's lease.
+    """
+    _require_lease(row, report.lease)
+    _add_runs(row, report.measured)
+    act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
+    if states.is_possible(row.state, act):
+        row.result = report.result if report.result is not None else row.result
+        move(row, act, row.host or SERVICE, report.sentence, now)
+    row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
+
+
+def _require_lease(row: Job, lease: str) -> None:
+    if row.lease is None or not secrets.compare_digest(row.lease.encode(), lease.encode()):
+        raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
+
+
+def _add_runs(row: Job, runs: tuple[UUID, ...]) -> None:
+    new = [str(run) for run in dict.fromkeys(runs) if str(run) not in set(row.runs)]
+    if new:
+        row.runs = [*row.runs, *new]
+        row.fruitless = 0

@@ -1,0 +1,195 @@
+"""Searches for the knobs that carry a difference between two environments: delta debugging. Pure.
+
+Both environments are measured, then mixtures, with some knobs at their "after" values and the others at their "before"
+values. A mixture *carries* the difference if it measures the same as the environment after. The search is for a set of
+knobs that carries it and from which none can be left out, however they interact.
+
+Exact metrics: among the knobs in order, the shortest prefix that carries the difference (with the knobs found so far)
+ends in a necessary knob. It is found by bisection and added to the set, and the search continues before it until the
+set carries the difference alone. So k guilty knobs out of n take about k·(log₂ n + 1) measurements, while A. Zeller's
+and R. Hildebrandt's ddmin ("Simplifying and isolating failure-inducing input", IEEE Trans. Softw. Eng. 28, 2002) takes
+up to n² + 3n; this is the rule of U. Junker's QuickXplain (AAAI 2004). Finally each knob of the set is left out once:
+the result is minimal in ddmin's sense, whatever the interactions, and the effect of each knob is known.
+
+Noisy metrics: each set of up to three knobs is an explanation, and a mixture is measured after the step if it contains
+the whole set; see :mod:`service.rules.bisect.belief`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from pydantic import Field
+
+from runner.contract.knob_search import FoundKnobs, KnobAnswer, MeasureKnobs
+from runner.contract.level import Number, median
+from service.rules.bisect.base import Frozen
+from service.rules.bisect.belief import Bools, Data, believe
+from service.rules.bisect.question import Refused
+
+TOGETHER = 3
+"""How many knobs can be necessary together, for a noisy metric."""
+FIRST = 2
+"""Runs of each environment before any mixture, for a noisy metric."""
+DOUBT = 0.25
+"""While the probability that the environments do not differ exceeds this, both are measured again."""
+NONE_AT_ALL = 0.1
+"""Prior probability that the environments do not differ."""
+MANY = 512
+"""Mixtures to choose from where there are too many to try all of them."""
+
+
+class Mixture(Frozen):
+    """One run with these knobs at their "after" values; its value is None where it could not be measured."""
+
+    changed: frozenset[str]
+    value: Number | None
+
+
+class KnobQuestion(Frozen):
+    """A search for the knobs that carry a difference; see :class:`service.rules.bisect.question.Question`."""
+
+    knobs: tuple[str, ...] = Field(min_length=1, max_length=64)
+    exact: bool = True
+    least: float = Field(default=0, ge=0, allow_inf_nan=False)
+    confidence: float = Field(default=0.99, gt=0.5, lt=1)
+    patience: int = Field(default=30, ge=2)
+
+
+def search(question: KnobQuestion, observations: Iterable[Mixture]) -> KnobAnswer:
+    """Return the mixture to measure next, or the knobs that carry the difference."""
+    mixtures = list(observations)
+    return _exact(question, mixtures) if question.exact else _noisy(question, mixtures)
+
+
+def _measure(question: KnobQuestion, changed: frozenset[str]) -> MeasureKnobs:
+    return MeasureKnobs(changed=tuple(knob for knob in question.knobs if knob in changed))
+
+
+class _NotMeasuredError(Exception):
+    """The search needs a mixture that is not measured yet."""
+
+    def __init__(self, changed: frozenset[str]) -> None:
+        self.changed = changed
+
+
+def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
+    values: dict[frozenset[str], list[Number]] = {}
+    for mixture in mixtures:
+        values.setdefault(mixture.changed, [])
+        if mixture.value is not None:
+            values[mixture.changed].append(mixture.value)
+
+    def level(changed: frozenset[str]) -> Number | None:
+        if changed not in values:
+            raise _NotMeasuredError(changed)
+        return median(values[changed])
+
+    everything = frozenset(question.knobs)
+    try:
+        before, after = level(frozenset()), level(everything)
+        if before is None or after is None:
+            which = "before" if before is None else "after"
+            return Refused(sentence=f"The environment {which} could not be measured.")
+        if before == after or abs(after - before) < question.least:
+            return Refused(sentence=f"The environments do not differ: before {before}, after {after}.")
+
+        def carries(changed: frozenset[str]) -> bool:
+            """Return whether a mixture is within half of the smallest difference that matters of the level after."""
+            value = level(changed)
+            return value is not None and abs(value - after) <= question.least / 2
+
+        culprits = _minimal(question.knobs, carries)
+        without = {knob: level(culprits - {knob}) for knob in culprits}
+    except _NotMeasuredError as missing:
+        return _measure(question, missing.changed)
+    return FoundKnobs(
+        knobs=tuple(knob for knob in question.knobs if knob in culprits),
+        before=before,
+        after=after,
+        without={knob: value for knob, value in without.items() if value is not None},
+    )
+
+
+def _minimal(knobs: Sequence[str], carries: Callable[[frozenset[str]], bool]) -> frozenset[str]:
+    """Return a set that carries the difference and in which each knob is necessary."""
+    candidates = list(knobs)
+    while True:
+        needed: frozenset[str] = frozenset()
+        rest = candidates
+        while rest and not (needed and carries(needed)):
+            low, high = 0, len(rest)
+            # The first `low` of the rest do not carry the difference, the first `high` do.
+            while high - low > 1:
+                middle = (low + high) // 2
+                if carries(needed | set(rest[:middle])):
+                    high = middle
+                else:
+                    low = middle
+            needed |= {rest[high - 1]}
+            rest = rest[: high - 1]
+        idle = next((knob for knob in candidates if knob in needed and carries(needed - {knob})), None)
+        if idle is None:
+            return needed
+        candidates = [knob for knob in candidates if knob in needed and knob != idle]
+
+
+def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
+    explanations, tests, effect = _table(question.knobs)
+    place = {test: number for number, test in enumerate(tests)}
+    known = [mixture for mixture in mixtures if mixture.changed in place]
+    measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
+    failed = {place[mixture.changed] for mixture in known if mixture.value is None}
+    data = Data.of(len(tests), measured)
+    before, after = place[frozenset()], place[frozenset(question.knobs)]
+    for which, end in (("before", before), ("after", after)):
+        if end in failed:
+            return Refused(sentence=f"The environment {which} could not be measured.")
+        if data.n[end] < FIRST:
+            return _measure(question, tests[end])
+    belief = believe(effect, data, NONE_AT_ALL)
+    best = int(belief.each.argmax())
+    if float(belief.each[best]) >= question.confidence:
+        side = effect[:, best]
+        levels = [median([value for test, value in measured if side[test] == way]) or 0 for way in (False, True)]
+        return FoundKnobs(
+            knobs=tuple(knob for knob in question.knobs if knob in explanations[best]),
+            before=levels[0],
+            after=levels[1],
+            without={},
+            probability=float(belief.each[best]),
+        )
+    if belief.none > DOUBT:
+        end = min((before, after), key=lambda test: data.n[test])
+        if data.n[end] >= question.patience:
+            return Refused(
+                sentence=f"It is not certain that the environments differ after {question.patience} runs of each: "
+                f"there is no difference with a probability of {belief.none:.2g}."
+            )
+        return _measure(question, tests[end])
+    chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
+    return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+
+
+@lru_cache(maxsize=4)
+def _table(knobs: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
+    """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
+    explanations = [frozenset(chosen) for size in range(1, TOGETHER + 1) for chosen in combinations(knobs, size)]
+    tests = _tests(knobs, explanations)
+    return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
+
+
+def _tests(knobs: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
+    if 2 ** len(knobs) <= 2 * MANY:
+        return [frozenset(chosen) for size in range(len(knobs) + 1) for chosen in combinations(knobs, size)]
+    random = np.random.default_rng(0)
+    halves = [
+        frozenset(knob for knob, chosen in zip(knobs, row, strict=True) if chosen)
+        for row in random.random((MANY, len(knobs))) < random.uniform(0.2, 0.9, (MANY, 1))
+    ]
+    complements = [frozenset(knobs) - needed for needed in explanations if len(needed) <= 2]
+    return list(dict.fromkeys([frozenset(), frozenset(knobs), *complements, *halves]))

@@ -1,0 +1,41 @@
+"""Finds the positions at which a change may lie, from windows on both sides of each position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.rules.detect.median_of_nine import Floats
+
+WINDOWS = (5, 20)  # points on each side
+THRESHOLD = 3.0  # standard deviations of the difference of two window means
+GRID = 64  # distance of positions that are always candidates, so that shifts too small for a window are found as well
+REACH = WINDOWS[-1] + 1
+
+
+def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> list[int]:
+    """Return candidate positions among ``start … stop - 1``, in order.
+
+    A position is a candidate where the means of the points before and after it differ most in its neighbourhood: the
+    moving sum statistic of Hušková and Slabý, "Permutation tests for multiple changes", Kybernetika 37 (2001).
+
+    Parameters
+    ----------
+    sums : array of n + 1 floats
+        Running sums of the series in sigma, beginning with 0.
+    threshold : float
+        Smallest difference of means, in its standard deviations.
+    """
+    grid = range(start + -start % GRID or GRID, stop, GRID)
+    positions = set(grid)
+    for width in WINDOWS:
+        low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
+        if high - low < 1:
+            continue
+        contrast = np.full(high - low + 2, -1.0)
+        inner = contrast[1:-1]
+        np.add(sums[low - width : high - width], sums[low + width : high + width], out=inner)
+        inner -= 2 * sums[low:high]
+        np.abs(inner, out=inner)
+        peaks = (inner >= threshold * (2 * width) ** 0.5) & (inner >= contrast[:-2]) & (inner > contrast[2:])
+        positions.update((peaks.nonzero()[0] + low).tolist())
+    return sorted(position for position in positions if start <= position < stop and position)

@@ -1,0 +1,66 @@
+"""Follows the changes of the best partition as a series grows; only what new points can still move is computed anew."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from service.rules.detect import candidates
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import Noise
+from service.rules.detect.partition import Partition
+from service.rules.detect.tamed_series import BLUR, TamedSeries
+
+PENALTY = 40.0  # squared sigma that a change must explain
+LAG = BLUR + candidates.REACH + 1  # whether a position is a candidate is final once this many points follow
+
+
+class ChangePoints:
+    """The positions of the changes of a growing series, in order."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.positions: list[int] = []
+        self._partition = Partition(PENALTY * noise.inflation)
+        self._threshold = candidates.THRESHOLD * noise.inflation**0.5
+        self._nodes: list[int] = []
+        self._rank = [-1]
+        self._screened = 1
+
+    def update(self, tamed: TamedSeries, n: int) -> int:
+        """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
+        sums, squares = tamed.sums[: n + 1], tamed.squares
+        final = max(1, n - LAG)
+        positions = candidates.find_candidates(sums, self._screened, n, self._threshold)
+        self._screened = final
+        settled = bisect_left(positions, final)
+        self._add(positions[:settled], sums, squares)
+        self._rank += [-1] * settled
+        mark = self._partition.mark()
+        self._add(positions[settled:], sums, squares)
+        same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
+        self._partition.reset(mark)
+        return same
+
+    def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
+        for position, total, square in zip(
+            positions, sums[positions].tolist(), squares[positions].tolist(), strict=True
+        ):
+            self._partition.add(position, total, square)
+
+    def _walk(self, node: int) -> int:
+        """Follow the best partition back to where it joins the previous one."""
+        new = []
+        finals = len(self._rank)
+        while node and not (node < finals and self._rank[node] >= 0):
+            new.append(node)
+            node = self._partition.previous[node]
+        same = self._rank[node] + 1
+        for gone in self._nodes[same:]:
+            if gone < finals:
+                self._rank[gone] = -1
+        del self._nodes[same:], self.positions[same:]
+        for each in reversed(new):
+            if each < finals:
+                self._rank[each] = len(self._nodes)
+            self._nodes.append(each)
+            self.positions.append(self._partition.position[each])
+        return same

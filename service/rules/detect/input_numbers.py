@@ -1,0 +1,72 @@
+"""Checks input numbers of any size, and converts them to floats relative to an origin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from service.rules.detect.level_change import Number
+from service.rules.detect.median_of_nine import Floats
+
+_SAFE = 2.0**53  # integers below this are floats without loss
+_FEW = 16  # fewer values are not worth an array
+_FAR = 1e100  # replaces a difference that is too large for a float
+
+
+def checked(values: Sequence[Number], first: int, name: str) -> list[Number]:
+    """Return the values as Python numbers.
+
+    Raises
+    ------
+    ValueError
+        If a value is not a number, NaN or infinite; the message gives its index, counted from ``first``.
+    """
+    types = set(map(type, values))
+    if types <= {int} or (types == {float} and all(map(math.isfinite, values))):
+        return list(values)
+    return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
+
+
+def checked_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
+    """Return the samples of each point as Python numbers; errors as for :func:`clean`."""
+    if set(map(type, chain.from_iterable(samples))) <= {int}:
+        return list(samples)
+    return [checked(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
+
+
+def centred(values: Sequence[Number], origin: Number) -> Floats:
+    """Return the difference of each number from ``origin``, rounded once."""
+    if len(values) < _FEW:
+        return np.array([difference(value, origin) for value in values], dtype=np.float64)
+    try:
+        plain = np.array(values, dtype=np.float64)
+    except OverflowError:
+        plain = np.full(1, _SAFE)
+    if abs(origin) < _SAFE and (not plain.size or max(plain.max(), -plain.min()) < _SAFE):
+        differences: Floats = plain - float(origin)
+        return differences
+    return np.array([difference(value, origin) for value in values], dtype=np.float64)
+
+
+def _number(value: Number, name: str) -> Number:
+    if type(value) is int:
+        return value
+    if hasattr(value, "item"):
+        value = value.item()  # a numpy scalar
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is {value!r}: a number is needed")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: only finite numbers can be judged")
+    return value
+
+
+def difference(value: Number, origin: Number) -> float:
+    """Return the difference of one number from ``origin``, rounded once."""
+    try:
+        off = float(value - origin)
+    except OverflowError:
+        return _FAR if value > origin else -_FAR
+    return _FAR if off > _FAR else off if off > -_FAR else -_FAR

@@ -1,0 +1,126 @@
+"""Decides whether the newest points, which have too few successors for the partition, left the previous level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from service.rules.detect.noise import Noise
+
+LONGEST = 36  # newest points that are judged here; the partition finds older changes
+REFERENCE = 32  # points before them from which the level is taken
+ALONE = 5.0  # sigma: a single point this far off is a change that needs a rerun
+TOGETHER = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
+SURE = 6.0  # standard deviations of the mean: a confirmed change, given
+WITNESSES = 3  # this many measurements, as two successive strays are not rare,
+ALIKE = 2.0  # sigma: each of them this far off,
+MANY = 4  # or more measurements than this
+CAP = 5.0  # sigma: the most that one point contributes to that mean
+CAUTION = 8  # points from which the noise is known half as well as necessary
+NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
+SMALLEST = 2.2  # sigma: smallest mean of several points
+
+
+class NewestChange(NamedTuple):
+    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it."""
+
+    length: int
+    before: float
+    after: float
+    unsure: bool
+
+
+def median_of(values: Sequence[float]) -> float:
+    """Return the median of at least one value."""
+    ordered = sorted(values)
+    n = len(ordered)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+def _offset(value: float, level: float, gap: float) -> float:
+    """Return the difference of a value from the nearer of the two modes."""
+    off = value - level
+    return off - gap if off > gap / 2 > 0 else off + gap if off < -gap / 2 < 0 else off
+
+
+def judge_newest(
+    recent: Sequence[float], noise: Noise, stray: Callable[[], float], reruns: Sequence[float] = ()
+) -> NewestChange | None:
+    """Judge the newest points against the level before them.
+
+    The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
+    ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
+    IEEE TAC 21 (1976).
+
+    Parameters
+    ----------
+    recent : sequence of floats
+        The points since the last change, of which at most ``LONGEST + REFERENCE`` are read.
+    stray : function
+        Returns the distance from the level that strays of this series reach.
+    reruns : sequence of floats
+        All measurements of the newest point, where it was measured reruns.
+    """
+    n = len(recent)
+    longest = min(LONGEST, max(n // 2, n - REFERENCE))
+    if longest < 1 or noise.sigma <= 0:
+        return None
+    before = recent[max(0, n - longest - REFERENCE) : n - longest]
+    level, unit = median_of(before), noise.sigma * (1 + CAUTION / noise.points)
+    newest = [_offset(value, level, noise.gap) / unit for value in (reruns or recent[-1:])]
+    direction = 1.0 if median_of(newest) > 0 else -1.0
+    offsets = sorted((off * direction for off in newest), reverse=True)
+    earlier = recent[-2 : -longest - 1 : -1]
+    length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
+    if length:
+        after = median_of([*(reruns or recent[-1:]), *recent[n - length : n - 1]])
+        before_newest = (_offset(value, level, noise.gap) * direction / unit for value in earlier[: length - 1])
+        return NewestChange(length, level, after, not _sure([*offsets, *before_newest], noise.inflation, len(before)))
+    alone = newest[0] * direction
+    if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
+        return NewestChange(1, level, recent[-1], True)
+    return None
+
+
+def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
+    """Return whether these measurements, in sigma, are very unlikely to be a mixture of strays and ordinary runs.
+
+    Each counts for at most one and a half times the median.
+    """
+    count = len(offsets)
+    if count < WITNESSES or (count <= MANY and min(offsets) < ALIKE):
+        return False
+    bound = min(CAP, 1.5 * median_of(offsets))
+    deviation = math.sqrt(count * inflation * (1 + count / reference))
+    return sum(min(off, bound) for off in offsets) >= SURE * deviation
+
+
+def _left(
+    newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
+) -> int:
+    """Return how many of the newest points left the level; 0 if none did.
+
+    ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
+    """
+    total, nearest, best, length = 0.0, newest[-1], 0.0, 0
+    for off in newest:
+        total += max(-CAP, min(CAP, off))
+    count, points, gap = len(newest), 1, noise.gap
+    for value in (*earlier, None):
+        if total <= (HOPELESS * count if count > 2 else 0.0):
+            break
+        if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
+            gain = total * total / (count + count * count / reference)
+            if gain > best:
+                best, length = gain, points
+        if value is None:
+            break
+        following = (_offset(value, level, gap) if gap else value - level) * scale
+        if following < nearest:  # noqa: PLR1730 - a call costs more
+            nearest = following
+        total += CAP if following > CAP else following if following > -CAP else -CAP
+        count += 1
+        points += 1
+    return length if best >= TOGETHER * TOGETHER * noise.inflation else 0

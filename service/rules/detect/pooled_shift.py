@@ -1,0 +1,155 @@
+"""Detects a shift of many benchmarks at once that is too small to show in any of them, from one run of the suite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.rules.detect.input_numbers import centred, checked
+from service.rules.detect.level_change import Number
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import estimate
+
+FEWEST = 8  # benchmarks that a pooled verdict needs
+HISTORY = 8  # points that a benchmark needs to take part
+RECENT = 64  # newest points of its history that are read
+CUT = 0.1  # share of the benchmarks that is trimmed at each end
+ALARM = 5e-4  # probability of reporting a shift where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class PooledShift:
+    """A shift of a whole suite at once: one event.
+
+    Attributes
+    ----------
+    shift : float
+        Trimmed mean of the benchmarks' shifts, unit of the series.
+    low, high : float
+        95 % confidence interval of the shift.
+    p_value : float
+        Probability of a shift at least as large where nothing changed.
+    benchmarks : int
+        Number of benchmarks that were judged.
+    moved : int
+        Number of benchmarks that moved in the direction of the shift.
+    evidence : str
+        The reason in one sentence, for people.
+    """
+
+    shift: float
+    low: float
+    high: float
+    p_value: float
+    benchmarks: int
+    moved: int
+    evidence: str
+
+
+def find_pooled_shift(
+    histories: Sequence[Sequence[Number]], newest: Sequence[Number], *, alarm: float = ALARM
+) -> PooledShift | None:
+    """Decide whether a suite's newest run shifted as a whole.
+
+    Each benchmark's newest value is compared with its previous level, in units of its own noise; the trimmed mean of
+    all is tested by Yuen's one-sample test ("The two-sample trimmed t for unequal population variances", Biometrika
+    61, 1974; the one-sample form is Tukey and McLaughlin, 1963). The noise must be nearly independent between
+    benchmarks.
+
+    Parameters
+    ----------
+    histories : sequence of sequences
+        For each benchmark its values since its last known change, oldest first; those with fewer than 8 are left out.
+    newest : sequence
+        For each benchmark its value in the run that is judged.
+    alarm : float
+        Accepted probability of a false alarm.
+
+    Returns
+    -------
+    PooledShift or None
+        None where there is no shift, or fewer than 8 benchmarks can be judged.
+
+    Raises
+    ------
+    ValueError
+        If the two sequences differ in length or a number is not finite.
+    """
+    if len(histories) != len(newest):
+        raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest)}")
+    newest = checked(newest, 0, "newest")
+    judged = [
+        _offset(checked(history, 0, f"histories[{i}]")[-RECENT:], value)
+        for i, (history, value) in enumerate(zip(histories, newest, strict=True))
+        if len(history) >= HISTORY
+    ]
+    if len(judged) < FEWEST:
+        return None
+    offsets, widths = np.array(judged).T
+    noisy = widths > 0
+    shift, error, freedom = _trimmed(offsets)
+    if error == 0.0:
+        return _described(shift, 0.0, 0.0, offsets) if shift else None
+    scale = np.where(noisy, widths, widths[noisy].min() if noisy.any() else 1.0)
+    t, _, _ = _standardised(offsets / scale)
+    p = _two_sided(t, freedom)
+    return _described(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
+
+
+def _offset(history: list[Number], value: Number) -> tuple[float, float]:
+    """Return the difference of a value from the level of its history, and the standard deviation of that difference."""
+    values = centred([*history, value], history[0])
+    past = values[:-1]
+    sigma = estimate(past).sigma
+    return float(values[-1] - np.median(past)), sigma * math.sqrt(1 + math.pi / 2 / len(past))
+
+
+def _trimmed(values: Floats) -> tuple[float, float, int]:
+    """Return the trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
+    n = len(values)
+    cut = int(CUT * n)
+    ordered = np.sort(values)
+    mean = float(ordered[cut : n - cut].mean())
+    bounded = ordered.clip(ordered[cut], ordered[n - cut - 1])
+    error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * CUT)
+    return mean, error, n - 2 * cut - 1
+
+
+def _standardised(values: Floats) -> tuple[float, float, float]:
+    """Return Yuen's t of the trimmed mean, the mean and its standard error."""
+    mean, error, _ = _trimmed(values)
+    return (mean / error if error > 0 else 0.0), mean, error
+
+
+def _two_sided(t: float, freedom: int) -> float:
+    """Return the two-sided p value of a Student t, by its series for whole degrees of freedom.
+
+    Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
+    """
+    angle = math.atan(abs(t) / math.sqrt(freedom))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    total, term = 0.0, cosine if freedom % 2 else 1.0
+    for k in range(1 if freedom % 2 else 0, freedom - 1, 2):
+        total += term
+        term *= cosine * cosine * (k + 1) / (k + 2)
+    inside = (2 / math.pi) * (angle + sine * total) if freedom % 2 else sine * total
+    return max(0.0, 1.0 - inside)
+
+
+def _quantile(freedom: int) -> float:
+    """Return the t that 5 % exceed in absolute value, by bisection."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _two_sided(middle, freedom) > 0.05 else (low, middle)
+    return high
+
+
+def _described(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+    moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
+    n = len(offsets)
+    evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {p:.1g})"
+    return PooledShift(shift, shift - margin, shift + margin, p, n, moved, evidence)

@@ -1,0 +1,66 @@
+"""Computes the tamed series and its running sums, which give the cost of any segment in O(1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import Noise
+from service.rules.detect.strays_and_modes import HALF, MODE_WINDOW, fold_modes, running_median, tame
+
+BLUR = HALF + MODE_WINDOW - 1  # the tamed value of a point depends on this many points after it
+
+
+class TamedSeries:
+    """Running sums of a growing series with its modes folded and its strays clipped, in sigma.
+
+    Attributes
+    ----------
+    folded : array
+        The series with its two modes folded onto each other, in its own unit.
+    sums, squares : arrays
+        Running sums of the tamed values and of their squares; ``sums[k]`` covers the first k points.
+    """
+
+    def __init__(self) -> None:
+        self.folded: Floats = np.zeros(0)
+        self.sums: Floats = np.zeros(1)
+        self.squares: Floats = np.zeros(1)
+        self._height: Floats = np.zeros(1)
+        self._final = 0
+
+    def update(self, x: Floats, noise: Noise) -> None:
+        """Extend the sums to the end of ``x``; the last ``BLUR`` points are provisional until more follow."""
+        start, n = self._final, len(x)
+        self._reserve(n)
+        self.folded[start:n] = fold_modes(x, noise.gap, start, n)
+        middle = running_median(self.folded[:n], max(0, start - 1), n)
+        if start == 0:
+            middle = np.concatenate([middle[:1], middle])
+        rest, rise = tame(self.folded[start:n], middle, noise.sigma)
+        _continue(self._height, start, rise)
+        tamed = rest + self._height[start + 1 : n + 1]
+        _continue(self.sums, start, tamed)
+        _continue(self.squares, start, tamed * tamed)
+        self._final = max(0, n - BLUR)
+
+    def _reserve(self, n: int) -> None:
+        if n > len(self.folded):
+            size = n + n // 2  # generous, as pages that nobody writes to take no memory
+            self.folded = _longer(self.folded, size)
+            self.sums = _longer(self.sums, size + 1)
+            self.squares = _longer(self.squares, size + 1)
+            self._height = _longer(self._height, size + 1)
+
+
+def _longer(array: Floats, size: int) -> Floats:
+    result = np.zeros(size)
+    result[: len(array)] = array
+    return result
+
+
+def _continue(sums: Floats, start: int, values: Floats) -> None:
+    """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
+    part = sums[start : start + len(values) + 1]
+    part[1:] = values
+    np.add.accumulate(part, out=part)

@@ -1,0 +1,88 @@
+"""Makes the decisions about an event that the service makes by itself: that it was fixed or came back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from service.rules.detect.level_change import format_level
+from service.rules.events.lifecycle import next_state, state_after
+from service.rules.events.resolution import Transition
+from service.schemas.events import Action, State
+from service.schemas.history import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """An entry in the log of an event."""
+
+    action: Action
+    by_service: bool
+    reason: str = ""
+    commit: str | None = None
+
+
+def new_entries(
+    log: Sequence[LogEntry], transitions: Sequence[Transition], units: Mapping[int | str, str]
+) -> list[LogEntry]:
+    """Return the entries to add to the log of an event, given when it was resolved and came back.
+
+    Decisions of people stand: an event that is expected or a false alarm stays as it is. The service never repeats one
+    of its own decisions.
+
+    Parameters
+    ----------
+    log
+        The decisions about the event, in order.
+    transitions
+        When it was resolved and came back, in order.
+    units
+        The unit of each series with a transition.
+    """
+    added: list[LogEntry] = []
+
+    def state() -> State:
+        return state_after(entry.action for entry in (*log, *added))
+
+    logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
+    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _key(change) in logged]
+    for change in transitions[max(ends_of_logged, default=0) :]:
+        fits = state() is State.FIXED if change.action is Action.REOPEN else next_state(state(), change.action)
+        if fits:
+            added.append(_entry(change, units))
+    last = _last_fix(log)
+    if not added and last is not None and state() is State.FIXED:
+        if transitions and transitions[-1].action is Action.FIX:
+            if _key(transitions[-1]) not in logged:
+                added.append(_entry(transitions[-1], units))
+        elif (Action.FIX, last.commit) not in {_key(change) for change in transitions}:
+            added.append(
+                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found.")
+            )
+    return added
+
+
+def _last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
+    """Return the decision that closed the event, if it is the service's decision that it was fixed."""
+    closing = [entry for entry in log if entry.action is not Action.ACKNOWLEDGE]
+    return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
+
+
+def _key(change: Transition) -> tuple[Action, str]:
+    return change.action, change.by.revision
+
+
+def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+    drift = change.by
+    levels = f"{format_level(drift.before)} → {format_level(drift.after)} {units[drift.series]}"
+    what = "Undone" if change.action is Action.FIX else "It came back"
+    reason = f"{what}: {levels}{_BY[drift.cause]}."
+    return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
+
+
+_BY = {
+    Cause.COMMIT: "",
+    Cause.CONFIG: ", by a change of the configuration",
+    Cause.BOTH: ", where a commit and the configuration changed at once",
+    Cause.UNKNOWN: ", for an unknown cause",
+}

@@ -1,0 +1,67 @@
+"""Decides which act is due on a job: to dispatch it, declare it lost, order it again, or give it up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from runner.contract.job import Backend, State
+from service.rules.jobs.states import Act
+
+MOST_ATTEMPTS = 3
+"""How often a job is started if its runner is lost each time without a new measurement."""
+UNCLAIMED = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
+"""How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
+SERVICE = "service"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSnapshot:
+    """The part of a job that decides which act is due."""
+
+    state: State
+    backend: Backend
+    changed_at: datetime
+    leased_until: datetime | None
+    due_at: datetime | None
+    """Not to be dispatched before this time."""
+    deadline_at: datetime | None
+    most_runs: int | None
+    runs: int
+    fruitless: int
+    """How often it was started since its last new measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticAct:
+    """An act that is due, and the reason."""
+
+    act: Act
+    why: str
+
+
+def automatic_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
+    """Return the act that is due on a job now; what follows from it is due at the next call."""
+    return next(_due_acts(job, now), None) if job.state.open else None
+
+
+def _due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
+    if job.deadline_at is not None and now >= job.deadline_at:
+        yield AutomaticAct(Act.FAIL, "Its deadline has passed.")
+    # Exactly as many runs as allowed may have been enough: only the runner knows.
+    if job.most_runs is not None and job.runs > job.most_runs:
+        yield AutomaticAct(Act.FAIL, f"It measured more than the {job.most_runs} runs that it was allowed.")
+    if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
+        yield AutomaticAct(Act.LOSE, "Its runner has gone silent.")
+    limit = UNCLAIMED.get(job.backend)
+    if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
+        yield AutomaticAct(Act.LOSE, "No runner took it.")
+    if job.backend is Backend.CALLER:
+        return  # The caller carries the job out and starts it again without being asked.
+    if job.state is State.LOST and job.fruitless >= MOST_ATTEMPTS:
+        yield AutomaticAct(Act.FAIL, f"It was started {job.fruitless} times without a measurement.")
+    if job.state is State.LOST:
+        yield AutomaticAct(Act.AGAIN, "It is ordered again.")
+    if job.state is State.QUEUED and (job.due_at is None or now >= job.due_at):
+        yield AutomaticAct(Act.DISPATCH, "")

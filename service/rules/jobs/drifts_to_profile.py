@@ -1,0 +1,46 @@
+"""Decides which drifts the service profiles on both sides without being asked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from runner.contract.job import ProfileQuestion
+from service.schemas.history import Cause, Drift
+
+MOST = 10
+"""How many drifts of a subject are profiled, the newest ones: a freshly measured history has many old ones."""
+
+
+def questions_to_order(
+    drifts: Iterable[Drift],
+    question: Callable[[Drift], ProfileQuestion],
+    is_answered: Callable[[ProfileQuestion], bool],
+) -> list[ProfileQuestion]:
+    """Return the profiles to order.
+
+    Parameters
+    ----------
+    drifts
+        The newest first.
+    question
+        Returns what has to be profiled to explain a drift.
+    is_answered
+        Returns whether that was ordered before, with whatever result, or both profiles exist.
+    """
+    by_subject: dict[str, list[ProfileQuestion]] = {}
+    for drift in drifts:
+        order = question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
+        orders = by_subject.setdefault(drift.subject, [])
+        if order is not None and order not in orders and len(orders) < MOST:
+            orders.append(order)
+    return [order for orders in by_subject.values() for order in orders if not is_answered(order)]
+
+
+def can_be_profiled(drift: Drift) -> bool:
+    """Return whether profiles of the two commits would show the drift: a commit does not bring back a configuration."""
+    return drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.revision != drift.previous_revision
+
+
+def is_confirmed_fault_drift(drift: Drift) -> bool:
+    """Return whether a drift is one of page faults and needs no rerun."""
+    return drift.metric.endswith("-faults") and not drift.evidence.wants_rerun

@@ -1,0 +1,136 @@
+"""Summarises a nightly run: its cells, the outcome of each case, and what was not measured and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from runner.contract import Outcome
+from runner.contract.night import CaseState, CellDigest, NightCase, NightCell, NightDigest, NightDrift
+
+_STATES = {
+    Outcome.MEASURED: CaseState.MEASURED,
+    Outcome.FAILED: CaseState.FAILED,
+    Outcome.SKIPPED: CaseState.SKIPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """The newest run of a case of a cell."""
+
+    run_id: UUID
+    outcome: Outcome
+    failure: str
+    quarantine: str | None
+
+
+def merge_cells(stored: Iterable[NightCell], reported: Iterable[NightCell]) -> tuple[NightCell, ...]:
+    """Merge newly reported cells into the stored ones; a new plan does not undo a cell that was carried out."""
+    cells = {cell.place: cell for cell in stored}
+    for cell in reported:
+        if cell.carried_out or cell.place not in cells:
+            cells[cell.place] = cell
+    return tuple(cells.values())
+
+
+def make_digest(
+    name: str,
+    started_at: datetime,
+    cells: Sequence[NightCell],
+    runs: Sequence[Mapping[int, CaseRun]],
+    drifts: Sequence[NightDrift],
+) -> NightDigest:
+    """Return the digest of a nightly run.
+
+    Parameters
+    ----------
+    runs
+        For each cell the newest run of each case that has one, by the case's index.
+    """
+    digests = tuple(_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
+    hosts = {cell.host for cell in cells}
+    absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
+    complete = sum(_is_complete(cell) for cell in digests)
+    return NightDigest(
+        night=name,
+        started_at=started_at,
+        complete=complete == len(digests),
+        sentence=_sentence(complete, len(digests), absent, len(drifts)),
+        absent=absent,
+        cells=digests,
+        drifts=tuple(drifts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A cell or case that was planned for a nightly run but not measured, and the reason."""
+
+    host: str
+    configuration: str
+    workload: str
+    case: str
+    """The case; empty where the whole cell was missed."""
+    why: str
+    run_id: UUID | None = None
+
+
+def list_missed(digest: NightDigest) -> list[Missed]:
+    """Return what a nightly run did not measure: cells that were not started or could not begin, and single cases."""
+    misses: list[Missed] = []
+    for cell in digest.cells:
+        place = cell.host, cell.configuration, cell.workload
+        if not cell.carried_out:
+            host = cell.host
+            reason = f"{host} did not show up" if host in digest.absent else f"{host} did not get to this cell"
+            misses.append(Missed(*place, case="", why=cell.problem or reason))
+        elif cell.problem:
+            misses.append(Missed(*place, case="", why=cell.problem))
+        misses += [
+            Missed(*place, case=case.name, why=_why(case), run_id=case.run_id)
+            for case in cell.cases
+            if case.state is not CaseState.MEASURED
+        ]
+    return misses
+
+
+def _why(case: NightCase) -> str:
+    return f"{case.state}: {case.why}" if case.why else str(case.state)
+
+
+def _cell(cell: NightCell, runs: Mapping[int, CaseRun]) -> CellDigest:
+    return CellDigest(
+        host=cell.host,
+        configuration=cell.configuration,
+        workload=cell.workload,
+        carried_out=cell.carried_out,
+        problem=cell.problem,
+        attempts=cell.attempts,
+        cases=tuple(_case(case.name, runs.get(index)) for index, case in enumerate(cell.cases)),
+    )
+
+
+def _case(name: str, run: CaseRun | None) -> NightCase:
+    if run is None:
+        return NightCase(name=name, state=CaseState.MISSING, why="no report has arrived")
+    if run.quarantine is not None:
+        return NightCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
+    return NightCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
+
+
+def _is_complete(cell: CellDigest) -> bool:
+    measured = all(case.state is CaseState.MEASURED for case in cell.cases)
+    return cell.carried_out and not cell.problem and measured
+
+
+def _sentence(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+    parts = [f"{complete} of {planned} cells are complete"]
+    if absent:
+        parts.append(f"{', '.join(absent)} did not show up")
+    parts.append(
+        f"{drifts} {'drifts begin' if drifts > 1 else 'drift begins'} here" if drifts else "no drift begins here"
+    )
+    return "; ".join(parts) + "."

@@ -1,0 +1,28 @@
+"""Expresses a change relative to a level. Pure."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from runner.contract.level import Number
+
+
+def percent_change(change: Number | None, level: Number | None) -> float | None:
+    """Return a change in percent of the level it starts from.
+
+    None where either is unknown, where the level is zero, or where it is so small that the quotient overflows.
+    """
+    if change is None or not level:
+        return None
+    percent = 100 * change / abs(level)
+    return percent if isfinite(percent) else None
+
+
+def symmetric_percent_change(before: Number, after: Number) -> float:
+    """Return the difference in percent of the mean size of both values; 0 where both are zero.
+
+    It is defined at a zero baseline and changes only its sign when the two are swapped. Each value is halved before
+    they are added, so that the sum cannot overflow.
+    """
+    size = abs(before) / 2 + abs(after) / 2
+    return 100 * ((after - before) / size) if size else 0.0

@@ -1,0 +1,172 @@
+"""Decides which revisions a host still has to measure. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
+
+RERUNS = 3
+"""How often, at most, the newest revision is measured again while its drift is in doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Measurements of a case that the service orders in addition to what the runner offers.
+
+    Attributes
+    ----------
+    crosswise
+        Revisions to measure in the environment of the request, for a cross-measurement.
+    unsure
+        Whether the newest run in that environment may be a stray.
+    elsewhere
+        Revisions that other hosts have measured.
+    """
+
+    crosswise: frozenset[str] = frozenset()
+    unsure: bool = False
+    elsewhere: frozenset[str] = frozenset()
+
+
+_NONE = Orders()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run of the subject on the host, reduced to what a plan depends on."""
+
+    revision: str
+    environment: str
+    outcome: Outcome
+
+
+def make_plan(
+    request: PlanRequest,
+    positions: Mapping[str, int],
+    stored: Mapping[int, Iterable[StoredRun]],
+    orders: Mapping[int, Orders] = MappingProxyType({}),
+) -> Plan:
+    """Return the runs of a request that still have to be measured.
+
+    Parameters
+    ----------
+    request
+        The revisions and cases that the runner offers to measure.
+    positions
+        Position of each revision in the subject's history; holds every revision of the request and of the runs.
+    stored
+        Runs of each case on the host, by the case's index in the request.
+    orders
+        Additional orders of the service, by the case's index.
+
+    Notes
+    -----
+    A stored failure is not tried again. All cases of a revision follow each other, so that it is built once.
+    """
+    revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
+    planned: list[tuple[int, int, PlannedRun]] = []
+    stored_runs = 0
+    for index, case in _distinct(request.cases):
+        runs = list(stored.get(index, ()))
+        here = {run.revision for run in runs if run.environment == request.environment.hash}
+        missing = [revision for revision in revisions if revision not in here]
+        stored_runs += len(revisions) - len(missing)
+        ordered = [(revision, Reason.MISSING) for revision in missing]
+        anchor = _anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
+        if anchor is not None:
+            ordered.append((anchor, Reason.ANCHOR))
+        order = orders.get(index, _NONE)
+        ordered += _crosswise(order, runs, here, ordered, positions)
+        ordered += _rerun(order, runs, request.environment.hash, missing, positions)
+        planned += [
+            (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
+            for revision, reason in ordered
+        ]
+    planned.sort(key=lambda entry: entry[:2])
+    ordered_runs = tuple(run for _, _, run in planned)
+    return Plan(runs=ordered_runs, stored=stored_runs, note=_note(ordered_runs))
+
+
+def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:
+    """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
+    first = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
+    return sorted(first.values(), key=lambda entry: entry[0])
+
+
+def _anchor(
+    first_missing: str, runs: Iterable[StoredRun], here: set[str], environment: str, positions: Mapping[str, int]
+) -> str | None:
+    """Return the anchor: the revision that links the missing ones to another environment; None where none is needed.
+
+    It is the nearest measured revision before them, if that was measured in other environments only. A revision that
+    failed in this environment cannot be the anchor. A missing revision that was measured elsewhere is its own anchor.
+    """
+    end = positions[first_missing]
+    nearest = max(
+        (
+            (positions[run.revision], run.environment == environment, run.revision)
+            for run in runs
+            if run.outcome is Outcome.MEASURED
+            and positions[run.revision] <= end
+            and (run.environment == environment or run.revision not in here)
+        ),
+        default=None,
+    )
+    if nearest is None:
+        return None
+    _, measured_here, revision = nearest
+    return None if measured_here or revision == first_missing else revision
+
+
+_Ordered = Sequence[tuple[str, Reason]]
+
+
+def _crosswise(
+    order: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
+) -> _Ordered:
+    """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
+
+    On a host that has never measured the case, this includes the newest earlier revision that another host has
+    measured: the host probably replaces that one.
+    """
+    revisions = set(order.crosswise)
+    missing = [positions[revision] for revision, reason in ordered if reason is Reason.MISSING]
+    if missing and not any(True for _ in runs):
+        before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
+        revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
+    revisions -= here | {revision for revision, _ in ordered}
+    return [(revision, Reason.CROSSWISE) for revision in sorted(revisions)]
+
+
+def _rerun(
+    order: Orders,
+    runs: Iterable[StoredRun],
+    environment: str,
+    missing: Iterable[str],
+    positions: Mapping[str, int],
+) -> _Ordered:
+    """Return the newest revision if its drift is in doubt and no later revision will be measured anyway."""
+    measured = [run.revision for run in runs if run.environment == environment and run.outcome is Outcome.MEASURED]
+    if not order.unsure or not measured:
+        return []
+    newest = max(measured, key=lambda revision: positions[revision])
+    later = any(positions[revision] > positions[newest] for revision in missing)
+    again = not later and measured.count(newest) <= RERUNS
+    return [(newest, Reason.RERUN)] if again else []
+
+
+def _note(planned: Iterable[PlannedRun]) -> str:
+    reasons = {run.reason for run in planned}
+    return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
+
+
+_NOTES = {
+    Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
+    "so that no commit is blamed for the configuration.",
+    Reason.CROSSWISE: "A commit and the configuration, or the host, changed at the same time. Each is measured without "
+    "the other, so that each gets its share of the blame.",
+    Reason.RERUN: "The newest run lies off the previous level. It is measured again, to tell a drift from a stray run.",
+}

@@ -1,0 +1,46 @@
+"""Orders the commits of a subject by git's topology. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import heapify, heappop, heappush
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit, with what its position in the order depends on."""
+
+    commit: str
+    parents: tuple[str, ...]
+    committed_at: datetime
+
+
+def in_history_order(commits: Iterable[Commit]) -> list[str]:
+    """Return commits in one order, oldest first: parents before children, otherwise by date, then by hash.
+
+    The order depends only on the set of commits, not on the order in which they became by_hash. Parents outside the set
+    are ignored. Commits that are their own ancestors, which git cannot create, come last.
+    """
+    by_hash = {entry.commit: entry for entry in commits}
+    waits_for = {entry.commit: len(by_hash.keys() & set(entry.parents)) for entry in by_hash.values()}
+    children = defaultdict(list)
+    for entry in by_hash.values():
+        for parent in by_hash.keys() & set(entry.parents):
+            children[parent].append(entry.commit)
+
+    ready = [(by_hash[commit].committed_at, commit) for commit, parents in waits_for.items() if parents == 0]
+    heapify(ready)
+    ordered: list[str] = []
+    while ready:
+        _, commit = heappop(ready)
+        ordered.append(commit)
+        for child in children[commit]:
+            waits_for[child] -= 1
+            if waits_for[child] == 0:
+                heappush(ready, (by_hash[child].committed_at, child))
+
+    in_cycles = by_hash.keys() - set(ordered)
+    return ordered + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))

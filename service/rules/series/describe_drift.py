@@ -1,0 +1,112 @@
+"""Describes a drift in words and numbers: what moved, where, the evidence, and what it cost. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runner.contract import CATALOGUE, metric
+from runner.contract.level import median
+from runner.contract.report import hash_of
+from service.rules.relative_change import percent_change
+from service.rules.series.blame import knob_changes
+from service.rules.series.find_drifts import SeriesDrift, direction
+from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
+
+Levels = Mapping[str, Sequence[Number]]
+"""Levels of each metric of a case over some runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftContext:
+    """The stored data that the description of a drift needs.
+
+    Attributes
+    ----------
+    title, author, committed_at
+        Of the revision of the first point on the new level.
+    candidates
+        Commits across which the level changed, oldest first.
+    knobs_before, knobs_after
+        The knobs of the two environments.
+    levels_before, levels_after
+        All metrics of the case over the runs nearest to the change, on both sides.
+    """
+
+    title: str
+    author: str
+    committed_at: datetime
+    candidates: Sequence[Candidate]
+    knobs_before: Mapping[str, str]
+    knobs_after: Mapping[str, str]
+    levels_before: Levels
+    levels_after: Levels
+
+
+def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
+    """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    ids = []
+    for drift in drifts:
+        location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
+        ids.append(hash_of([*location, seen[location]]))
+        seen[location] += 1
+    return ids
+
+
+def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext) -> Drift:
+    """Return a drift as the API describes it."""
+    before, after = drift.change.before, drift.change.after
+    return Drift(
+        id=identity,
+        series_id=head.id,
+        subject=head.subject,
+        host=head.host,
+        case=head.case,
+        workload=head.workload,
+        metric=head.metric,
+        unit=head.unit,
+        kind=head.kind,
+        cause=drift.cause,
+        direction=direction(drift, head.better),
+        revision=drift.after.revision,
+        title=context.title,
+        author=context.author,
+        committed_at=context.committed_at,
+        previous_revision=drift.before.revision,
+        candidates=list(context.candidates),
+        before=before,
+        after=after,
+        change=after - before,
+        percent=percent_change(after - before, before),
+        rule=drift.change.rule,
+        evidence=Evidence(
+            n_before=len(drift.old_points),
+            n_after=len(drift.new_points),
+            spread=drift.spread,
+            sentence=drift.change.evidence,
+            wants_rerun=drift.change.wants_rerun,
+        ),
+        knobs=knob_changes(context.knobs_before, context.knobs_after),
+        run_before=drift.before.run_id,
+        run_after=drift.after.run_id,
+        environment_before=drift.before.environment,
+        environment_after=drift.after.environment,
+        companions=companions(head.metric, context.levels_before, context.levels_after),
+    )
+
+
+def companions(judged: str, before: Levels, after: Levels) -> list[Companion]:
+    """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
+    order = {name: position for position, name in enumerate(CATALOGUE)}
+    names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))
+    others = []
+    for name in names:
+        old, new = median(before[name]), median(after[name])
+        assert old is not None
+        assert new is not None
+        entry = metric(name)
+        others.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
+    return others

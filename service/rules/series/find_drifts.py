@@ -1,0 +1,149 @@
+"""Finds the drifts of one series: where its level changes, and what each change is blamed on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Literal
+from uuid import UUID
+
+from runner.contract import Kind
+from runner.contract.level import median
+from service.rules import detect
+from service.rules.same_bytes import is_no_fact
+from service.rules.series.blame import blame
+from service.rules.series.path import PathPoint, Points, Trend
+from service.schemas.history import Cause, Direction, Number
+
+_DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {
+    Kind.COUNT: "count",
+    Kind.SIZE: "count",
+    Kind.RATE: "rate",
+    Kind.TIME: "time",
+    Kind.RATIO: "ratio",
+}
+
+
+Baselines = Mapping[UUID, tuple[Number, Number] | None]
+"""Runs at which a series is judged anew, because an expected level begins there, with the levels before and after the
+step to it; None where a ramp led there."""
+_NONE: Baselines = MappingProxyType({})
+_LAST = 5
+"""How many points show at which level a stretch ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesDrift:
+    """A change of level between two neighbours of a sequence, with its cause.
+
+    Attributes
+    ----------
+    old_points, new_points
+        The points on the two levels; the change lies between the last old and the first new one.
+    after_position, up_to_position
+        The candidates lie after the first of these positions, up to and including the second.
+    change
+        The result of the detector.
+    """
+
+    old_points: Points
+    new_points: Points
+    cause: Cause
+    after_position: int
+    up_to_position: int
+    change: detect.LevelChange
+
+    @property
+    def before(self) -> PathPoint:
+        """The last point on the old level."""
+        return self.old_points[-1]
+
+    @property
+    def after(self) -> PathPoint:
+        """The first point on the new level."""
+        return self.new_points[0]
+
+    @property
+    def goes_up(self) -> bool:
+        """Whether the new level is the higher one."""
+        return self.change.after > self.change.before
+
+    @property
+    def spread(self) -> Number:
+        """Largest minus smallest sample within one level, on the side where that is larger."""
+        return max(_spread(self.old_points), _spread(self.new_points))
+
+    def is_same_as(self, other: SeriesDrift) -> bool:
+        """Return whether this is the same change, seen in another sequence of points."""
+        if self.cause is not other.cause or self.goes_up != other.goes_up:
+            return False
+        if self.cause is Cause.COMMIT:
+            return self.after_position < other.up_to_position and other.after_position < self.up_to_position
+        return (self.before.environment, self.after.environment) == (other.before.environment, other.after.environment)
+
+
+def find_drifts(trend: Trend, kind: Kind, baselines: Baselines = _NONE) -> list[SeriesDrift]:
+    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once."""
+    drifts = list(_drifts_of(trend.path, kind, baselines))
+    for sequence in trend.beside:
+        beside = _drifts_of(sequence, kind, baselines)
+        drifts += [drift for drift in beside if not any(drift.is_same_as(other) for other in drifts)]
+    return drifts
+
+
+def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Direction:
+    """Return whether a drift is a regression or an improvement."""
+    return Direction.IMPROVEMENT if drift.goes_up == (better == "higher") else Direction.REGRESSION
+
+
+def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[SeriesDrift]:
+    changes = list(_level_changes(sequence, kind, baselines))
+    edges = [0, *(change.index for change in changes), len(sequence)]
+    for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
+        # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
+        outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
+        last, first = sequence[change.index - 1], sequence[change.index]
+        if kind is Kind.COUNT and is_no_fact(change.after - change.before, last.material, first.material):
+            continue
+        yield SeriesDrift(
+            old_points=sequence[start : change.index],
+            new_points=sequence[change.index : end],
+            cause=blame(outer_before, outer_after),
+            after_position=outer_before.position,
+            up_to_position=outer_after.position,
+            change=change,
+        )
+
+
+def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.LevelChange]:
+    """Judge each stretch between baselines by itself; the expected step to a baseline is yielded as it was."""
+    cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
+    for start, end in pairwise([0, *cuts, len(sequence)]):
+        changes = detect.find_level_changes(
+            [point.value for point in sequence[start:end]],
+            samples=[point.samples for point in sequence[start:end]],
+            kind=_DETECTOR_KINDS[kind],
+        )
+        yield from (_moved(change, start) for change in changes)
+        step = baselines[sequence[end].run_id] if end < len(sequence) else None
+        if step is not None and _ends_before(sequence[start:end], *step):
+            evidence = f"{step[0]} → {step[1]}: expected, so later runs are judged from this level"
+            yield detect.LevelChange(end, *step, end, end, "expected", evidence)
+
+
+def _moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
+    return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
+
+
+def _ends_before(stretch: Points, before: Number, after: Number) -> bool:
+    """Return whether a stretch ends at the level before a step; the step may since have proven to be earlier."""
+    level = median([point.value for point in stretch[-_LAST:]])
+    assert level is not None
+    return abs(level - before) < abs(level - after)
+
+
+def _spread(points: Iterable[PathPoint]) -> Number:
+    samples = [value for point in points for value in point.samples]
+    return max(samples) - min(samples)

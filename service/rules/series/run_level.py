@@ -1,0 +1,45 @@
+"""Reduces the samples of a run to one level for each metric. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runner.contract import Reading, Status
+from runner.contract.level import median
+from service.schemas.history import Number
+
+
+class RunLevel(NamedTuple):
+    """The level of one metric in one run, with its samples."""
+
+    status: Status
+    value: Number | None
+    samples: tuple[Number, ...]
+
+    @property
+    def low(self) -> Number | None:
+        """The smallest sample."""
+        return min(self.samples, default=None)
+
+    @property
+    def high(self) -> Number | None:
+        """The largest sample."""
+        return max(self.samples, default=None)
+
+
+def run_level(readings: Sequence[Reading]) -> RunLevel:
+    """Return the level of one metric from its readings over the samples of a run."""
+    samples = tuple([reading.value for reading in readings if reading.value is not None])
+    return RunLevel(_status(readings), median(samples), samples)
+
+
+def _status(readings: Sequence[Reading]) -> Status:
+    """Return the level's status: an estimate if any reading is one; without any value, the first reason."""
+    status = readings[0].status
+    for reading in readings:
+        if reading.status is Status.MULTIPLEXED:
+            return Status.MULTIPLEXED
+        if reading.status is Status.COUNTED:
+            status = Status.COUNTED
+    return status

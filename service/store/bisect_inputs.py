@@ -1,0 +1,126 @@
+"""The input of a bisect: the commits of its range, and the levels measured at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, SearchRequest, metric
+from runner.contract.knob_search import KnobSearchRequest
+from runner.contract.level import Number, median
+from runner.contract.report import ASIDE
+from service.rules.bisect import knob_mixture
+from service.rules.bisect.graph import Node
+from service.rules.bisect.knob_search import Mixture
+from service.rules.bisect.question import Observation, Question
+from service.store import shared_rows
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.points import MATERIAL, material_of
+from service.store.runs import joined
+from service.store.stored_reports import unpack
+
+
+def question(session: Session, request: SearchRequest) -> Question | None:
+    """Return the question of a bisect; None where the subject does not have one of the ends."""
+    rows = session.execute(
+        select(Revision.commit, Revision.parents)
+        .join(Subject, Revision.subject_id == Subject.id)
+        .where(Subject.name == request.subject)
+        .order_by(Revision.position)
+    )
+    parents = {commit: tuple(parents) for commit, parents in rows}
+    if request.good not in parents or request.bad not in parents:
+        return None
+    inside = _ancestors(request.bad, parents) - _ancestors(request.good, parents)
+    return Question(
+        good=request.good,
+        bad=request.bad,
+        commits=tuple(
+            Node(commit=commit, parents=of_commit) for commit, of_commit in parents.items() if commit in inside
+        ),
+        exact=metric(request.metric).exact,
+        least=request.least,
+    )
+
+
+def observations(session: Session, request: SearchRequest) -> list[Observation]:
+    """Return the level of each run of the case in the request's environment and host, in the order of arrival.
+
+    A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again.
+    """
+    runs = session.execute(
+        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, *MATERIAL)
+        .where(
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Case.key == shared_rows.case_key(request.case),
+            Environment.hash == request.environment.hash,
+            Run.quarantine.is_(None),
+        )
+        .order_by(Run.number)
+    ).all()
+    points = (
+        select(Point.run_number, Point.value)
+        .join(Series, Point.series_id == Series.id)
+        .join(Series.subject)
+        .join(Series.case)
+        .join(Series.host)
+        .where(
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Case.key == shared_rows.case_key(request.case),
+            Series.metric == request.metric,
+        )
+    )
+    values: dict[int, Number | None] = dict(session.execute(points).all())
+    return [
+        Observation(
+            commit=commit,
+            value=values.get(number) if outcome is Outcome.MEASURED else None,
+            session=turns,
+            run=run_id,
+            material=material_of(*made_of).whole,
+        )
+        for number, run_id, turns, commit, outcome, *made_of in runs
+    ]
+
+
+def mixtures(session: Session, request: KnobSearchRequest) -> list[Mixture]:
+    """Return the level of each run of the revision that differs from the request's environments in its knobs alone."""
+    documents = session.execute(
+        select(StoredReport.document)
+        .join(Run, StoredReport.run_number == Run.number)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .where(
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Revision.commit == request.revision,
+            Case.workload == request.case.workload,
+            Case.definition == request.case.definition,
+            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE),
+        )
+        .order_by(Run.number)
+    )
+    mixtures = []
+    for (document,) in documents:
+        report = unpack(document)
+        changed = knob_mixture.changed_knobs(request, report.environment, report.case)
+        if changed is not None and report.session is None:
+            mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
+    return mixtures
+
+
+def _ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
+    ancestors: set[str] = set()
+    pending = [commit]
+    while pending:
+        current = pending.pop()
+        if current not in ancestors:
+            ancestors.add(current)
+            pending += parents.get(current, ())
+    return ancestors

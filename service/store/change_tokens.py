@@ -1,0 +1,35 @@
+"""Texts that change whenever the data behind a page changes, by which open pages know when to reload."""
+
+from __future__ import annotations
+
+from sqlalchemy import Text, cast, func, select
+from sqlalchemy.orm import Session
+
+from runner.contract.report import hash_of
+from service.store.jobs import OPEN
+from service.store.models import DecisionRow, DriftRow, Job, Run, Series
+
+
+def of_everything(session: Session) -> str:
+    """Return a text that changes whenever anything is measured, judged or decided."""
+    newest = session.scalar(select(func.max(Run.number))) or 0
+    drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
+    decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
+    return f"{newest}.{drifts}.{decisions}"
+
+
+def of_jobs(session: Session) -> str:
+    """Return a text that changes whenever a job is ordered, changes its state or makes progress."""
+    newest = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
+    progress = session.execute(
+        select(Job.id, func.length(cast(Job.runs, Text)), Job.runs_left, Job.seconds_left, Job.sentence)
+        .where(Job.state.in_(OPEN))
+        .order_by(Job.id)
+    ).all()
+    return hash_of([str(newest), str(progress)])
+
+
+def of_series(session: Session, series_id: int) -> str:
+    """Return a text that changes whenever a series gets a point or is judged."""
+    versions = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
+    return "none" if versions is None else f"{versions[0]}.{versions[1]}"

@@ -1,0 +1,71 @@
+"""The counts expected of the runs of a plan, from the runs before them in the history."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
+from runner.contract.level import Number, majority
+from service.store import points, shared_rows
+from service.store.models import Case, Environment, Host, Revision, Run, Subject
+from service.store.runs import joined
+
+
+def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
+    """Add to each planned run the exact counts of the run before it in the same environment.
+
+    A sample that repeats these counts needs no further samples. Runs in quarantine are left out.
+    """
+    if not plan.runs:
+        return plan
+    measured = _measured(session, request)
+    before = [_run_before(measured[shared_rows.case_key(run.case)], positions[run.revision]) for run in plan.runs]
+    levels = _levels(session, {run_id for run_id in before if run_id is not None})
+    planned = tuple(
+        run if run_id is None or not levels[run_id] else _expecting(run, levels[run_id])
+        for run, run_id in zip(plan.runs, before, strict=True)
+    )
+    return plan.model_copy(update={"runs": planned})
+
+
+def _expecting(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
+    return run.model_copy(update={"expected": expected})
+
+
+def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
+    """Return the runs of each case in the request's environment, in the order of the history."""
+    rows = session.execute(
+        joined(Case.key, Revision.position, Run.id)
+        .where(
+            Subject.name == request.subject,
+            Host.name == request.host.name,
+            Environment.hash == request.environment.hash,
+            Run.outcome == Outcome.MEASURED,
+            Run.quarantine.is_(None),
+        )
+        .order_by(Revision.position, Run.started_at, Run.id)
+    )
+    by_case: dict[str, list[tuple[int, UUID]]] = defaultdict(list)
+    for key, position, run_id in rows:
+        by_case[key].append((position, run_id))
+    return by_case
+
+
+def _run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
+    index = bisect_left(runs, position, key=lambda run: run[0])
+    return runs[index - 1][1] if index else None
+
+
+def _levels(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
+    """Return the exact counts on which the samples of each run agree."""
+    levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
+    for point in points.of_runs(session, sorted(runs)):
+        agreed = majority(point.samples) if metric(point.metric).exact else None
+        if agreed is not None:
+            levels[point.run_id][point.metric] = agreed[0]
+    return levels

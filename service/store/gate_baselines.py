@@ -1,0 +1,75 @@
+"""The baselines of the series of a gate: the levels from which they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from runner import contract
+from runner.contract.gate import GateReport
+from service.rules.gate.creep import Baseline
+from service.schemas.events import State
+from service.store import shared_rows
+from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject
+
+Baselines = dict[tuple[int, str], Baseline]
+"""By the index of the case in the report, and the metric."""
+
+
+def find(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
+    """Return the baselines of metrics of a report's cases, in the environment of the head."""
+    baselines = {key: _find(session, report.cases[key[0]].head, key[1]) for key in metrics}
+    return {key: baseline for key, baseline in baselines.items() if baseline is not None}
+
+
+def pack(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, Any]:
+    """Return baselines as a JSON object."""
+    return {f"{index} {metric}": [baseline.level, baseline.commit] for (index, metric), baseline in baselines.items()}
+
+
+def unpack(packed: Mapping[str, Any] | None) -> Baselines:
+    """Read baselines from a JSON object."""
+    keys = {key: key.split(" ", 1) for key in packed or {}}
+    return {(int(index), metric): Baseline(*(packed or {})[key]) for key, (index, metric) in keys.items()}
+
+
+def _find(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+    series = session.scalar(
+        select(Series.id)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .where(
+            Subject.name == head.subject,
+            Host.name == head.host.name,
+            Case.key == shared_rows.case_key(head.case),
+            Series.metric == metric,
+        )
+    )
+    if series is None:
+        return None
+    expected = session.scalar(
+        select(func.max(Revision.position))
+        .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
+    )
+    row = session.execute(
+        select(Point.value, Revision.commit)
+        .join(Run, Point.run_number == Run.number)
+        .join(Run.revision)
+        .join(Run.environment)
+        .where(
+            Point.series_id == series,
+            Point.value.is_not(None),
+            Run.quarantine.is_(None),
+            Environment.hash == head.environment.hash,
+            Revision.position >= (expected or 0),
+        )
+        .order_by(Revision.position, Run.started_at)
+        .limit(1)
+    ).first()
+    return None if row is None or row[0] is None else Baseline(row[0], row[1])

@@ -1,0 +1,220 @@
+"""Inserts reports that are new: their runs, their points, and the newest level of their series."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
+
+from sqlalchemy import Table, Text, select, type_coerce
+from sqlalchemy.orm import Session
+
+from runner import contract
+from service.rules.same_bytes import material
+from service.store import revisions, shared_rows
+from service.store.engine import bulk
+from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
+
+_CASES_PER_QUERY = 500
+_RUN_COLUMNS = (
+    *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
+    *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
+    *("own_bytes", "system_bytes", "doubt_least", "doubt_most"),
+)
+_COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
+_POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
+_SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at")
+
+
+class PreparedPoint(NamedTuple):
+    """One metric of a report, encoded as the columns of a point before the write lock is taken."""
+
+    metric: str
+    status: str
+    value: str | None
+    n: int
+    samples: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedReport:
+    """A report with everything computed that is stored of it."""
+
+    report: contract.Report
+    case: str
+    """Key of its case."""
+    environment: str
+    """Hash of its environment."""
+    document: bytes
+    points: tuple[PreparedPoint, ...]
+
+
+class _SeriesGroup(NamedTuple):
+    """The subject, host and case of a run, which its series share."""
+
+    subject_id: int
+    host_id: int
+    case_id: int
+
+
+class _NewRun(NamedTuple):
+    """A report with its run number and the ids of the rows that it refers to."""
+
+    number: int
+    group: _SeriesGroup
+    revision_id: int
+    position: int
+    environment_id: int
+    prepared: PreparedReport
+
+
+@dataclass(slots=True)
+class _SeriesUpdate:
+    """A series with the points added to it so far."""
+
+    id: int
+    version: int
+    n_points: int
+    latest: str | None
+    latest_revision_id: int | None
+    latest_at: datetime | None
+    position: int
+    points: list[tuple[object, ...]] = field(default_factory=list)
+
+    def add_point(self, number: int, point: PreparedPoint) -> None:
+        """Add the point of a run."""
+        self.points.append((self.id, number, *point[1:]))
+
+    def update_latest(self, run: _NewRun, value: str) -> None:
+        """Set the newest level where this run has it."""
+        at = (run.position, run.prepared.report.started_at)
+        if self.latest_at is None or at >= (self.position, self.latest_at):
+            self.latest, self.latest_revision_id = value, run.revision_id
+            self.position, self.latest_at = at
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """Id and changed columns."""
+        n_points = self.n_points + len(self.points)
+        return (self.id, self.version + 1, n_points, self.latest, self.latest_revision_id, self.latest_at)
+
+
+def add(session: Session, new: Sequence[PreparedReport]) -> None:
+    """Insert reports, none of which is stored yet."""
+    if not new:
+        return
+    runs = _resolve(session, new)
+    bulk.insert(session, _table(Run), _RUN_COLUMNS, [_run_row(run) for run in runs])
+    documents = [(run.number, run.prepared.document, False) for run in runs]
+    bulk.insert(session, _table(StoredReport), ("run_number", "document", "thinned"), documents)
+    _count_runs(session, runs)
+    series = _get_or_create_series(session, runs)
+    for run in runs:
+        of_group, judged = series[run.group], not run.prepared.report.quarantine
+        for point in run.prepared.points:
+            update = of_group[point.metric]
+            update.add_point(run.number, point)
+            if judged and point.value is not None:
+                update.update_latest(run, point.value)
+    # Sorted by primary key, so that each page of the table is written once.
+    updates = (update for of_group in series.values() for update in of_group.values() if update.points)
+    changed = sorted(updates, key=attrgetter("id"))
+    points = chain.from_iterable(update.points for update in changed)
+    bulk.insert(session, _table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
+    bulk.update(session, _table(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",))
+
+
+def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
+    """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
+    reports = [prepared.report for prepared in new]
+    subjects = shared_rows.subjects(session, dict.fromkeys(report.subject for report in reports))
+    hosts = shared_rows.hosts(session, dict.fromkeys(report.host.name for report in reports))
+    cases = shared_rows.cases(session, {prepared.case: prepared.report.case for prepared in new})
+    environments = shared_rows.environments(
+        session, {prepared.environment: prepared.report.environment for prepared in new}
+    )
+    commits = {
+        name: revisions.ensure(session, subject_id, (report.revision for report in reports if report.subject == name))
+        for name, subject_id in subjects.items()
+    }
+    return [
+        _NewRun(
+            number,
+            _SeriesGroup(subjects[report.subject], hosts[report.host.name], cases[prepared.case]),
+            *commits[report.subject][report.revision.commit],
+            environments[prepared.environment],
+            prepared,
+        )
+        for number, prepared, report in zip(bulk.new_run_numbers(session, len(new)), new, reports, strict=True)
+    ]
+
+
+def _run_row(run: _NewRun) -> tuple[object, ...]:
+    report = run.prepared.report
+    failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
+    subject_id, host_id, case_id = run.group
+    return (
+        *(run.number, report.run_id, subject_id, run.revision_id, case_id, host_id, run.environment_id),
+        *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
+        *(one or None for one in material(report)),
+    )
+
+
+def _count_runs(session: Session, runs: Iterable[_NewRun]) -> None:
+    """Add the runs to the counts by subject, host, case, outcome and quarantine."""
+    counts = Counter((*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs)
+    rows = [dict(zip(_COUNT_KEY, key, strict=True)) | {"runs": count} for key, count in counts.items()]
+    bulk.insert_or_add(session, _table(RunCount), rows, "runs", _COUNT_KEY)
+
+
+_ByMetric = dict[str, _SeriesUpdate]
+"""The series of one group."""
+
+
+def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_SeriesGroup, _ByMetric]:
+    """Return the series of the points of these runs; new ones are inserted in the order of the runs."""
+    metrics_of: dict[_SeriesGroup, dict[str, None]] = {}
+    for run in runs:
+        metrics_of.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
+    series = _find_series(session, metrics_of)
+    new = [
+        {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0}
+        for group, metrics in metrics_of.items()
+        for metric in metrics
+        if metric not in series[group]
+    ]
+    if not new:
+        return series
+    bulk.insert_missing(session, _table(Series), new)
+    return _find_series(session, metrics_of)
+
+
+def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _ByMetric]:
+    series: dict[_SeriesGroup, _ByMetric] = {group: {} for group in groups}
+    cases: dict[tuple[int, int], dict[int, _ByMetric]] = {}
+    for group, by_metric in series.items():
+        cases.setdefault(group[:2], {})[group.case_id] = by_metric
+    for (subject_id, host_id), by_case in cases.items():
+        for chunk in bulk.chunks(by_case, _CASES_PER_QUERY):
+            rows = session.execute(
+                select(
+                    *(Series.case_id, Series.metric, Series.id, Series.version, Series.n_points),
+                    *(type_coerce(Series.latest, Text), Series.latest_revision_id, Series.latest_at),
+                    Revision.position,
+                )
+                .outerjoin(Revision, Series.latest_revision_id == Revision.id)
+                .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
+            )
+            for row in rows:
+                by_case[row.case_id][row.metric] = _SeriesUpdate(*row[2:])
+    return series
+
+
+def _table(model: type[Run | RunCount | StoredReport | Series | Point]) -> Table:
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table

@@ -1,0 +1,63 @@
+"""What a plan measures besides new revisions: cross-measurements, reruns, and cases that only other hosts measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, PlanRequest
+from service.rules.run_plan import Orders
+from service.store import cross_measurements, shared_rows
+from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
+
+
+def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
+    """Return the orders for each case of a request, by the case's index, in the request's environment."""
+    environment, host = request.environment.hash, request.host.name
+    crosswise: dict[str, set[str]] = defaultdict(set)
+    for run in cross_measurements.ordered(session, request.subject, host, environment):
+        crosswise[run.case_key].add(run.revision)
+    unsure = _unsure(session, request.subject, host, environment)
+    keys = [shared_rows.case_key(case) for case in request.cases]
+    elsewhere = _elsewhere(session, request.subject, host, set(keys))
+    return {
+        index: Orders(frozenset(crosswise[key]), key in unsure, frozenset(elsewhere[key]))
+        for index, key in enumerate(keys)
+    }
+
+
+def _unsure(session: Session, subject: str, host: str, environment: str) -> set[str]:
+    """Return the keys of cases whose newest run in an environment may be a stray one."""
+    rows = session.execute(
+        select(Case.key, DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
+        .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Subject.name == subject, Host.name == host, EventDriftRow.unsure, EventDriftRow.found)
+    )
+    return {key for key, document in rows if document["environment_after"] == environment}
+
+
+def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
+    """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
+    by_case: dict[str, set[str]] = defaultdict(set)
+    here = select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
+    others = (
+        select(Case.key, Revision.commit)
+        .select_from(Run)
+        .join(Run.subject)
+        .join(Run.case)
+        .join(Run.host)
+        .join(Run.revision)
+        .where(Subject.name == subject, Host.name != host, Run.case_id.not_in(here))
+        .where(Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
+        .distinct()
+    )
+    for key, commit in session.execute(others):
+        if key in keys:
+            by_case[key].add(commit)
+    return by_case

@@ -1,0 +1,74 @@
+"""Searches commits, runs, cases, hosts, environments and knobs for words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, cast, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.types import Text
+
+from service.store import compared_runs
+from service.store.models import Case, Environment, Host, Revision, Subject
+
+LIMIT = 20
+"""Most results of a kind."""
+
+Result = tuple[str, str, str, str]
+"""Kind, key, title and details."""
+
+
+def find(session: Session, text: str) -> Iterator[Result]:
+    """Return what contains every word of a text, kind by kind."""
+    words = text.split()
+    if not words:
+        return
+    if len(words) == 1:
+        yield from (
+            ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
+        )
+    for name in session.scalars(
+        select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(LIMIT)
+    ):
+        yield "host", name, name, ""
+    cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)
+    for case in session.scalars(cases):
+        yield "case", case.key, case.name, f"definition {case.definition[:8]}"
+    yield from _environments(session, words)
+    yield from _revisions(session, words)
+
+
+def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
+    hash_or_title = [
+        Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
+        for word in words
+    ]
+    rows = session.execute(
+        select(Revision.commit, Revision.title, Subject.name)
+        .join(Subject, Revision.subject_id == Subject.id)
+        .where(*hash_or_title)
+        .order_by(Revision.position.desc())
+        .limit(LIMIT)
+    )
+    for commit, title, subject in rows:
+        yield "revision", commit, title, subject
+
+
+def _environments(session: Session, words: list[str]) -> Iterator[Result]:
+    """Search environments by hash, and by the names and values of knobs."""
+    knobs = cast(Environment.knobs, Text)
+    matching = [
+        Environment.hash.startswith(word.lower(), autoescape=True) | knobs.icontains(word, autoescape=True)
+        for word in words
+    ]
+    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(LIMIT)):
+        knobs_shown = [
+            f"{name} = {value}"
+            for name, value in sorted(row.knobs.items())
+            if any(word.lower() in f"{name} {value}".lower() for word in words)
+        ]
+        yield "environment", row.hash, row.hash, "; ".join(knobs_shown[:3])
+
+
+def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
+    return [column.icontains(word, autoescape=True) for word in words]

@@ -1,0 +1,74 @@
+"""Writes all samples as flat rows, in formats that other programs read. Pure.
+
+The rows fit a column store such as Parquet: every row has the same columns, each of one type, and nothing is nested.
+Counts beyond 2^53 stay exact in CSV and JSON lines; a reader has to accept integers of any size in `value`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+Row = TypeVar("Row", bound=NamedTuple)
+
+
+class SampleRow(NamedTuple):
+    """One sample of one metric of one run."""
+
+    run_id: str
+    subject: str
+    revision: str
+    position: int
+    """Position of the revision in the subject's history, oldest first."""
+    committed_at: datetime
+    host: str
+    environment: str
+    workload: str
+    case: str
+    definition: str
+    metric: str
+    unit: str
+    status: str
+    quarantined: bool
+    started_at: datetime
+    sample: int | None
+    """Index of the sample among those of the run that have a value; None where the metric has no value."""
+    value: int | float | None
+    level: int | float | None
+    """The level of the run."""
+
+
+COLUMNS = SampleRow._fields
+
+
+def as_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
+    """Write rows as CSV (RFC 4180) with a header."""
+    yield _line(COLUMNS)
+    for row in rows:
+        yield _line([_plain(value) for value in row])
+
+
+def as_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
+    """Write rows as JSON, one document per line."""
+    for row in rows:
+        yield json.dumps({name: _of_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
+
+
+def _line(values: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(values)
+    return text.getvalue()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _of_json(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value

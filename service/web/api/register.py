@@ -1,0 +1,48 @@
+"""Registers the API with an application."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint, APIFlask
+
+from service.web import problems
+from service.web.api import (
+    actions_sign_in,
+    comparisons,
+    diagnoses,
+    drifts,
+    events,
+    export,
+    gates,
+    health,
+    jobs,
+    nights,
+    openapi,
+    plans,
+    profiles,
+    revisions,
+    runner_tokens,
+    runs,
+    searches,
+    series,
+    silences,
+)
+from service.web.api.body import require_json
+from service.web.api.conditional import conditional
+
+PREFIX = "/api/v1"
+
+
+def register_api(app: APIFlask) -> None:
+    """Give an application the API, its OpenAPI document, and problem documents for all errors."""
+    problems.register(app)
+    openapi.register(app)
+    api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
+    api.before_request(require_json)
+    api.after_request(conditional)
+    for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
+        api.register_blueprint(noun)
+    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
+        api.register_blueprint(noun)
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp):
+        api.register_blueprint(noun)
+    app.register_blueprint(api)

@@ -1,0 +1,80 @@
+"""Takes orders of jobs and decisions about them, for the API and the pages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http import HTTPStatus
+from math import ceil
+
+from sqlalchemy.orm import Session
+
+from runner.contract.job import Job, JobDecision, JobOrder
+from service.jobs.extension import scheduler
+from service.jobs.scheduler import WrongOrderError
+from service.pipeline import lease_jobs
+from service.rules.jobs.states import Act, JobTransitionError
+from service.store import jobs
+from service.store.jobs import Requester
+from service.store.models import Job as JobRow
+from service.web.access import guard
+from service.web.access.author import author
+from service.web.current import database
+from service.web.problems import ProblemError, not_found, unprocessable
+
+
+def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
+    """Place an order with the scheduler; return the job, and whether it is new.
+
+    Raises
+    ------
+    ProblemError
+        422, where the order cannot be carried out.
+    """
+    try:
+        return scheduler().order(order, requester)
+    except WrongOrderError as error:
+        raise unprocessable(error.part, str(error)) from None
+
+
+def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
+    """Pause, resume or cancel a job in the name of the caller.
+
+    Raises
+    ------
+    ProblemError
+        404, where there is no such job; 409, where its state does not allow the act.
+    """
+    by = author(decision.author)
+    with changing(job_id) as (_, row, now):
+        jobs.move(row, act, by, decision.reason, now)
+        job = jobs.view(row)
+    scheduler().wake()
+    return job
+
+
+@contextmanager
+def changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, JobRow, datetime]]:
+    """Open a job for a change; what its state does not allow is a problem document.
+
+    Parameters
+    ----------
+    own
+        Whether a job of GitHub Actions may change only the jobs that were dispatched to its own repository.
+    """
+    now = datetime.now(UTC)
+    with database().writing() as session:
+        row = jobs.find(session, job_id)
+        if row is None:
+            raise not_found(f"job {job_id}")
+        repository = guard.caller().repository
+        if own and repository is not None and repository != row.github:
+            raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
+        try:
+            yield session, row, now
+        except lease_jobs.BusyError as error:
+            headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
+            raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
+        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
+            raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None

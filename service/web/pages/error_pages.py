@@ -1,0 +1,52 @@
+"""Answers errors of the pages: with a page to people, with a problem document to programs."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Blueprint, Flask, render_template, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException, NotFound
+
+from service.web.problems import ProblemError, http_problem
+from service.web.rendering.formats import requested_format
+
+log = logging.getLogger(__name__)
+
+_NOT_FOUND = "No page has this address. The search box finds commits, cases, hosts and knobs by a part of their name."
+_CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
+
+
+def page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
+    """Return a blueprint for a page, which answers its errors with error pages."""
+    page = Blueprint(name, __name__, url_prefix=url_prefix)
+    page.register_error_handler(HTTPException, _http_error)
+    page.register_error_handler(ProblemError, _problem)
+    page.register_error_handler(Exception, _crash)
+    return page
+
+
+def handle_unknown_addresses(app: Flask) -> None:
+    """Answer the addresses of an application that have no page."""
+    app.register_error_handler(404, _not_found)
+
+
+def _http_error(error: HTTPException) -> ResponseReturnValue:
+    if (request.endpoint or "").endswith(("_json", "_csv")) or requested_format() != "html":
+        return http_problem(error)
+    description = _NOT_FOUND if error.description == NotFound.description else error.description
+    return render_template("problem.html", name=error.name, description=description), error.code or 500
+
+
+def _not_found(error: HTTPException) -> ResponseReturnValue:
+    for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
+    return _http_error(error) if for_people and not request.path.startswith("/api/") else http_problem(error)
+
+
+def _problem(error: ProblemError) -> ResponseReturnValue:
+    return render_template("problem.html", name=error.status.phrase, description=str(error)), error.status
+
+
+def _crash(error: Exception) -> tuple[str, int]:
+    log.error("a page crashed", exc_info=error)
+    return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500

@@ -1,0 +1,66 @@
+"""Registers the pages with an application."""
+
+from __future__ import annotations
+
+from flask import Flask
+from markupsafe import Markup
+
+from service.web import vendor
+from service.web.pages import (
+    bisect,
+    compare,
+    drift,
+    environments,
+    error_pages,
+    events,
+    evidence,
+    hosts,
+    jobs,
+    live,
+    matrix,
+    overview,
+    profile,
+    run,
+    search,
+    series,
+    settings,
+    silences,
+    tokens,
+    workloads,
+)
+from service.web.rendering import templates
+
+_PAGES = (
+    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
+    evidence.bp,
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, jobs.bp, settings.bp, tokens.bp),
+)
+_MAIN_PAGES = {
+    "overview.show": "Overview",
+    "event.listed": "Events",
+    "matrix.show": "Matrix",
+    "compare.show": "Compare",
+    "workloads.listed": "Workloads",
+    "run.listed": "Runs",
+    "jobs.listed": "Jobs",
+    "bisect.listed": "Bisects",
+    "profile.listed": "Profiles",
+    "hosts.listed": "Hosts",
+    "environments.listed": "Environments",
+}
+"""The links in the head of each page."""
+
+
+def register_pages(app: Flask) -> None:
+    """Give an application its pages, with their templates, scripts and error pages."""
+    templates.register(app)
+    app.jinja_env.globals |= {"main_pages": _MAIN_PAGES, "may_order": evidence.may_order, "follow": _follow}
+    for page in _PAGES:
+        app.register_blueprint(page)
+    app.register_blueprint(vendor.bp)
+    error_pages.handle_unknown_addresses(app)
+
+
+def _follow(series_id: int | None = None, jobs: bool = False) -> Markup:
+    """Return the element by which a page follows what is measured: in one series or in all, and the jobs if asked."""
+    return Markup(live.watcher(live.current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours

@@ -1,0 +1,23 @@
+"""Row numbers in addresses: an integer that no row can have is an address of nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+from werkzeug.routing import IntegerConverter, Map
+
+LARGEST = 2**63 - 1
+"""The largest row number that the database can store."""
+
+
+class RowIdConverter(IntegerConverter):
+    """Matches ``<int:…>`` in a rule, up to the largest row number."""
+
+    def __init__(self, url_map: Map, *args: Any, **options: Any) -> None:
+        super().__init__(url_map, *args, **({"max": LARGEST} | options))
+
+
+def register(app: Flask) -> None:
+    """Bound every ``<int:…>`` of the rules that are added to an application from now on."""
+    app.url_map.converters["int"] = RowIdConverter

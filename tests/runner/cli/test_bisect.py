@@ -1,0 +1,144 @@
+"""``faultwatch bisect`` on the demo's history: real builds, real counts, a real service."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
+
+
+def bisect(home: Path, span: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "runner", "bisect", span, "--repo", "repo", "--workload", "copy_service", "--json"],
+        cwd=home,
+        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.perf
+def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
+    with bisect(tmp_path, "HEAD~13..HEAD~10") as killed:
+        assert killed.stderr
+        assert "to go" in killed.stderr.readline(), "the first end is measured"
+        killed.kill()
+
+    with bisect(tmp_path, "HEAD~13..HEAD~10") as again:
+        out, said = again.communicate(timeout=120)
+    assert again.returncode == 0, said
+    assert said.count("to go") == 3, "what was measured before is not measured again"
+    found = json.loads(out)
+    assert (found["commits"], found["known"]) == (3, 8), "four commits, and both culprits in turns with their parents"
+    assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
+    buffer, checksum = found["answer"]["culprits"]
+    assert buffer["after"] - buffer["before"] >= 49_152
+    assert checksum["after"] - checksum["before"] == 1
+
+    with bisect(tmp_path, "HEAD~12..HEAD~11") as same:
+        out, said = same.communicate(timeout=120)
+    assert same.returncode == 1, said
+    assert "to go" not in said
+    assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("span", "said"), [("HEAD", "does not have the form GOOD..BAD"), ("HEAD..HEAD~1", "has no commits")]
+)
+def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
+    with bisect(tmp_path, span) as wrong:
+        out, told = wrong.communicate(timeout=60)
+    assert (wrong.returncode, out) == (2, "")
+    assert said in told
+    assert "Traceback" not in told
+
+
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        char *volatile block = malloc(1 << 20);
+        memset(block, 1, 1 << 20);
+        free(block);
+    }
+}
+"""
+WORKLOAD = """
+[workload]
+name = "blocks"
+[build]
+command = "cc -O0 -o blocks blocks.c"
+[run]
+command = ["./blocks"]
+huge_pages = "never"
+"""
+KNOBS = (
+    "variable.COLOUR=red..blue",
+    "variable.MALLOC_ARENA_MAX=..2",
+    "variable.MALLOC_MMAP_THRESHOLD_=131072..1073741824",
+    "variable.MALLOC_TRIM_THRESHOLD_=131072..1073741824",
+    "variable.TZ=..UTC",
+    "build.COLOUR=..blue",
+)
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Path:
+    """A program that allocates a block of a megabyte ten times, in a repository of one commit."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "blocks.c").write_text(PROGRAM, encoding="utf-8")
+    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "Allocate blocks")):
+        subprocess.run([*git, *arguments], check=True)
+    return tmp_path
+
+
+def search_knobs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runner", "bisect", "--repo", "repo", *arguments],
+        cwd=home,
+        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.perf
+def test_two_knobs_that_are_guilty_together_are_found_among_innocent_ones(blocks: Path) -> None:
+    """Only where blocks come from the heap, and the heap is not trimmed, is memory touched once and not ten times."""
+    changes = [part for knob in KNOBS for part in ("--change", knob)]
+    found = search_knobs(blocks, *changes, "--json")
+    assert found.returncode == 0, found.stderr
+    answer = json.loads(found.stdout)["answer"]
+    assert answer["knobs"] == ["variable.MALLOC_MMAP_THRESHOLD_", "variable.MALLOC_TRIM_THRESHOLD_"]
+    assert 9 * 256 <= answer["before"] - answer["after"] <= 9 * 256 + 40
+    # A heap that is trimmed keeps 128 KiB at its top.
+    assert all(value - answer["after"] >= 9 * (256 - 34) for value in answer["without"].values())
+    taken = found.stderr.count("changed")
+    assert taken <= 20
+
+    again = search_knobs(blocks, *changes)
+    assert "MALLOC_TRIM_THRESHOLD_: 131072 → 1073741824; without it" in again.stdout
+    assert "changed" not in again.stderr, "what was measured before is not measured again"
+
+
+@pytest.mark.perf
+def test_what_only_the_administrator_can_set_is_named_and_not_searched(blocks: Path) -> None:
+    for name, knobs in (("a", {"vm.swappiness": "60"}), ("b", {"vm.swappiness": "10", "variable.COLOUR": "blue"})):
+        (blocks / name).write_text(json.dumps({"knobs": knobs}), encoding="utf-8")
+    found = search_knobs(blocks, "--knobs", "a..b")
+    assert found.returncode == 1
+    assert "The environments do not differ" in found.stdout
+    assert "only the host's administrator can set them: vm.swappiness (60 → 10)" in found.stdout

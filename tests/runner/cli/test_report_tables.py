@@ -1,0 +1,76 @@
+"""What a measurement shows on a terminal: all of a few cases, the essence of many, and what was not measured."""
+
+import pytest
+
+from runner.cli.report_tables import show_reports
+from runner.contract.report import Case, Failure, Outcome, Reading, Report, Sample, Stage
+from tests.runner.sample_reports import report
+
+
+def made(allocator: str, *faults: int, each: tuple[int, ...] = ()) -> Report:
+    case = Case(workload="copy", definition="0" * 16, parameters={"allocator": allocator, "mib": 4})
+    processes = tuple({"minor-faults": Reading(value=one)} for one in each)
+    samples = tuple(
+        Sample(
+            readings={
+                "minor-faults": Reading(value=one),
+                "page-faults": Reading(value=one),
+                "throughput": Reading(value=100.0 * one),
+                "expected-faults": Reading(value=5000),
+                "unexplained-faults": Reading(value=one - 5000),
+            },
+            processes=processes,
+        )
+        for one in faults
+    )
+    return report().model_copy(update={"case": case, "samples": samples})
+
+
+def shown(reports: list[Report], capsys: pytest.CaptureFixture[str]) -> str:
+    show_reports(reports)
+    return capsys.readouterr().out
+
+
+def test_a_case_shows_theory_right_below_the_count(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown([made("glibc", 5001, 5001)], capsys)
+    assert text.splitlines()[0].strip().startswith("copy[allocator=glibc,mib=4], subject at aaaaaaaaaa")
+    rows = [line.split()[0] for line in text.rpartition("─")[2].splitlines() if line.strip()]
+    assert rows == ["minor-faults", "page-faults", "expected-faults", "unexplained-faults", "throughput"]
+    assert "5,001" in text
+
+
+def test_two_cases_fit_on_a_narrow_terminal_with_their_parameters_unbroken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = shown([made("jemalloc", 5), made("mimalloc", 6)], capsys)
+    assert "allocator=jemalloc   allocator=mimalloc" in text
+    assert "unexplained-faults" in text
+
+
+def test_many_cases_are_one_table_with_a_row_each_and_no_digit_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    many = [made(name, 1_234_567_890 + number) for number, name in enumerate(("glibc", "jemalloc", "mimalloc"))]
+    text = shown(many, capsys)
+    assert text.startswith("copy[mib=4], subject at")
+    assert [line.split()[:2] for line in text.splitlines() if "1,234,567," in line] == [
+        ["glibc", "1,234,567,890"],
+        ["jemalloc", "1,234,567,891"],
+        ["mimalloc", "1,234,567,892"],
+    ]
+    assert "…" not in text
+
+
+def test_a_count_that_each_process_has_shows_as_that(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "2 × 2,500" in shown([made("glibc", 5000, each=(2500, 2500))], capsys)
+    assert "×" not in shown([made("glibc", 5001, each=(2500, 2501))], capsys)
+
+
+def test_a_case_that_was_skipped_shows_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    skipped = made("mimalloc").model_copy(
+        update={
+            "outcome": Outcome.SKIPPED,
+            "failure": Failure(stage=Stage.RUN, message="this host does not have libmimalloc.so.2"),
+        }
+    )
+    text = shown([made("glibc", 5), skipped], capsys).replace("\n", " ")
+    assert "copy[allocator=mimalloc,mib=4]: skipped: this host does not have" in text

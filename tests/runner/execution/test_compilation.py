@@ -1,0 +1,48 @@
+"""Programs of our own, built once."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner.execution import compilation as module
+from runner.execution.compilation import CompilationError, compile_program
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "answer.c"
+    file.write_text('#include "answer.h"\nint main(void) { return ANSWER; }\n')
+    (tmp_path / "answer.h").write_text("#define ANSWER 42\n")
+    return file
+
+
+def test_a_program_is_built_once_and_anew_when_its_source_changes(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, header = tmp_path / "cache", source.with_suffix(".h")
+    program = compile_program(source, cache, headers=[header])
+    assert subprocess.run([program], check=False).returncode == 42
+    assert list(cache.iterdir()) == [program]
+    header.write_text("#define ANSWER 43\n")
+    other = compile_program(source, cache, headers=[header])
+    assert subprocess.run([other], check=False).returncode == 43
+    monkeypatch.setattr(module, "execute", None)
+    assert compile_program(source, cache, headers=[header]) == other
+
+
+def test_options_that_the_compiler_does_not_take_are_left_out(source: Path, tmp_path: Path) -> None:
+    assert compile_program(source, tmp_path / "cache", options=["--no-such-option"]).exists()
+
+
+def test_a_compiler_that_fails_is_quoted_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
+    source.write_text("int main(void) { return }\n")
+    with pytest.raises(CompilationError, match=r"answer\.c does not compile: cc ended with exit code 1: .*answer\.c"):
+        compile_program(source, tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_told(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CompilationError, match="cannot be stored: Not a directory"):
+        compile_program(source, tmp_path / "file" / "cache")

@@ -1,0 +1,213 @@
+"""What strangers' code can do in a sandbox, and that the sandbox does not move a count."""
+
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.doctor.counting import require_measurable
+from runner.errors import FaultwatchError
+from runner.execution import sandbox as module
+from runner.execution.execute import Finished
+from runner.execution.sandbox import Sandbox, only_reading, sandbox
+from runner.execution.start_block import BASE_VARIABLES
+from runner.perf.session import ExecutionFailure, count
+from runner.state.process import ProcessState
+from runner.subject.confined_build import execute_confined
+
+TOUCH = r"""
+#include "faultwatch_region.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int n, char **v) {
+    long pages = atol(v[1]);
+    char *p = mmap(0, (pages + 1) * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    faultwatch_region_begin();
+    for (long i = 0; i < pages; i++) p[i * 4096] = 1;
+    faultwatch_region_end();
+    return 0;
+}
+"""
+HEADERS = Path(__file__).parents[3] / "workloads" / "region"
+
+
+@pytest.fixture(scope="module")
+def box() -> Sandbox:
+    try:
+        return sandbox()
+    except FaultwatchError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The runner's home, with what nobody in a sandbox may see."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "faultwatch.db").write_text("secret")
+    monkeypatch.setenv("FAULTWATCH_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def run(box: Sandbox, home: Path) -> Callable[..., Finished]:
+    tree = home / "tree"
+    tree.mkdir()
+
+    def execute(script: str, timeout: float = 30) -> Finished:
+        return execute_confined(
+            ["sh", "-c", script], sandbox=box, tree=tree, environment=BASE_VARIABLES, timeout=timeout
+        )
+
+    return execute
+
+
+def test_writes_its_own_tree_and_its_own_tmp(run: Callable[..., Finished], home: Path) -> None:
+    done = run("echo made > made && touch /tmp/mine /dev/shm/mine && pwd")
+    assert (done.status, done.output.strip()) == (0, str(home / "tree"))
+    assert (home / "tree" / "made").read_text() == "made\n"
+    assert not Path("/tmp/mine").exists()
+
+
+def test_sees_nothing_of_the_runner(run: Callable[..., Finished], home: Path) -> None:
+    done = run(
+        f"ls -A {home}; cat {home}/faultwatch.db {home}/tree/../faultwatch.db; ls -A ~root /root /home /var /run"
+    )
+    assert "secret" not in done.output
+    assert set(run(f"ls -A {home}").output.split()) <= {"tree", "programs"}
+
+
+@pytest.mark.parametrize("place", ["/usr", "/usr/bin", "/etc", "/sys/kernel/mm/transparent_hugepage", "/", ".."])
+def test_writes_nothing_else(place: str, run: Callable[..., Finished]) -> None:
+    assert run(f"touch {place}/mine").status != 0
+
+
+def test_has_no_network(run: Callable[..., Finished]) -> None:
+    # Only a loopback of its own, and what listens on the host's is not on it.
+    assert run("grep -c : /proc/net/dev").output.strip() == "1"
+    assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
+
+
+def test_cannot_end_processes_of_the_runner(run: Callable[..., Finished]) -> None:
+    victim = subprocess.Popen(["sleep", "60"])
+    try:
+        assert run(f"kill -9 {victim.pid}; kill -9 {os.getpid()}; kill -9 -1; true").status in {0, -9}
+        assert victim.poll() is None
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_has_no_privileges_and_gets_none(run: Callable[..., Finished]) -> None:
+    status = run("cat /proc/self/status; id -u; unshare --user true && echo made a namespace").output
+    for line in ("CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"):
+        assert line in status
+    assert "\n0\n" not in status
+    assert "made a namespace" not in status
+
+
+def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROCESSES", 40)
+    done = run("bomb() { bomb | bomb & }; bomb; for i in $(seq 100); do sleep 30 & done; echo went on", timeout=6)
+    assert "fork" in done.output.lower()
+    time.sleep(0.3)
+    left = subprocess.run(["pgrep", "-f", "bomb[(]"], check=False, capture_output=True, text=True).stdout
+    assert not left
+
+
+def test_the_memory_of_a_process_is_bounded(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sandbox, "memory", 64 << 20)
+    assert run("dd if=/dev/zero of=/dev/null bs=200M count=1").status != 0
+    assert run("dd if=/dev/zero of=/dev/null bs=2M count=1").status == 0
+
+
+def test_the_disk_cannot_be_filled(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("runner.subject.confined_build.TREE_BYTES", 40 << 20)
+    assert "went on" not in run("head -c 2000000 /dev/zero > one && echo went on").output
+    done = run("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $i; done", timeout=60)
+    assert done.trouble == f"wrote more than {40 << 20:,} bytes into its tree"
+
+
+def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
+    (home / "outside").write_text("#!/bin/sh\n")
+    (home / "outside").chmod(0o755)
+    (home / "tree").mkdir()
+    done = execute_confined(
+        [str(home / "outside")], sandbox=box, tree=home / "tree", environment=BASE_VARIABLES, timeout=20
+    )
+    assert "could not be executed in the sandbox" in done.trouble
+
+
+def test_a_missing_bubblewrap_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    module._try.cache_clear()
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(FaultwatchError, match=r"^bubblewrap is not installed \(.*--no-sandbox\)$"):
+        sandbox()
+    module._try.cache_clear()
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize("pages", [1, 10_000])
+def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -> None:
+    require_measurable()
+    tree = home / "tree"
+    tree.mkdir()
+    (tree / "touch.c").write_text(TOUCH)
+    subprocess.run(["cc", "-O1", "-I", str(HEADERS), "-o", "touch-pages", "touch.c"], cwd=tree, check=True)
+    os.sync()
+    box.give(tree)
+
+    def counts(confined: Sandbox | None) -> tuple[object, ...]:
+        """Return what most executions count: on a busy machine a stray fault comes in now and then."""
+        found: Counter[tuple[object, ...]] = Counter()
+        for _ in range(6):
+            done = count(
+                ["./touch-pages", str(pages)],
+                directory=tree,
+                state=ProcessState(huge_pages="never"),
+                timeout=30,
+                region=True,
+                sandbox=confined,
+            )
+            readings = done.sample.readings
+            found[readings["minor-faults"].value, readings["region:minor-faults"].value] += 1
+        ((level, often),) = found.most_common(1)
+        assert often > 3
+        return level
+
+    counts(None)
+    without = counts(None)
+    assert counts(box) == without
+    assert without[1] == pages
+
+
+@pytest.mark.perf
+def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
+    (home / "tree").mkdir()
+    with pytest.raises(ExecutionFailure, match="was ended by SIGSEGV"):
+        count(["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box)
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bool, tmp_path: Path) -> None:
+    seen, secret = tmp_path / "seen", tmp_path / "secret"
+    seen.mkdir()
+    for folder, text in ((seen, "a stranger's"), (tmp_path, "mine")):
+        (folder / ("file" if folder == seen else "secret")).write_text(text)
+    within = only_reading(sandbox() if confined else None, seen)
+
+    def tried(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*within, *words], check=False, capture_output=True, text=True)
+
+    assert tried("cat", str(seen / "file")).stdout == "a stranger's"
+    assert tried("cat", str(secret)).returncode == (1 if confined else 0)
+    assert tried("touch", str(seen / "new")).returncode != 0
+    tried("touch", str(tmp_path / "new"))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "secret", "seen"]
+    interfaces = tried("cat", "/proc/net/dev").stdout.splitlines()[2:]
+    assert all(line.strip().startswith("lo:") for line in interfaces)

@@ -1,0 +1,50 @@
+"""What was declared, beside what holds."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Environment
+from runner.contract.trust import Mismatch
+from runner.host.declared_knobs import VARIABLE, Declaration, declaration
+
+HELD = Environment(knobs={"vm.swappiness": "60", "thp.enabled": "madvise", "kernel.release": "6.1"})
+
+
+def test_what_does_not_hold_is_a_mismatch_and_what_nobody_declared_is_free() -> None:
+    declared = Declaration({"vm.swappiness": "1", "thp.enabled": "madvise", "ksm.run": "0"})
+    assert declared.mismatches(HELD) == (
+        Mismatch(name="ksm.run", declared="0", held=None),
+        Mismatch(name="vm.swappiness", declared="1", held="60"),
+    )
+
+
+def test_what_env_prints_is_a_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "knobs.json"
+    file.write_text(json.dumps({"hash": HELD.hash, "knobs": HELD.knobs}))
+    monkeypatch.setenv(VARIABLE, str(file))
+    assert declaration() == Declaration(HELD.knobs)
+    assert declaration().mismatches(HELD) == ()
+
+
+def test_without_a_file_nothing_is_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert declaration(tmp_path / "missing.json") == Declaration()
+
+
+def test_a_file_that_was_named_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "missing.json"))
+    assert "missing.json, which does not exist" in declaration().problem
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"knobs": []}', '{"knobs": {"vm.swappiness": 1}}', "\udcff"])
+def test_a_file_that_declares_nothing_is_told(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "knobs.json"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    found = declaration(file)
+    assert (found.knobs, str(file) in found.problem) == ({}, True)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    assert "cannot be read" in declaration(tmp_path).problem

@@ -1,0 +1,172 @@
+"""Each format as its makers write it: what is read, and what is refused."""
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from runner.contract import to_suite
+from runner.contract.report import Report, Revision
+from runner.errors import FaultwatchError
+from runner.importing import ImportDefaults, make_reports, read
+from runner.importing.csv_columns import parse_map
+
+SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
+ROWS = """when,what,program,faults,clock_ms,kernel
+20250101_000000,aaa,lu.exe 1024,9008.0,4001.5,5.4
+2025-01-02T00:00:00+01:00,bbb,lu.exe 1024,9009,4002.5,5.15
+2025-01-03,aaa,fib,7,,5.4
+"""
+MAP = "started_at=when,revision=what,case=program,minor-faults=faults,task-clock=clock_ms:ms,kernel.release=kernel"
+CSV = ImportDefaults(subject="s", host="h", columns=parse_map(MAP))
+
+
+def imported(path: Path, text: str, defaults: ImportDefaults) -> list[Report]:
+    path.write_text(text)
+    return make_reports(read(path, defaults), defaults)
+
+
+def test_csv_becomes_runs(tmp_path: Path) -> None:
+    first, second, third = imported(tmp_path / "x.csv", ROWS, CSV)
+    assert first.case.name == "lu.exe[arguments=1024]"
+    assert first.case == second.case
+    assert third.case.name == "fib"
+    assert first.values("minor-faults") == (9008,)
+    assert isinstance(first.values("minor-faults")[0], int)
+    assert first.values("task-clock") == (4.0015,)
+    assert third.metrics == ("minor-faults",), "an empty cell is no reading"
+    assert second.environment.knobs == {"import.format": "csv", "kernel.release": "5.15"}
+    assert second.started_at == datetime(2025, 1, 1, 23, tzinfo=UTC)
+    assert first.runner_version == "imported"
+
+
+def test_revisions_without_a_repository_stand_in_the_order_of_measuring(tmp_path: Path) -> None:
+    first, second, third = imported(tmp_path / "x.csv", ROWS, CSV)
+    assert first.revision == third.revision, "measured again later, it stays where it was first"
+    assert first.revision.committed_at < second.revision.committed_at
+    assert len(first.revision.commit) == 64, "no hash that a repository of today has"
+    assert first.revision.title == "aaa (imported; placed by its first measurement)"
+
+
+def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(ROWS.replace("aaa", "a" * 40))
+    found = read(path, CSV)
+    assert make_reports(found, CSV)[0].revision.commit == "a" * 40
+    real = Revision(commit="b" * 40, committed_at=datetime(2020, 1, 1, tzinfo=UTC), title="Real")
+    known = make_reports(found, CSV, lambda name: real if name == "bbb" else None)
+    assert known[1].revision == real
+
+
+def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Path) -> None:
+    first = imported(tmp_path / "x.csv", ROWS, CSV)
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
+    assert make_reports(read(tmp_path / "y.csv.gz", CSV), CSV) == first
+    other = imported(tmp_path / "z.csv", ROWS.replace("9009", "9010"), CSV)
+    assert [a.run_id == b.run_id for a, b in zip(first, other, strict=True)] == [True, False, True]
+    doubled = imported(tmp_path / "w.csv", ROWS + ROWS.splitlines()[1] + "\n", CSV)
+    assert doubled == first, "a line twice is one run"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (("9009", "many"), "line 3: 'many' is not a number of minor-faults"),
+        (("9009", "9009.5"), "line 3: '9009.5' is not a count"),
+        (("9009", "-1"), "line 3: '-1' is not a count"),
+        (("9009", "nan"), "line 3: 'nan' is not a number"),
+        (("9009", "1e999"), "line 3"),
+        (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
+        ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
+        (("faults,clock", "pages,clock"), "no column faults"),
+        (("bbb", ""), "line 3: the revision is unknown"),
+        (("7,,5.4", ",,5.4"), "line 4: no metric has a value"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_line(damage: tuple[str, str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError) as caught:
+        imported(tmp_path / "x.csv", ROWS.replace(*damage), CSV)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["minor-fault=x", "minor-faults", "=x", "revision="])
+def test_a_map_that_means_nothing_is_refused(text: str) -> None:
+    with pytest.raises(FaultwatchError, match="--columns"):
+        parse_map(text)
+
+
+PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}5000000{0}100.00{0}{0}\n"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
+def test_perf_x_with_any_separator(separator: str, tmp_path: Path) -> None:
+    (run,) = imported(tmp_path / "x", PERF_CSV.format(separator), SAID)
+    assert run.values("minor-faults") == (1234,)
+    assert run.environment.knobs == {"import.format": "perf stat -x", "counting.scope": "user+kernel"}
+    assert run.samples[0].perf_output.startswith("# started")
+
+
+def test_perf_j(tmp_path: Path) -> None:
+    line = (
+        '{"counter-value" : "47.000000", "unit" : "", "event" : "minor-faults:u", "event-runtime" : 500, '
+        '"pcnt-running" : 100.00, "metric-value" : 0.0, "metric-unit" : "(null)"}\n'
+    )
+    (run,) = imported(tmp_path / "x", line, SAID)
+    assert run.values("minor-faults") == (47,)
+    assert run.environment.knobs["counting.scope"] == "user"
+
+
+def test_perf_for_people_with_digits_grouped_the_indian_way(tmp_path: Path) -> None:
+    text = (
+        "\n Performance counter stats for './copy 4':\n\n          2,62,992      minor-faults\n\n"
+        "       4.002295820 seconds time elapsed\n\n       3.970250000 seconds user\n"
+        "       0.032018000 seconds sys\n\n\n"
+    )
+    (run,) = imported(tmp_path / "x", text, SAID)
+    assert run.values("minor-faults") == (262_992,)
+    assert run.values("sys-time") == (0.032018,)
+    assert (run.finished_at - run.started_at).total_seconds() == pytest.approx(4.002296, abs=1e-5)
+
+
+def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(PERF_CSV.format(";"))
+    (record,) = read(path, ImportDefaults(subject="s", host="h", revision="v1"))
+    assert record.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
+    with pytest.raises(FaultwatchError, match="the case is unknown"):
+        make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"benchmarks": []}', "\0", "a,b\n1,2\n", '{"benchmarks": [{}]}'])
+def test_what_is_no_measurement_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError):
+        imported(tmp_path / "x", text, SAID)
+
+
+def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
+    (made,) = imported(tmp_path / "x", PERF_CSV.format(","), SAID)
+    suite = to_suite(made)
+    assert suite is not None
+    suite.dump(str(tmp_path / "suite.json"))
+    (back,) = make_reports(read(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
+    assert (back.run_id, back.case, back.host, back.subject) == (made.run_id, made.case, made.host, made.subject)
+    assert back.values("minor-faults") == (1234,)
+    assert back.environment.knobs["import.environment"] == made.environment.hash
+
+
+def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) -> None:
+    counted = {
+        "faultwatch_minor_faults": 2400, "faultwatch_major_faults": 0, "faultwatch_values": 3,
+        "faultwatch_user_time": 0.03, "faultwatch_sys_time": 0.01,
+    }  # fmt: skip
+    told = {"name": "touch", "loops": 8, "unit": "second", "date": "2025-01-01 10:00:00", "python_version": "3.11"}
+    runs = [pyperf.Run([0.5, 0.5, 0.5], metadata=told | hooked, collect_metadata=False) for hooked in (counted, {})]
+    pyperf.BenchmarkSuite([pyperf.Benchmark(runs)]).dump(str(tmp_path / "suite.json"))
+    (run,) = make_reports(read(tmp_path / "suite.json", SAID), SAID)
+    assert run.case.name == "copy[arguments=4]"
+    assert run.values("throughput") == (2.0, 2.0)
+    assert run.values("faults-per-operation") == (100.0,)
+    assert run.values("sys-percent") == (25.0,)
+    assert run.environment.knobs["pyperf.python_version"] == "3.11"

@@ -1,0 +1,96 @@
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
+from runner.contract.report import Case, Environment, Host, Outcome, Revision
+from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.workload import Workload
+
+pytestmark = pytest.mark.perf
+
+CASE = Case(workload="script", definition="0" * 16)
+REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
+
+
+def trial(script: str, folder: Path, **general: object) -> Trial:
+    workload = Workload.model_validate(
+        {"workload": {"name": "script", "timeout": 10, **general}, "run": {"command": ["sh", "-c", script]}}
+    )
+    bench = Bench(Host(name="host"), lambda _: Environment(knobs={}))
+    return Trial(workload, Subject("subject", REVISION, CASE), bench, folder)
+
+
+class Service:
+    """Answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self, *more: int) -> None:
+        self.more = list(more)
+        self.asked: list[ComparisonRequest] = []
+
+    def __call__(self, request: ComparisonRequest) -> Comparison:
+        self.asked.append(request)
+        return Comparison(verdict=Verdict.SAME, more=self.more.pop(0), metrics=(), knobs=())
+
+
+def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[Compared, str]:
+    log = folder / "log"
+    sides = [trial(f"printf {name} >>{log}", folder) for name in "AB"]
+    done = compare(sides[0], sides[1], service, pairs=pairs)
+    return done, log.read_text()
+
+
+def test_base_and_head_take_turns_after_a_warm_up_of_each(tmp_path: Path) -> None:
+    done, log = turns(tmp_path, Service(0), Pairs(4, 4))
+    assert log == "AB" + "ABBAABBA"
+    assert [sample.place for sample in done.base.samples] == [0, 3, 4, 7]
+    assert [sample.place for sample in done.head.samples] == [1, 2, 5, 6]
+    assert done.base.session == done.head.session
+    assert done.base.session is not None
+    assert done.base.run_id != done.head.run_id
+
+
+def test_more_is_measured_as_long_as_the_service_orders_it(tmp_path: Path) -> None:
+    service = Service(3, 1, 0)
+    done, log = turns(tmp_path, service, Pairs(2, 20))
+    assert [len(request.base.samples) for request in service.asked] == [2, 5, 6]
+    assert len(done.head.samples) == 6
+    assert log == "AB" + "ABBA" * 3
+
+
+def test_nothing_is_measured_beyond_the_ceiling(tmp_path: Path) -> None:
+    service = Service(4, 4)
+    done, _ = turns(tmp_path, service, Pairs(2, 3))
+    assert [len(request.base.samples) for request in service.asked] == [2, 3]
+    assert len(done.base.samples) == 3
+
+
+def test_a_side_that_fails_ends_the_comparison_without_a_verdict(tmp_path: Path) -> None:
+    service = Service()
+    done = compare(trial("true", tmp_path), trial("exit 3", tmp_path), service, pairs=Pairs(2, 2))
+    assert done.comparison is None
+    assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.FAILED)
+    assert done.head.failure
+    assert "ended with exit code 3" in done.head.failure.message
+    assert not service.asked
+
+
+def test_the_runner_is_scheduled_as_before_when_it_is_over(tmp_path: Path) -> None:
+    before = os.sched_getscheduler(0)
+    turns(tmp_path, Service(0), Pairs(1, 1))
+    compare(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(1, 1))
+    assert os.sched_getscheduler(0) == before
+
+
+def test_the_number_of_pairs_follows_the_workload(tmp_path: Path) -> None:
+    def pairs(metrics: dict[str, object], fixed: int | None = None, **general: object) -> Pairs:
+        document = {"workload": {"name": "w", **general}, "run": {"command": ["x"]}, "metrics": metrics}
+        return Pairs.of(Workload.model_validate(document), fixed)
+
+    assert pairs({}) == Pairs(2, 30)
+    assert pairs({"precision": {"throughput": 3}}) == Pairs(16, 400)
+    assert pairs({}, max_samples=5) == Pairs(2, 5)
+    assert pairs({}, 7) == Pairs(7, 7)

@@ -1,0 +1,151 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
+from runner.contract.suite import to_suite
+from runner.mapped_files.preparation import page_cache_knob
+from runner.measuring.measurement import failed_build, measure
+from runner.measuring.trial import Bench
+from runner.state.process import ProcessState
+from runner.workload import Workload, cases
+
+pytestmark = pytest.mark.perf
+
+REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
+
+
+def bench() -> Bench:
+    return Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()))
+
+
+def report_of(
+    script: str, tmp_path: Path, output: str = "json", output_file: str | None = None, **general: object
+) -> Report:
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "script", "timeout": 10, "samples": 2, **general},
+            "run": {"command": ["sh", "-c", script.replace("{", "{{").replace("}", "}}")], "output": output}
+            | ({"output_file": output_file} if output_file else {}),
+        }
+    )
+    return measure(workload, cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
+
+
+def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
+    report = report_of("""echo noise; echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
+    assert report.outcome is Outcome.MEASURED
+    assert report.values("throughput") == (100, 100)
+    faults = report.values("page-faults")
+    assert report.values("faults-per-operation") == tuple(value / 50 for value in faults)
+
+
+def test_the_first_execution_is_not_a_sample(tmp_path: Path) -> None:
+    report = report_of("echo x >>runs; wc -l <runs >&2", tmp_path, output="none")
+    assert len(report.samples) == 2
+    # One more where the first one showed files that lay in memory otherwise than they should.
+    assert len((tmp_path / "runs").read_text().split()) in {3, 4}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true",
+        "echo rubbish",
+        "echo '[1, 2]'",
+        """echo '{"operations": 5}'""",
+        """echo '{"operations": 0, "seconds": 1}'""",
+        """echo '{"operations": true, "seconds": 1}'""",
+        """echo '{"operations": 1e999, "seconds": 1}'""",
+        r"printf '\377\376\000'",
+        """echo '{"operations": 5, "seconds": 1}'; echo afterword""",
+    ],
+)
+def test_rubbish_instead_of_a_result_is_a_failure(script: str, tmp_path: Path) -> None:
+    report = report_of(script, tmp_path)
+    assert report.failure
+    assert report.failure.stage is Stage.RUN
+    assert 'a JSON object with positive "operations" and "seconds"' in report.failure.message
+    assert not report.samples
+
+
+def test_a_failure_says_what_happened(tmp_path: Path) -> None:
+    report = report_of("echo out of cheese >&2; exit 7", tmp_path)
+    assert report.failure
+    assert "ended with exit code 7" in report.failure.message
+    assert "out of cheese" in report.failure.log
+
+
+def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) -> None:
+    report = report_of("""echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
+    suite = to_suite(report)
+    assert suite
+    benchmark = suite.get_benchmark("minor-faults")
+    assert benchmark.get_values() == report.values("minor-faults")
+    assert "major-faults" not in suite.get_benchmark_names(), "zero is not a value for pyperf"
+
+
+def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
+    report = report_of("true", tmp_path, output="none")
+    assert report.environment.knobs == ProcessState(page_cache=page_cache_knob(None)).knobs()
+
+
+def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:
+    script = """test ! -e result && echo '{"operations": 50, "seconds": 0.5}' >result"""
+    report = report_of(script, tmp_path, output_file="result")
+    assert report.failure is None
+    assert report.values("throughput") == (100, 100)
+
+
+@pytest.mark.parametrize("name", ["../precious", "link/precious"])
+def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text('{"operations": 1, "seconds": 1}')
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "link").symlink_to(tmp_path)
+    report = report_of("true", tree, output_file=name)
+    assert report.failure
+    assert "does not lie in the build's directory" in report.failure.message
+    assert (tmp_path / "precious").exists()
+
+
+def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:
+    report = report_of("""echo '{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 8, "faults": 9}'""", tmp_path)
+    faults = report.values("page-faults")
+    assert report.values("expected-faults") == (9, 9)
+    assert report.values("unexplained-faults") == tuple(value - 9 for value in faults)
+    assert report.values("refault-ratio") == tuple(value / 8 for value in faults)
+    assert report.values("bytes-per-fault") == tuple(4096 / value for value in faults)
+
+
+def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets_it(tmp_path: Path) -> None:
+    workload = Workload.model_validate(
+        {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
+    )
+    forbidding = Bench(Host(name="host"), lambda state: Environment(knobs={"process.huge_pages": "madvise"}))
+    report = measure(workload, cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION)
+    assert report.outcome is Outcome.SKIPPED
+    assert report.failure
+    assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
+    assert "| sudo tee /sys/kernel/mm/transparent_hugepage/" in report.failure.message
+
+
+@pytest.mark.parametrize(
+    ("needs", "outcome"), [(["sh"], Outcome.FAILED), (["sh", "no-such-compiler"], Outcome.SKIPPED)]
+)
+def test_a_compiler_that_is_missing_skips_the_case(needs: list[str], outcome: Outcome) -> None:
+    workload = Workload.model_validate(
+        {"workload": {"name": "w"}, "build": {"command": "false", "needs": needs}, "run": {"command": "true"}}
+    )
+    report = failed_build(
+        *(workload, cases(workload)[0]),
+        bench=bench(),
+        subject="subject",
+        revision=REVISION,
+        message="it does not build",
+        build=Build(),
+    )
+    assert report.outcome is outcome
+    assert report.failure
+    assert ("this host does not have no-such-compiler" in report.failure.message) == (outcome is Outcome.SKIPPED)

@@ -1,0 +1,100 @@
+"""What the kernel forbids is said, with the setting that allows it; and what is planned keeps profiles small."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.profile.elf import call_graph_of, segments
+from runner.profile.permissions import recording_permissions
+from runner.profile.recording_plan import (
+    EACH,
+    STACKS,
+    ExpectedCounts,
+    clock_period,
+    faults_options,
+    faults_period,
+    stacks_period,
+)
+from runner.profile.strace_census import parse_summary
+from runner.system.tree import Tree
+
+ID = "sys/kernel/tracing/events/syscalls/sys_enter_mmap/id"
+PARANOID = "proc/sys/kernel/perf_event_paranoid"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    for name, text in ((ID, "700"), (PARANOID, "2"), ("proc/sys/kernel/kptr_restrict", "0")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Tree(tmp_path)
+
+
+def test_root_may_record_all(tree: Tree) -> None:
+    found = recording_permissions(tree, root=True)
+    assert (found.tracepoints, found.kernel, found.remarks) == (True, True, ())
+
+
+def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
+    found = recording_permissions(tree, root=False)
+    assert not found.tracepoints
+    assert not found.kernel
+    assert "kernel.perf_event_paranoid=1" in found.remarks[0]
+    assert "kernel.perf_event_paranoid=-1" in found.remarks[1]
+
+
+def test_without_tracefs_mounting_it_is_the_remedy(tree: Tree) -> None:
+    tree.path(ID).unlink()
+    found = recording_permissions(tree, root=True)
+    assert not found.tracepoints
+    assert "mount -t tracefs" in found.remarks[0]
+
+
+def test_hidden_kernel_symbols_are_told(tree: Tree) -> None:
+    tree.path("proc/sys/kernel/kptr_restrict").write_text("2")
+    assert "kptr_restrict" in recording_permissions(tree, root=True).remarks[0]
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["fp", "dwarf"]))
+def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None:
+    expected = ExpectedCounts(faults=number, switches=0, cpu_seconds=number / 1e6)
+    assert number / faults_period(expected) <= EACH
+    assert number / stacks_period(number, graph) <= STACKS[graph]
+    assert expected.cpu_seconds * 1e9 / clock_period(expected, graph) <= STACKS[graph]
+
+
+def test_up_to_two_million_faults_are_recorded_each() -> None:
+    assert faults_period(ExpectedCounts(EACH, 0, 1)) == 1
+    assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True)
+    assert not any("syscalls" in word for word in faults_options(1, tracepoints=False))
+
+
+def test_the_table_of_strace_is_read() -> None:
+    text = (
+        "% time     seconds  usecs/call     calls    errors syscall\n"
+        "------ ----------- ----------- --------- --------- ----------------\n"
+        " 61.11    0.000011           1         8           mmap\n"
+        " 38.89    0.000007           7         1         1 munmap\n"
+        "------ ----------- ----------- --------- --------- ----------------\n"
+        "100.00    0.000018           2         9           total\n"
+    )
+    census = parse_summary(text)
+    assert {name: call.calls for name, call in census.calls.items()} == {"mmap": 8, "munmap": 1}
+    assert census.calls["mmap"].bytes is None
+
+
+def test_a_file_that_is_no_program_has_no_segments(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    assert segments(script) == []
+    assert call_graph_of(script) == "fp"
+    assert call_graph_of(tmp_path / "nothing") == "fp"
+
+
+@given(st.binary(max_size=200))
+def test_no_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "elf"
+    file.write_bytes(b"\x7fELF\x02\x01" + content)
+    segments(file)

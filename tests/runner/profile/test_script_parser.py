@@ -1,0 +1,113 @@
+"""perf script's output → events, exactly or not at all."""
+
+import contextlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.profile.script_parser import (
+    Fault,
+    Forked,
+    Lost,
+    Mapped,
+    ScriptError,
+    ScriptFrame,
+    Stacked,
+    Switched,
+    Traced,
+    parse_script,
+)
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def events(name: str) -> list[object]:
+    return list(parse_script((RECORDED / name).read_text().splitlines(keepends=True)))
+
+
+def test_a_recording_of_faults_is_read_to_the_last_line() -> None:
+    found = Counter(type(event) for event in events("faults.txt"))
+    assert found[Fault] == 102
+    assert found[Mapped] > 20
+    assert found[Traced] > 10
+    assert found[Forked] == 1
+
+
+def test_each_fault_has_its_error_code() -> None:
+    assert all(event.code is not None for event in events("faults.txt") if isinstance(event, Fault))
+
+
+def test_a_recording_of_switches_has_stacks_with_kernel_and_user_frames() -> None:
+    stacks = [event for event in events("switches.txt") if isinstance(event, Stacked)]
+    modules = {frame.module for stack in stacks for frame in stack.frames}
+    assert {"[kernel.kallsyms]", "/usr/lib/x86_64-linux-gnu/libc.so.6"} <= modules
+    assert any(frame.function == "do_nanosleep" for stack in stacks for frame in stack.frames)
+    assert any(isinstance(event, Switched) and event.preempted for event in events("switches.txt"))
+
+
+def test_names_with_spaces_and_parentheses_stay_whole() -> None:
+    text = [
+        "1/1 2.000000000: page-faults: \n",
+        "\t 28b0 (anonymous namespace)::f(int, char*)+0x20 (/srv/my build/a program)\n",
+        "\n",
+    ]
+    (stack,) = parse_script(text)
+    assert isinstance(stack, Stacked)
+    frame = stack.frames[0]
+    assert frame.function == "(anonymous namespace)::f(int, char*)"
+    assert (frame.offset, frame.module) == (0x28B0, "/srv/my build/a program")
+
+
+def test_lost_records_are_told() -> None:
+    assert list(parse_script(["1/1 2.000000: PERF_RECORD_LOST lost 17\n"])) == [Lost(17)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "1/1 soon: page-faults: 7f00 [unknown] (//anon) 55 main+0x1 (/a)",
+        "1 2.0: page-faults: 7f00",
+        "1/1 2.0: PERF_RECORD_MMAP2 1/1: [0x1(0x2) @ 0]: rwxq name",
+        "1/1 2.0: PERF_RECORD_SWITCH SIDEWAYS",
+        "1/1 2.0: PERF_RECORD_FORK(1:2",
+        "1/1 2.0: PERF_RECORD_SURPRISE",
+        "1/1 2.0: page-faults: xyz [unknown] (//anon) 55 main (/a)",
+    ],
+)
+def test_what_is_not_known_is_an_error_that_quotes_the_line(line: str) -> None:
+    with pytest.raises(ScriptError, match=r"line 1 "):
+        list(parse_script([line + "\n"]))
+
+
+@given(st.integers(0, 200), st.integers(0, 300), st.characters())
+def test_a_changed_letter_is_read_or_refused_but_never_crashes(line: int, place: int, letter: str) -> None:
+    lines = (RECORDED / "faults.txt").read_text().splitlines()
+    text = lines[line]
+    lines[line] = text[:place] + letter + text[place + 1 :]
+    with contextlib.suppress(ScriptError):
+        list(parse_script(lines))
+
+
+@given(st.lists(st.text(max_size=80), max_size=20))
+def test_any_text_is_read_or_refused(lines: list[str]) -> None:
+    with contextlib.suppress(ScriptError):
+        list(parse_script(lines))
+
+
+functions = st.text(
+    st.characters(exclude_characters="\n\r\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", codec="utf-8"),
+    min_size=1,
+    max_size=40,
+).filter(lambda text: "+0x" not in text)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), functions), min_size=1, max_size=10))
+def test_a_stack_is_read_back_as_it_was_written(frames: list[tuple[int, str]]) -> None:
+    text = ["1/2 3.5: page-faults: \n", *(f"\t{offset:16x} {name}+0x1 (/bin/a)\n" for offset, name in frames), "\n"]
+    (stack,) = parse_script(text)
+    assert isinstance(stack, Stacked)
+    assert stack.frames == tuple(ScriptFrame(offset, name, "/bin/a") for offset, name in frames)

@@ -1,0 +1,76 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Report
+from runner.errors import FaultwatchError
+from runner.reporting.outbox import FIRST_PAUSE, LONGEST_PAUSE, Outbox
+from runner.reporting.spool import Spool
+from tests.runner.sample_reports import report
+
+
+class Service:
+    def __init__(self) -> None:
+        self.away = False
+        self.asked = 0
+        self.stored: list[Report] = []
+
+    def send(self, one: Report) -> None:
+        self.asked += 1
+        if self.away:
+            raise FaultwatchError("away")
+        self.stored.append(one)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_measuring_goes_on_while_the_service_is_away_and_everything_arrives_in_the_end(tmp_path: Path) -> None:
+    service, clock, spool = Service(), Clock(), Spool(tmp_path)
+    outbox = Outbox(spool, service.send, clock)
+    reports = [report() for _ in range(200)]
+    service.away = True
+    for one in reports:
+        clock.now += 600.0 / 7  # a day has about a thousand of these
+        outbox.post(one)
+    assert str(outbox.error) == "away"
+    assert len(spool.waiting()) == len(reports)
+    assert service.asked < len(reports), "a service that is away is left alone for a while"
+    service.away = False
+    outbox.deliver(at_once=True)
+    assert service.stored == reports
+    assert outbox.error is None
+
+
+def test_pauses_grow_up_to_a_bound(tmp_path: Path) -> None:
+    service, clock = Service(), Clock()
+    service.away = True
+    outbox = Outbox(Spool(tmp_path), service.send, clock)
+    outbox.post(report())
+    asked_at = [0.0]
+    while len(asked_at) < 9:
+        clock.now += 1
+        before = service.asked
+        outbox.deliver()
+        if service.asked > before:
+            asked_at.append(clock.now)
+    pauses = [after - before for before, after in pairwise(asked_at)]
+    assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
+    assert max(pauses) == LONGEST_PAUSE
+
+
+def test_without_room_on_disk_a_report_is_sent_straight_away(tmp_path: Path) -> None:
+    (tmp_path / "spool").write_text("a file stands in the way")
+    service = Service()
+    one = report()
+    outbox = Outbox(Spool(tmp_path / "spool"), service.send)
+    outbox.post(one)
+    assert service.stored == [one]
+    service.away = True
+    with pytest.raises(FaultwatchError, match="cannot be kept"):
+        outbox.post(report())

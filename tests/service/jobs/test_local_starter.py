@@ -1,0 +1,36 @@
+"""Jobs that the service starts as processes of their own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.jobs.local_starter import LocalStarter
+from service.store.engine.database import Database
+
+ENV = """#!/bin/sh
+env
+"""
+
+
+def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shows_variables = tmp_path / "env"
+    shows_variables.write_text(ENV)
+    shows_variables.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(shows_variables))
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:secret@db/faults")
+    monkeypatch.setenv("SMTP_PASSWORD", "secret")
+    monkeypatch.setenv("FAULTWATCH_GITHUB_KEY_FILE", "/run/secret.pem")
+    monkeypatch.setenv("FAULTWATCH_CPUS", "1")
+    ends: list[tuple[int, str]] = []
+    database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
+    starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *end: ends.append(end))
+    starter.url = "http://127.0.0.1:1"
+
+    starter._carry_out(7)
+
+    seen = starter.log(7).read_text()
+    assert "secret" not in seen
+    assert "FAULTWATCH_CPUS=1" in seen
+    assert "FAULTWATCH_URL=http://127.0.0.1:1" in seen
+    assert ends == [(7, "Its process has ended with status 0.")]

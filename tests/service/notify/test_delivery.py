@@ -1,0 +1,310 @@
+"""Rounds of telling, to a real mail server and a real web server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from click.testing import CliRunner
+
+from service.__main__ import cli
+from service.config.notifications import NotificationSettings
+from service.config.settings import Config
+from service.notify import delivery
+from service.store import deliveries
+from service.store.engine.database import Database
+from tests.service import reports
+from tests.service.apiclient import Api
+
+OTHERS = [reports.OTHER_CASE.model_copy(update={"parameters": {"mib": n}}) for n in range(20, 27)]
+
+
+class Mailbox:
+    """Takes mail, or refuses it."""
+
+    def __init__(self) -> None:
+        self.mails: list[Message] = []
+        self.refusal: str | None = None
+
+    async def handle_DATA(self, _server: object, _session: object, envelope: Any) -> str:  # noqa: N802
+        if self.refusal is None:
+            self.mails.append(message_from_bytes(envelope.content))
+        return self.refusal or "250 taken"
+
+
+class MailServer(Controller):
+    """Listens at a port that is free."""
+
+    def _trigger_server(self) -> None:
+        assert self.server is not None
+        self.port = self.server.sockets[0].getsockname()[1]
+        super()._trigger_server()
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes what is posted, and answers as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.posts: list[tuple[str, str, dict[str, str]]] = []
+        self.status = 200
+        self.called, self.answers = Event(), Event()
+        self.answers.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Receiver)
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.posts.append((self.path, self.headers["Idempotency-Key"], body))
+        self.server.called.set()
+        self.server.answers.wait(60)
+        self.send_response(self.server.status)
+        self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
+        with contextlib.suppress(ConnectionError):
+            self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def mailbox() -> Iterator[tuple[Mailbox, int]]:
+    box = Mailbox()
+    controller = MailServer(box, hostname="127.0.0.1", port=0, ready_timeout=30)
+    controller.start()
+    yield box, controller.port
+    controller.stop()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with listening() as server:
+        yield server
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Receiver]:
+    server = Receiver()
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def by_mail(port: int, **told: Any) -> NotificationSettings:
+    channel = {
+        "name": "team",
+        "kind": "email",
+        "sender": "faultwatch@example.org",
+        "to": ["perf@example.org"],
+        "host": "127.0.0.1",
+        "port": port,
+        "security": "none",
+    }
+    return NotificationSettings.model_validate({"channel": [channel | told]})
+
+
+def by_webhook(receiver: Receiver, **told: Any) -> NotificationSettings:
+    return NotificationSettings.model_validate(
+        {"channel": [{"name": "chat", "kind": "webhook", "url": receiver.url} | told]}
+    )
+
+
+def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.Outcome:
+    return delivery.run_round(database, settings, {}, datetime.now(UTC) + later)
+
+
+def regress(api: Api, case: Any = reports.CASE) -> None:
+    api.send(*[reports.report(number, level, level, case=case) for number, level in enumerate((100, 150), start=1)])
+
+
+def event(api: Api) -> str:
+    return str(api.get("/events")["items"][0]["id"])
+
+
+def decide(api: Api, action: str, **told: str) -> None:
+    answer = api.client.post(f"/api/v1/events/{event(api)}/decisions", json={"action": action, "author": "Ada"} | told)
+    assert answer.status_code == 201
+
+
+def test_each_event_is_mailed_once(api: Api, database: Database, mailbox: tuple[Mailbox, int]) -> None:
+    box, port = mailbox
+    settings = by_mail(port)
+    go(database, settings)
+    regress(api)
+    assert (go(database, settings).sent, go(database, settings).sent) == (1, 0)
+    (mail,) = box.mails
+    assert mail["Subject"] == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
+    assert mail["To"] == "perf@example.org"
+    assert "/events/" + event(api) in str(mail.get_payload())
+
+
+def test_what_was_known_before_a_channel_is_not_told_there(api: Api, database: Database, receiver: Receiver) -> None:
+    regress(api)
+    assert go(database, by_webhook(receiver)).sent == 0
+
+
+def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_key(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    regress(api)
+    receiver.status = 503
+    assert go(database, settings).failed == ["chat: the receiver answered 503"]
+    (waiting,) = api.get(f"/events/{event(api)}/deliveries")["items"]
+    assert (waiting["sent_at"], waiting["error"]) == (None, "the receiver answered 503")
+    assert go(database, settings).failed == []
+    receiver.status = 200
+    assert go(database, settings).sent == 0
+    assert go(database, settings, timedelta(minutes=2)).sent == 1
+    assert go(database, settings, timedelta(days=1)).sent == 0
+    assert len(receiver.posts) == 2
+    assert len({key for _, key, _ in receiver.posts}) == 1
+    (told,) = api.get(f"/events/{event(api)}/deliveries")["items"]
+    assert {name: told[name] for name in ("channel", "occasion", "attempts", "next_at", "error")} == {
+        "channel": "chat",
+        "occasion": "new",
+        "attempts": 2,
+        "next_at": None,
+        "error": None,
+    }
+    assert told["sent_at"] is not None
+
+
+def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(
+    api: Api, config: Config, database: Database, receiver: Receiver
+) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    regress(api)
+    receiver.answers.clear()
+    text = f'[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "{receiver.url}"\n'
+    Path(config.home, "notifications.toml").write_text(text)
+    environment = os.environ | {"FAULTWATCH_HOME": str(config.home), "DATABASE_URL": config.database_url}
+    with subprocess.Popen([sys.executable, "-m", "service", "notify"], env=environment) as sending:
+        assert receiver.called.wait(60)
+        sending.kill()
+    receiver.answers.set()
+    assert go(database, settings).sent == 0
+    assert go(database, settings, deliveries.LEASE + timedelta(minutes=1)).sent == 1
+    assert go(database, settings, timedelta(days=1)).sent == 0
+    assert len(receiver.posts) == 2
+    assert len({key for _, key, _ in receiver.posts}) == 1
+
+
+def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailbox: tuple[Mailbox, int]) -> None:
+    box, port = mailbox
+    settings = by_mail(port)
+    go(database, settings)
+    regress(api)
+    box.refusal = "451 later"
+    (reason,) = go(database, settings).failed
+    assert "451" in reason
+    box.refusal = None
+    assert go(database, settings, timedelta(minutes=2)).sent == 1
+
+
+def test_redirects_are_not_followed(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    regress(api)
+    receiver.status = 302
+    (reason,) = go(database, settings).failed
+    assert "redirects are not followed" in reason
+    assert [path for path, _, _ in receiver.posts] == ["/hook"]
+
+
+def test_what_is_silenced_or_decided_is_not_told_and_what_comes_back_is(
+    api: Api, database: Database, receiver: Receiver
+) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    regress(api)
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    asked = {"case": "copy*", "until": until, "author": "Ada", "reason": "known"}
+    silence = api.client.post("/api/v1/silences", json=asked).json["id"]
+    assert go(database, settings).sent == 0
+    api.client.delete(f"/api/v1/silences/{silence}?author=Ada")
+    decide(api, "dismiss", reason="the host was busy")
+    assert go(database, settings).sent == 0
+    decide(api, "reopen", reason="it was not")
+    assert (go(database, settings).sent, go(database, settings).sent) == (1, 0)
+    assert "again: " in receiver.posts[0][2]["text"]
+
+
+def test_a_blip_is_not_told_before_a_rerun_confirms_it(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    api.send(*[reports.report(number, level) for number, level in enumerate([100] * 9 + [150], start=1)])
+    unsure = [drift for drift in api.drifts() if drift["evidence"]["wants_rerun"]]
+    assert go(database, settings).sent == (0 if unsure else 1)
+    api.send(reports.report(10, 150, at=20), reports.report(10, 150, at=21))
+    go(database, settings)
+    assert len(receiver.posts) == 1
+
+
+def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver)
+    go(database, settings)
+    for first, case in enumerate(OTHERS):
+        api.send(*[reports.report(number, 100, 100, case=case) for number in range(1, 3 + first)])
+        api.send(reports.report(3 + first, 150, 150, case=case))
+    assert len(api.get("/events")["items"]) == len(OTHERS)
+    assert go(database, settings).sent == 1
+    assert f"{len(OTHERS)} events" in receiver.posts[0][2]["text"]
+
+
+def test_a_digest_waits_for_its_time(api: Api, database: Database, receiver: Receiver) -> None:
+    settings = by_webhook(receiver, digest="08:00")
+    go(database, settings)
+    regress(api)
+    assert go(database, settings).sent == 0
+    assert go(database, settings, timedelta(days=1)).sent == 1
+    assert go(database, settings, timedelta(days=2)).sent == 0
+
+
+def test_the_command_does_one_round(api: Api, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening() as receiver:
+        text = '[[channel]]\nname = "chat"\nkind = "webhook"\nurl_variable = "HOOK"\n'
+        Path(config.home, "notifications.toml").write_text(text)
+        monkeypatch.setenv("FAULTWATCH_HOME", str(config.home))
+        monkeypatch.setenv("DATABASE_URL", config.database_url)
+        monkeypatch.setenv("HOOK", receiver.url)
+        assert CliRunner().invoke(cli, ["notify"]).output == "0 sent through 1 channels, 0 of them failed\n"
+        regress(api)
+        assert CliRunner().invoke(cli, ["notify"]).output.startswith("1 sent")
+        monkeypatch.delenv("HOOK")
+        regress(api, reports.OTHER_CASE)
+        assert CliRunner().invoke(cli, ["notify"]).exit_code == 0
+    assert len(receiver.posts) == 1
+
+
+def test_the_feed_is_served_with_a_tag(api: Api) -> None:
+    regress(api)
+    answer = api.client.get("/feeds/events.atom")
+    assert (answer.status_code, answer.mimetype) == (200, "application/atom+xml")
+    assert f"http://localhost/events/{event(api)}" in answer.text
+    again = api.client.get("/feeds/events.atom", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+    assert "<entry>" not in api.client.get("/feeds/events.atom?subject=nobody").text

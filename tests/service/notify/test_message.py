@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.config.notifications import EmailChannel
+from service.notify import feed
+from service.notify.mail import compose
+from service.notify.message import MOST_EVENTS, for_slack, plain, write
+from service.schemas.events import State
+from service.schemas.history import Cause, Direction
+from tests.service.notify.made_events import NOW, event
+
+BASE = "https://faultwatch.example.org/"
+MAIL = EmailChannel.model_validate(
+    {"name": "m", "kind": "email", "sender": "f@example.org", "to": ["p@example.org"], "host": "h"}
+)
+ATOM = "{http://www.w3.org/2005/Atom}"
+strange = st.text(max_size=300)
+
+
+def test_a_message_about_one_event() -> None:
+    message = write("k", [event()], BASE)
+    assert message.subject == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
+    assert message.lines == (
+        "+50 minor faults (+50 %) in copy[mib=4]",
+        "Cause: commit cccccccccccc “Grow the buffers” by Ada",
+        "Where: 1 series of demo",
+        "https://faultwatch.example.org/events/0123456789abcdef",
+        "",
+        "https://faultwatch.example.org/",
+    )
+
+
+def test_what_came_back_says_so_and_both_does_not_guess() -> None:
+    message = write("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
+    assert message.subject.startswith("[demo] again: ")
+    assert "cross-measurement is ordered" in message.lines[1]
+
+
+def test_a_message_about_many_says_how_many_more() -> None:
+    many = [event(f"{n:016x}") for n in range(MOST_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
+    message = write("k", many, BASE)
+    assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
+    assert "… and 6 more." in message.lines
+
+
+def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
+    text = for_slack(write("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))["text"]
+    assert "<" not in text
+    assert "&lt;!channel&gt;" in text
+    assert "&amp; co" in text
+
+
+@given(strange)
+def test_strangers_text_stays_on_its_line(text: str) -> None:
+    line = plain(text)
+    assert len(line) <= 200
+    assert line.isprintable() or all(sign.isprintable() or sign == " " or ord(sign) > 0xA0 for sign in line)
+    assert len(line.splitlines()) <= 1
+
+
+@given(strange, strange)
+def test_strangers_text_makes_no_header_of_a_mail(title: str, author: str) -> None:
+    message = write("k", [event(title=title, author=author, headline=title or "x")], BASE)
+    message = compose(message, MAIL, NOW)
+    assert set(message.keys()) == {
+        "Subject",
+        "From",
+        "To",
+        "Date",
+        "Message-ID",
+        "Auto-Submitted",
+        "Content-Type",
+        "Content-Transfer-Encoding",
+        "MIME-Version",
+    }
+    assert message.as_bytes()
+
+
+@given(strange, strange)
+def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str, author: str) -> None:
+    told = [event(title=title, author=author), event("f" * 16, changed_at=NOW + timedelta(days=1), silenced=True)]
+    root = ElementTree.fromstring(feed.write(told, BASE, "/feeds/events.atom"))
+    assert root.tag == f"{ATOM}feed"
+    assert root.findtext(f"{ATOM}updated") == "2025-06-02T12:00:00Z"
+    assert [link.get("href") for link in root.findall(f"{ATOM}link") if link.get("rel") == "self"] == [
+        "https://faultwatch.example.org/feeds/events.atom"
+    ]
+    for part in (root, *root.findall(f"{ATOM}entry")):
+        for required in ("id", "title", "updated"):
+            assert len(part.findall(ATOM + required)) == 1
+            assert part.findtext(ATOM + required)
+        assert str(part.findtext(f"{ATOM}id")).startswith("urn:uuid:")
+    entries = root.findall(f"{ATOM}entry")
+    assert len({entry.findtext(f"{ATOM}id") for entry in entries}) == 2
+    assert all(entry.findtext(f"{ATOM}author/{ATOM}name") for entry in entries)
+    assert all(entry.find(f"{ATOM}link") is not None and entry.find(f"{ATOM}summary") is not None for entry in entries)
+
+
+def test_a_feed_without_events() -> None:
+    assert ElementTree.fromstring(feed.write([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None

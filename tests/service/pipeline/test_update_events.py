@@ -1,0 +1,90 @@
+"""Events and what is decided about them, on every kind of database."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from runner.contract import Case, Report
+from service.config.notifications import NotificationSettings
+from service.notify import delivery
+from service.pipeline import detect_suite_shifts
+from service.store import deliveries
+from service.store.engine.database import Database
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import JEMALLOC, OTHER_CASE, commit
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+SUITE = [Case(workload="suite", definition="0123456789abcdef", parameters={"n": n}) for n in range(40)]
+NOBODY = NotificationSettings.model_validate(
+    {"channel": [{"name": "chat", "kind": "webhook", "url": "http://127.0.0.1:9/nobody-listens"}]}
+)
+
+
+def take_in(api: Api, sent: list[Report]) -> None:
+    answer = api.client.post("/api/v1/runs", json={"reports": [report.model_dump(mode="json") for report in sent]})
+    assert answer.status_code == 200, answer.text
+
+
+def events(api: Api, **query: Any) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = api.get("/events", **query)["items"]
+    return items
+
+
+def test_the_life_of_events(api: Api, database: Database) -> None:
+    delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
+    levels = (100, 150, 150, 100, 150)
+    both = (reports.CASE, OTHER_CASE)
+    take_in(api, [reports.report(n, c, c, case=case) for n, c in enumerate(levels, start=1) for case in both])
+    take_in(api, [reports.report(6, 70, 70, environment=JEMALLOC, case=case) for case in both])
+    assert [(event["cause"], event["state"]) for event in events(api)] == [
+        ("both", "new"),
+        ("commit", "fixed"),
+        ("commit", "new"),
+    ]
+    (dual,) = events(api, cause="both")
+    told = {"action": "expect", "author": "Ada", "reason": "another allocator"}
+    assert api.client.post(f"/api/v1/events/{dual['id']}/decisions", json=told).status_code == 201
+    take_in(api, [reports.report(5, 60, 60, environment=JEMALLOC, case=case, at=9) for case in both])
+    parts = [event for event in events(api) if event["state"] == "expected"]
+    assert sorted(part["cause"] for part in parts) == ["commit", "config"]
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    silence = {"case": OTHER_CASE.name, "until": until, "author": "Ada", "reason": "known"}
+    assert api.client.post("/api/v1/silences", json=silence).status_code == 201
+    assert {event["silenced"] for event in events(api)} == {False}
+    outcome = delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
+    assert (outcome.sent, len(outcome.failed)) == (0, 1)
+    with database.writing() as session:
+        assert len(deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1
+        assert deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1)) == []
+
+
+def suite(number: int, chance: random.Random, shift: int = 0) -> list[Report]:
+    """A run of the whole suite in ±2 jitter, with one sample a case."""
+    return [
+        reports.report(number, 1000 + 37 * place + chance.randint(-2, 2) + shift, case=case)
+        for place, case in enumerate(SUITE)
+    ]
+
+
+def test_a_shift_of_a_whole_suite_is_one_event_found_from_one_run(api: Api, database: Database) -> None:
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
+    detect_suite_shifts.detect_shifts(database)
+    quiet = [event for event in events(api) if event["confirmed"]]
+    sent = suite(13, chance, shift=2)
+    take_in(api, sent[:39])
+    detect_suite_shifts.detect_shifts(database)
+    assert [event for event in events(api) if event["confirmed"]] == quiet
+    take_in(api, sent[39:])
+    detect_suite_shifts.detect_shifts(database)
+    detect_suite_shifts.detect_shifts(database)
+    (event,) = [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+    assert (event["cause"], event["direction"]) == ("commit", "regression")
+    whole = [drift for drift in api.get(f"/events/{event['id']}")["drifts"] if drift["series_id"] is None]
+    assert [round(drift["change"]) for drift in whole] == [2]

@@ -1,0 +1,163 @@
+"""The search for culprits of a metric that repeats."""
+
+from math import ceil, log2
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.rules.bisect.exact_search import search
+from service.rules.bisect.graph import Node
+from service.rules.bisect.question import Found, Measure, Observation, Question, Refused
+from tests.service.rules.bisect.histories import ancestors, graphs, lead, levels, line
+
+
+def ask(nodes, **more) -> Question:
+    return Question(good="c0", bad=nodes[-1].commit, commits=nodes, **more)
+
+
+@pytest.mark.parametrize("culprit", [1, 2, 499, 500, 501, 999, 1000])
+def test_a_thousand_commits_take_twelve_measurements(culprit):
+    nodes = line(1000)
+    answer, seen = lead(search, ask(nodes), levels(nodes, {f"c{culprit}": 1}))
+    assert [culprit.commit for culprit in answer.culprits] == [f"c{culprit}"]
+    assert answer.culprits[0].parent == f"c{culprit - 1}"
+    assert len(seen) <= 12
+
+
+@settings(max_examples=40)
+@given(nodes=graphs(), data=st.data(), slots=st.integers(1, 4))
+def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots):
+    commits = [node.commit for node in nodes]
+    culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=3, unique=True))
+    truth = levels(nodes, {culprit: 2**place for place, culprit in enumerate(culprits)})
+    answer, seen = lead(search, ask(nodes), truth, slots=slots)
+    assert isinstance(answer, Found)
+    assert {culprit.commit for culprit in answer.culprits} == set(culprits)
+    assert len(seen) == len({observation.commit for observation in seen})
+
+
+@settings(max_examples=40)
+@given(nodes=graphs(), data=st.data())
+def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, data):
+    commits = [node.commit for node in nodes]
+    culprit = data.draw(st.sampled_from(commits))
+    failing = data.draw(st.sets(st.sampled_from(commits))) - {commits[-1]}
+    answer, seen = lead(search, ask(nodes), levels(nodes, {culprit: 7}), failing)
+    assert isinstance(answer, Found)
+    named = {commit for culprit in answer.culprits for commit in culprit.candidates}
+    assert culprit in named
+    assert len(named) == 1 or failing
+    assert len(seen) == len({observation.commit for observation in seen})
+
+
+@given(known=st.sets(st.integers(0, 200)), culprit=st.integers(1, 200))
+@settings(max_examples=25)
+def test_known_results_are_reused(known, culprit):
+    nodes = line(200)
+    truth = levels(nodes, {f"c{culprit}": -3})
+    stored = [Observation(commit=f"c{place}", value=truth[f"c{place}"]) for place in known]
+    seen = list(stored)
+    while isinstance(answer := search(ask(nodes), seen), Measure):
+        assert not {observation.commit for observation in seen} & set(answer.commits)
+        seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
+    assert answer.culprits[0].commit == f"c{culprit}"
+    lows = max([place for place in known if place < culprit], default=0)
+    highs = min([place for place in known if place >= culprit], default=200)
+    ends = len({0, 200} - known)
+    assert len(seen) - len(stored) <= ends + ceil(log2(highs - lows))
+
+
+def test_several_hosts_take_fewer_turns():
+    nodes = line(1000)
+    truth = levels(nodes, {"c700": 5})
+    seen, turns = [], 0
+    while isinstance(answer := search(ask(nodes), seen, slots=3), Measure):
+        seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
+        turns += 1
+    assert answer.culprits[0].commit == "c700"
+    assert turns <= 6
+
+
+def test_what_is_being_measured_is_not_asked_for_again():
+    nodes = line(100)
+    seen = [Observation(commit="c0", value=1), Observation(commit="c100", value=2)]
+    first = search(ask(nodes), seen).commits
+    second = search(ask(nodes), seen, pending=first).commits
+    assert second
+    assert not set(first) & set(second)
+
+
+def test_a_stretch_that_does_not_build_is_left_at_once():
+    nodes = line(1024)
+    failing = {f"c{place}" for place in range(430, 620)}
+    answer, seen = lead(search, ask(nodes), levels(nodes, {"c100": 5}), failing)
+    assert answer.culprits[0].commit == "c100"
+    assert len(seen) <= 16
+
+
+def test_the_search_follows_a_merge_into_its_branch():
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="b1", parents=("c0",)),
+        Node(commit="b2", parents=("b1",)),
+        Node(commit="b3", parents=("b2",)),
+        Node(commit="m", parents=("c1", "b3")),
+    )
+    truth = {**levels(nodes, {"b2": 5}), "c0": 100}
+    answer, _ = lead(search, ask(nodes), truth)
+    assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b2", "b1")]
+
+
+def test_a_merge_that_no_branch_explains_is_the_culprit_itself():
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="b1", parents=("c0",)),
+        Node(commit="m", parents=("c1", "b1")),
+    )
+    answer, _ = lead(search, ask(nodes), {"c0": 1, "c1": 1, "b1": 1, "m": 9})
+    assert [culprit.commit for culprit in answer.culprits] == ["m"]
+
+
+def test_ends_that_do_not_differ_are_refused_with_the_numbers():
+    nodes = line(10)
+    answer, seen = lead(search, ask(nodes), levels(nodes, {}))
+    assert isinstance(answer, Refused)
+    assert "good 100, bad 100" in answer.sentence
+    assert len(seen) == 2
+
+
+def test_a_difference_that_does_not_matter_is_refused():
+    nodes = line(10)
+    answer, _ = lead(search, ask(nodes, least=5), levels(nodes, {"c3": 4}))
+    assert isinstance(answer, Refused)
+    assert "less than 5" in answer.sentence
+
+
+def test_an_end_that_cannot_be_measured_and_one_that_does_not_descend_are_refused():
+    nodes = line(10)
+    answer, _ = lead(search, ask(nodes), levels(nodes, {"c3": 4}), {"c10"})
+    assert isinstance(answer, Refused)
+    assert "c10, could not be built" in answer.sentence
+    assert isinstance(search(Question(good="x", bad="c10", commits=nodes), []), Refused)
+
+
+def test_the_question_survives_as_text():
+    nodes = line(3)
+    assert Question.model_validate_json(ask(nodes).model_dump_json()) == ask(nodes)
+
+
+def test_culprits_lie_in_the_range_only():
+    """A branch that has taken the main line in brings its changes along; they are not the merge's."""
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="c2", parents=("c1",)),
+        Node(commit="b1", parents=("c0",)),
+        Node(commit="b2", parents=("b1", "c2")),
+        Node(commit="b3", parents=("b2",)),
+        Node(commit="m", parents=("c2", "b3")),
+    )
+    truth = levels(nodes, {"c1": 3, "b3": 5})
+    assert "c1" in ancestors(nodes)["b2"]
+    answer, _ = lead(search, ask(nodes), truth)
+    assert [culprit.commit for culprit in answer.culprits] == ["c1", "b3"]

@@ -1,0 +1,86 @@
+"""A point appended gives the answer of a series read anew: whatever the values, however they were cut into calls."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.rules.detect import LevelChangeDetector, find_level_changes
+
+
+@st.composite
+def histories(draw):
+    """Levels of some length with noise, strays, two modes or none of it."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    pieces = draw(st.lists(st.tuples(st.integers(1, 90), st.integers(-40, 40)), min_size=1, max_size=6))
+    spread = draw(st.sampled_from([0, 0, 1, 2, 5]))
+    values = np.concatenate(
+        [np.full(length, 1000 + level) + rng.integers(-spread, spread + 1, length) for length, level in pieces]
+    )
+    if draw(st.booleans()):
+        values = values + 64 * (rng.random(len(values)) < 0.3)
+    if draw(st.booleans()):
+        values = values + (rng.random(len(values)) < 0.03) * rng.integers(-500, 500, len(values))
+    if draw(st.booleans()):
+        values = values + np.arange(len(values)) // 7
+    return [int(v) for v in values]
+
+
+@settings(max_examples=40)
+@given(histories(), st.integers(1, 40))
+def test_appending_gives_the_answer_of_reading_anew(values, stride):
+    series = LevelChangeDetector()
+    for n, value in enumerate(values, 1):
+        drifts = series.append(value)
+        if n % stride == 0 or n == len(values):
+            assert drifts == series.changes() == find_level_changes(values[:n])
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 2**32), st.booleans())
+def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
+    rng = np.random.default_rng(seed)
+    steps = np.cumsum((rng.random(400) < 1 / 50) * rng.integers(-15, 16, 400))
+    values = (5000 + steps + rng.normal(0, 2, 400).round() + 64 * bimodal * (rng.random(400) < 0.3)).tolist()
+    series = LevelChangeDetector()
+    for n, value in enumerate(values, 1):
+        drifts = series.append(value)
+        if n % 17 == 0:
+            assert drifts == find_level_changes(values[:n])
+
+
+@settings(max_examples=60)
+@given(histories(), st.lists(st.integers(1, 100), max_size=5), st.booleans())
+def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
+    samples = [[v, v] for v in values] if sampled else None
+    series = LevelChangeDetector()
+    begin = 0
+    for cut in [*np.cumsum(cuts).tolist(), len(values)]:
+        series.extend(values[begin:cut], samples and samples[begin:cut])
+        series.changes()
+        begin = max(begin, cut)
+    assert series.changes() == find_level_changes(values, samples=samples)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(2**53, 2**53 + 3) | st.integers(-(2**70), 2**70), min_size=1, max_size=80), st.booleans())
+def test_huge_whole_numbers_are_appended_as_they_are_read(values, sampled):
+    samples = [[v, v] for v in values] if sampled else None
+    series = LevelChangeDetector()
+    for i, value in enumerate(values):
+        drifts = series.append(value, samples and samples[i])
+    assert drifts == find_level_changes(values, samples=samples)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 3) | st.integers(0, 2**70), max_size=60))
+def test_any_whole_numbers_are_judged_without_error(values):
+    drifts = find_level_changes(values)
+    assert all(0 < d.low <= d.index <= d.high < len(values) for d in drifts)
+    assert [d.index for d in drifts] == sorted({d.index for d in drifts})
+
+
+@settings(max_examples=100)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
+def test_any_finite_numbers_are_judged_without_error(values):
+    for drift in find_level_changes(values, kind="rate"):
+        assert np.isfinite([drift.before, drift.after]).all()

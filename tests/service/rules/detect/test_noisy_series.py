@@ -1,0 +1,145 @@
+"""Noisy series: steps found where they are, strays and wander left alone, a gradual drift reported as one ramp."""
+
+import numpy as np
+import pytest
+
+from service.rules.detect import find_level_changes
+
+
+def noise(seed, n, sigma=2.1):
+    return np.random.default_rng(seed).normal(0, sigma, n).round()
+
+
+def indices(values, kind="count"):
+    return [d.index for d in find_level_changes(values, kind=kind)]
+
+
+@pytest.mark.parametrize("level", [229, 1_800_000])
+def test_a_step_of_eight_faults_is_found_whatever_the_level(level):
+    values = level + noise(1, 160)
+    values[80:] += 8
+    (drift,) = find_level_changes(values.tolist())
+    assert abs(drift.index - 80) <= 2
+    assert drift.low <= 80 <= drift.high
+    assert drift.after - drift.before == pytest.approx(8, abs=1.5)
+    assert drift.rule == "step"
+    assert "sigma" in drift.evidence
+
+
+def test_single_strays_are_no_drift():
+    values = 5000 + noise(2, 300)
+    values[[40, 120, 121, 200]] += [512, -128, 512, 128]
+    assert indices(values.tolist()) == []
+
+
+def test_a_step_reverted_after_five_points_is_two_drifts():
+    values = 5000 + noise(3, 120, 1.0)
+    values[60:65] += 12
+    assert indices(values.tolist()) == [60, 65]
+
+
+def test_two_loader_layouts_are_no_drift_but_a_step_of_both_is():
+    rng = np.random.default_rng(4)
+    values = 900 + noise(4, 200, 1.0) + 64 * (rng.random(200) < 0.35)
+    assert indices(values.tolist()) == []
+    values[120:] += 24
+    assert [abs(at - 120) <= 2 for at in indices(values.tolist())] == [True]
+
+
+def test_a_slow_climb_is_told_although_its_levels_are_hardly_known():
+    climb = 100_000 * (1 + 0.02 * np.arange(10_000) / 10_000)
+    rules = [
+        [
+            drift.rule
+            for drift in find_level_changes(climb + np.random.default_rng(seed).normal(0, 300, 10_000), kind="time")
+        ]
+        for seed in range(20)
+    ]
+    assert rules.count(["ramp"]) >= 19
+    assert ["step"] not in rules
+
+
+def test_a_gradual_drift_is_one_ramp():
+    values = 100_000 * (1 + 0.02 * np.arange(3000) / 3000) + noise(5, 3000, 150)
+    (drift,) = find_level_changes(values.tolist(), kind="time")
+    assert drift.rule == "ramp"
+    assert drift.after - drift.before == pytest.approx(2000, rel=0.2)
+
+
+def test_autocorrelated_rates_are_not_cut_to_pieces():
+    rng = np.random.default_rng(6)
+    values = [0.0]
+    for shock in rng.normal(0, 1, 999):
+        values.append(0.7 * values[-1] + shock)
+    assert len([d for d in find_level_changes([100 + v for v in values], kind="rate") if not d.wants_rerun]) <= 1
+
+
+def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), 66_052 + 20]
+    (drift,) = find_level_changes(values)
+    assert (drift.index, drift.wants_rerun) == (100, True)
+    before = [[] for _ in values[:-1]]
+    (drift,) = find_level_changes(values, samples=[*before, [66_072, 66_071, 66_073]])
+    assert not drift.wants_rerun
+    assert find_level_changes(values, samples=[*before, [66_072, 66_051, 66_053]]) == []
+
+
+def test_two_strays_in_succession_are_no_fact_yet():
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), 66_052 + 512, 66_052 + 128]
+    assert [(d.index, d.wants_rerun) for d in find_level_changes(values)] == [(100, True)]
+    before = [[] for _ in values[:-1]]
+    assert find_level_changes(values, samples=[*before, [66_180, 66_051, 66_050]]) == []
+
+
+@pytest.mark.parametrize("mixed", [[-257, -4, -130], [512, 2, 3, 128], [-514, -263, -4, -3, -3]])
+def test_strays_and_ordinary_runs_mixed_are_no_fact_yet(mixed):
+    values = [*(66_052 + noise(7, 100)).astype(int).tolist(), *(66_052 + off for off in mixed)]
+    assert [d for d in find_level_changes(values) if not d.wants_rerun] == []
+
+
+@pytest.mark.parametrize("seed", [138, 318])
+def test_coarse_jitter_does_not_pass_for_two_modes(seed):
+    """Of differences of a few faults many are alike and alternate, by chance, as in these two series."""
+    values = (66_052 + np.random.default_rng(seed).integers(-2, 3, 60)).tolist()
+    assert [d for d in find_level_changes(values) if not d.wants_rerun] == []
+
+
+def test_small_steps_count_if_enough_runs_follow():
+    values = 5000 + noise(8, 200)
+    values[100:] += 6
+    assert [abs(at - 100) <= 4 for at in indices(values.tolist())] == [True]
+
+
+def test_numbers_in_the_evidence_have_their_thousands_apart():
+    values = 1_234_567 + noise(9, 100)
+    values[60:] += 20_000
+    (drift,) = find_level_changes(values.astype(int).tolist())
+    assert drift.evidence.startswith("1,234,56")
+    assert "→ 1,254,56" in drift.evidence
+    assert find_level_changes([12_345, 12_389], samples=[[12_345] * 2, [12_389] * 2])[0].evidence.startswith(
+        "12,345 → 12,389"
+    )
+
+
+def test_zeros_then_one_is_told_and_confirmed_by_a_rerun():
+    for n in (2, 3, 10, 50):
+        assert [(d.index, d.wants_rerun) for d in find_level_changes([0] * n + [1])] == [(n, True)]
+    assert [(d.index, d.wants_rerun) for d in find_level_changes([0] * 50 + [1, 1])] == [(50, False)]
+    assert find_level_changes([0] * 50 + [1] + [0] * 5) == []
+
+
+def test_numpy_numbers_are_taken_as_numbers():
+    assert indices(list(np.array([5, 5, 5, 9, 9, 9]))) == indices([5, 5, 5, 9, 9, 9]) == [3]
+
+
+@pytest.mark.parametrize(("values", "match"), [(["a"], "number"), ([True], "number"), ([1, None], r"values\[1\]")])
+def test_what_is_no_number_is_refused(values, match):
+    with pytest.raises(ValueError, match=match):
+        find_level_changes(values)
+
+
+def test_an_unknown_kind_and_samples_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="kind"):
+        find_level_changes([1], kind="cycles")
+    with pytest.raises(ValueError, match="samples has 1 points"):
+        find_level_changes([1, 2], samples=[[1]])

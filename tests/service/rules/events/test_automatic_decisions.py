@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.events.automatic_decisions import LogEntry, new_entries
+from service.rules.events.lifecycle import state_after
+from service.rules.events.resolution import Transition
+from service.schemas.events import Action, State
+from service.schemas.history import Cause
+from tests.service.rules.events.made_drifts import located_drift
+
+UNITS: dict[int | str, str] = {1: "faults"}
+
+
+def transition(action: Action, commit: str) -> Transition:
+    return Transition(action, located_drift("x", revision=commit))
+
+
+def test_the_service_says_once_that_it_is_fixed() -> None:
+    over = [transition(Action.FIX, "c7")]
+    (fixed,) = new_entries([], over, UNITS)
+    assert (fixed.action, fixed.commit, fixed.by_service) == (Action.FIX, "c7", True)
+    assert new_entries([fixed], over, UNITS) == []
+
+
+def test_the_service_says_by_which_step_between_which_levels() -> None:
+    undone = Transition(Action.FIX, located_drift("b", 1, 7, before=21624, after=5240))
+    again = Transition(Action.REOPEN, located_drift("c", 2, 9, before=4.25, after=1234.5, cause=Cause.CONFIG))
+    resolved = [entry.reason for entry in new_entries([], [undone, again], {1: "faults", 2: "%"})]
+    assert resolved == [
+        "Undone: 21,624 → 5,240 faults.",
+        "It came back: 4.25 → 1,234.5 %, by a change of the configuration.",
+    ]
+
+
+def test_what_people_decided_stands() -> None:
+    over = [transition(Action.FIX, "c7"), transition(Action.REOPEN, "c9")]
+    for action in (Action.EXPECT, Action.DISMISS):
+        assert new_entries([LogEntry(action, by_service=False)], over, UNITS) == []
+    taken_back = [LogEntry(Action.FIX, True, commit="c7"), LogEntry(Action.REOPEN, by_service=False)]
+    assert new_entries(taken_back, over[:1], UNITS) == []
+
+
+def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_is_gone_is_taken_back() -> None:
+    log = [LogEntry(Action.FIX, True, commit="c7")]
+    assert [entry.commit for entry in new_entries(log, [transition(Action.FIX, "c6")], UNITS)] == ["c6"]
+    assert [entry.action for entry in new_entries(log, [], UNITS)] == [Action.REOPEN]
+    assert new_entries([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
+
+
+logs = st.lists(
+    st.builds(
+        LogEntry,
+        st.sampled_from(Action),
+        st.booleans(),
+        st.just(""),
+        st.sampled_from(["c5", "c6", "c7", None]),
+    ),
+    max_size=6,
+)
+alternating = st.integers(0, 5).map(
+    lambda n: [transition(Action.REOPEN if place % 2 else Action.FIX, f"c{5 + place}") for place in range(n)]
+)
+
+
+@given(logs, alternating)
+def test_following_up_twice_adds_nothing_the_second_time(log: list[LogEntry], turns: list[Transition]) -> None:
+    added = new_entries(log, turns, UNITS)
+    assert all(entry.by_service for entry in added)
+    assert new_entries([*log, *added], turns, UNITS) == []
+    if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
+        assert added == []

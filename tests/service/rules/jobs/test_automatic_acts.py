@@ -1,0 +1,70 @@
+"""Which act is due on a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract.job import Backend, State
+from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, automatic_act
+from service.rules.jobs.states import Act, is_possible
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("job", "later", "act"),
+    [
+        (QUEUED, 0, Act.DISPATCH),
+        (replace(QUEUED, due_at=NOW + MINUTE), 0, None),
+        (replace(QUEUED, due_at=NOW + MINUTE), 1, Act.DISPATCH),
+        (replace(QUEUED, backend=Backend.CALLER), 1, None),
+        (replace(QUEUED, state=State.DISPATCHED), 1, None),
+        (replace(QUEUED, state=State.DISPATCHED), 2, Act.LOSE),
+        (replace(QUEUED, state=State.DISPATCHED, backend=Backend.GITHUB), 60, None),
+        (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 0, None),
+        (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 1, Act.LOSE),
+        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS - 1), 0, Act.AGAIN),
+        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS), 0, Act.FAIL),
+        (replace(QUEUED, state=State.LOST, backend=Backend.CALLER, fruitless=9), 0, None),
+        (replace(QUEUED, state=State.PAUSED), 10_000, None),
+        (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Act.FAIL),
+        (replace(QUEUED, most_runs=5, runs=5), 0, Act.DISPATCH),
+        (replace(QUEUED, most_runs=5, runs=6), 0, Act.FAIL),
+        (replace(QUEUED, state=State.DONE, deadline_at=NOW), 1, None),
+    ],
+)
+def test_what_is_due(job: JobSnapshot, later: int, act: Act | None) -> None:
+    due = automatic_act(job, NOW + later * MINUTE)
+    assert (due and due.act) == act
+
+
+@given(
+    state=st.sampled_from(State),
+    backend=st.sampled_from(Backend),
+    leased=st.none() | st.timedeltas(-MINUTE, MINUTE),
+    deadline=st.none() | st.timedeltas(-MINUTE, MINUTE),
+    fruitless=st.integers(0, 9),
+)
+def test_what_is_due_can_happen(
+    state: State, backend: Backend, leased: timedelta | None, deadline: timedelta | None, fruitless: int
+) -> None:
+    job = JobSnapshot(
+        state,
+        backend,
+        NOW,
+        None if leased is None else NOW + leased,
+        None,
+        None if deadline is None else NOW + deadline,
+        None,
+        0,
+        fruitless,
+    )
+    due = automatic_act(job, NOW)
+    assert due is None or is_possible(state, due.act)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.series.commit_order import Commit, in_history_order
+
+DAY_0 = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def commit(name: str, *parents: str, day: int = 0) -> Commit:
+    return Commit(name, parents, DAY_0 + timedelta(days=day))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Commit]:
+    """Commits with merges, roots and dates that lie."""
+    count = draw(st.integers(0, 12))
+    return [
+        commit(
+            f"{number:02d}",
+            *draw(st.lists(st.sampled_from([f"{parent:02d}" for parent in range(number)]), max_size=2, unique=True))
+            if number
+            else (),
+            day=draw(st.integers(0, 3)),
+        )
+        for number in range(count)
+    ]
+
+
+@given(histories(), st.randoms(use_true_random=False))
+def test_the_order_depends_on_the_commits_only(history: list[Commit], random: object) -> None:
+    shuffled = list(history)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert in_history_order(shuffled) == in_history_order(history)
+
+
+@given(histories())
+def test_parents_come_before_their_children_whatever_the_dates_say(history: list[Commit]) -> None:
+    place = {name: index for index, name in enumerate(in_history_order(history))}
+    assert len(place) == len(history)
+    for entry in history:
+        assert all(place[parent] < place[entry.commit] for parent in entry.parents)
+
+
+def test_branches_are_ordered_by_date_then_by_hash() -> None:
+    root, late, early = commit("r"), commit("a", "r", day=2), commit("b", "r", day=1)
+    same_day, merge = commit("c", "r", day=1), commit("m", "a", "b", "c", day=0)
+    assert in_history_order([merge, late, same_day, early, root]) == ["r", "b", "c", "a", "m"]
+
+
+def test_a_parent_that_is_not_known_has_no_say() -> None:
+    assert in_history_order([commit("b", "unknown", day=1), commit("a", "b", day=0)]) == ["b", "a"]
+
+
+def test_commits_that_are_their_own_ancestors_are_not_lost() -> None:
+    assert in_history_order([commit("x", "y"), commit("y", "x"), commit("z", "z"), commit("a")]) == ["a", "x", "y", "z"]

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Kind
+from service.rules.relative_change import percent_change
+from service.rules.series.describe_drift import drift_ids
+from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts
+from service.rules.series.path import PathPoint, arrange_trend
+from service.schemas.history import Cause, Direction
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def points(*described: str) -> list[PathPoint]:
+    """Points as ``"A3=100"``: environment, revision, level; measured in the given order."""
+    made = []
+    for at, text in enumerate(described):
+        place, _, value = text.partition("=")
+        made.append(
+            PathPoint(
+                run_id=uuid.UUID(int=at + 1),
+                revision=f"r{place[1:]}",
+                position=int(place[1:]),
+                environment=place[0],
+                measured_at=START + timedelta(minutes=at),
+                value=int(value),
+                samples=(int(value), int(value)),
+            )
+        )
+    return made
+
+
+def drifts_of(*described: str) -> list[SeriesDrift]:
+    return find_drifts(arrange_trend(points(*described)), Kind.COUNT)
+
+
+def found_drifts(*described: str) -> list[tuple[str, str, Cause]]:
+    return [
+        (
+            f"{drift.before.environment}{drift.before.position}={drift.change.before}",
+            f"{drift.after.environment}{drift.after.position}={drift.change.after}",
+            drift.cause,
+        )
+        for drift in drifts_of(*described)
+    ]
+
+
+def test_one_fault_more_is_blamed_on_the_commit() -> None:
+    (drift,) = drifts_of("A1=100", "A2=100", "A4=101", "A5=101")
+    assert (drift.before.position, drift.after.position, drift.cause) == (2, 4, Cause.COMMIT)
+    assert (drift.after_position, drift.up_to_position) == (2, 4)
+    assert (len(drift.old_points), len(drift.new_points), drift.spread) == (2, 2, 0)
+
+
+def test_another_level_at_the_same_revision_is_blamed_on_the_configuration() -> None:
+    assert found_drifts("A1=100", "A2=100", "B2=150", "B3=150") == [("A2=100", "B2=150", Cause.CONFIG)]
+
+
+def test_where_both_changed_both_are_blamed() -> None:
+    assert found_drifts("A1=100", "A2=100", "B3=150", "B4=150") == [("A2=100", "B3=150", Cause.BOTH)]
+
+
+def test_where_nothing_changed_the_cause_is_unknown() -> None:
+    assert found_drifts("A1=100", "A1=101") == [("A1=100", "A1=101", Cause.UNKNOWN)]
+
+
+def test_a_configuration_change_does_not_hide_the_commit_next_to_it() -> None:
+    assert found_drifts("A1=100", "A2=100", "B2=150", "B3=151") == [
+        ("A2=100", "B2=150", Cause.CONFIG),
+        ("B2=150", "B3=151", Cause.COMMIT),
+    ]
+
+
+def test_a_zero_baseline() -> None:
+    (drift,) = drifts_of("A1=0", "A2=3")
+    assert percent_change(drift.change.after - drift.change.before, drift.change.before) is None
+    assert (drift.change.before, drift.change.after) == (0, 3)
+
+
+def test_what_two_environments_saw_is_one_drift() -> None:
+    assert found_drifts("A1=100", "A2=110", "A3=110", "B1=200", "B2=210", "B3=210") == [
+        ("A1=100", "A2=110", Cause.COMMIT),
+        ("A3=110", "B3=210", Cause.CONFIG),
+    ]
+
+
+def test_a_drift_that_is_only_seen_beside_the_path_is_told_too() -> None:
+    # The newer environment was measured at old revisions as well, finer than the older one.
+    assert found_drifts("A1=100", "A2=100", "A6=100", "B1=200", "B3=201", "B4=200", "B6=200") == [
+        ("A6=100", "B6=200", Cause.CONFIG),
+        ("B1=200", "B3=201", Cause.COMMIT),
+        ("B3=201", "B4=200", Cause.COMMIT),
+    ]
+
+
+def test_a_configuration_change_that_is_taken_back_is_two_drifts() -> None:
+    assert found_drifts("A1=100", "A2=100", "B2=150", "B3=150", "A3=100", "A4=100") == [
+        ("A2=100", "B2=150", Cause.CONFIG),
+        ("B3=150", "A3=100", Cause.CONFIG),
+    ]
+
+
+@pytest.mark.parametrize(("better", "expected"), [("lower", Direction.REGRESSION), ("higher", Direction.IMPROVEMENT)])
+def test_what_is_better_depends_on_the_metric(better: object, expected: Direction) -> None:
+    (drift,) = drifts_of("A1=100", "A2=101")
+    assert direction(drift, better) is expected  # type: ignore[arg-type]
+
+
+def test_names_are_unique_and_stay_while_the_series_goes_on() -> None:
+    described = ("A1=100", "A1=101", "A1=100", "A2=103", "B2=104")
+    names = drift_ids(1, drifts_of(*described))
+    assert len(set(names)) == len(names) == 4
+    assert drift_ids(1, drifts_of(*described, "B3=104", "B4=105"))[:4] == names
+    assert not set(drift_ids(2, drifts_of(*described))) & set(names)
+
+
+@given(st.integers(2, 20), st.integers(1, 19), st.integers(-100, 100).filter(bool))
+def test_a_step_of_an_exact_count_is_told_with_its_commit(length: int, place: int, step: int) -> None:
+    place = min(place, length - 1)
+    described = [f"A{position}={100 if position < place else 100 + step}" for position in range(length)]
+    assert found_drifts(*described) == [(f"A{place - 1}=100", f"A{place}={100 + step}", Cause.COMMIT)]
+
+
+@given(st.integers(2, 20), st.integers(1, 19), st.integers(1, 100))
+def test_a_configuration_change_alone_is_never_blamed_on_a_commit(length: int, anchor: int, step: int) -> None:
+    anchor = min(anchor, length)
+    old = [f"A{position}=100" for position in range(1, anchor + 1)]
+    new = [f"B{position}={100 + step}" for position in range(anchor, length + 1)]
+    assert [cause for _, _, cause in found_drifts(*old, *new)] == [Cause.CONFIG]
