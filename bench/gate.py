@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bench.report import finish
 from bench.store_service import Service
-from runner.cli.compare import compared
+from runner.cli.compare import compare_cases
 from runner.cli.gate_report import gate_report
 from runner.cli.workbench import prepare_workbench
 from runner.measuring.preflight import Workbench
@@ -115,7 +115,7 @@ class Run:
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect(settings) as service:
-            results = compared(service, self.repository, workload, self.place, (self.base, head))
+            results = compare_cases(service, self.repository, workload, self.place, (self.base, head))
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
             service.gate(gate_report(results, workload, self.subject, self.base, head, self._job()))

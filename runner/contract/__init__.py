@@ -1,4 +1,4 @@
-"""What passes between runner and service: orders in one direction, reports in the other.
+"""The models that runner and service exchange: orders in one direction, reports in the other.
 
 The models here are the only part of the runner that the service may import. They are versioned, strict
 (an unknown field is refused) and the source of the JSON Schema and of the OpenAPI document.

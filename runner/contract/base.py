@@ -1,4 +1,4 @@
-"""What all models of the contract are made of."""
+"""Types and the base class of all models of the contract."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -9,9 +9,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
 """A name that is safe in a URL, in a file name and on a command line."""
 CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
-"""Text that a program or a repository produced. Untrusted: escaped wherever it is shown."""
+"""Text from a program or a repository. Untrusted: escape it wherever it is shown."""
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
-"""A time with its zone, at which a repository or a clock can honestly be."""
+"""A plausible time, with its zone."""
 Parameter = str | int | FiniteFloat | bool
 """The value of a parameter of a workload."""
 
@@ -24,5 +24,5 @@ def parameter_text(value: Parameter) -> str:
 class Strict(BaseModel):
     """Base of every model in the contract: immutable, and an unknown field is an error."""
 
-    # Built when first used: the command imports models that it does not need, and it has to start fast.
+    # Build validators on first use: the command imports models that it does not need, and it must start fast.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -1,4 +1,4 @@
-"""Budgets: by how much a metric may get worse from base to head before the comparison is told to be a failure."""
+"""Budgets: by how much a metric may get worse from base to head before the comparison fails."""
 
 import re
 from fractions import Fraction
@@ -20,13 +20,13 @@ def _valid(budget: Number | str) -> Number | str:
 
 
 Budget = Annotated[int | float | str, AfterValidator(_valid)]
-"""A number in the metric's unit, ``"2 %"`` of the base, or ``"none"``: whatever it does is no failure."""
+"""A number in the metric's unit, ``"2 %"`` of the base, or ``"none"``: the metric never fails."""
 
 
 def is_over(budget: Number | str, base: Number, change: Number) -> bool:
-    """Tell whether a change for the worse is more than a budget allows; of nothing, any percentage is nothing.
+    """Return whether a change for the worse exceeds a budget. Any percentage of a zero base is zero.
 
-    In fractions: a count may be larger than what a float tells from its neighbour.
+    Uses fractions, because a float cannot represent every large count exactly.
     """
     if budget == NONE:
         return False

@@ -1,4 +1,4 @@
-"""A comparison: base and head measured in turns in one session on one host, and what the service decides about them."""
+"""Comparisons: base and head measured in turns in one session on one host, and the service's verdict on them."""
 
 from enum import StrEnum
 from typing import Annotated, Literal, Self
@@ -11,13 +11,13 @@ from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "paired", "absent", "trend", "apart"]
-"""How it was decided: by counts that repeat, or by pairs that were measured in turns. Runs that were measured at
-different times can also be told apart by the drifts of their trend, or by the bounds of each side alone."""
+"""How the verdict was reached: by counts that repeat, or by pairs measured in turns. Runs that were measured at
+different times can also be distinguished by the drifts of their trend, or by the bounds of each side."""
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
 class Verdict(StrEnum):
-    """What is known about one metric, or about all that count."""
+    """The verdict on one metric, or on all metrics that count."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -25,16 +25,16 @@ class Verdict(StrEnum):
 
 
 class ComparisonRequest(Strict):
-    """What was measured so far of base and head: sample i of one belongs with sample i of the other."""
+    """The measurements of base and head so far: sample i of one is paired with sample i of the other."""
 
     base: Report
     head: Report
     precision: dict[str, Percent] = Field(default_factory=dict)
-    """The noisy metrics that have to be decided, and the smallest change of each that matters, in percent."""
+    """The noisy metrics that must be decided, with the smallest relevant change of each in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """By how much metrics may get worse; those that are not named, by nothing."""
+    """By how much metrics may get worse; metrics that are not named may not get worse."""
     base_stored: bool = False
-    """Base was measured before, in the same environment: its counts can be those of head, and nothing else is known."""
+    """Whether base is a stored run in the same environment: then only equal counts can be decided."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -55,48 +55,48 @@ class Side(Strict):
     high: Number | None
     n: int
     agree: int
-    """Samples that have the level as their value."""
+    """Number of samples whose value is the level."""
 
 
 class MetricVerdict(Strict):
-    """The verdict about one metric, with its work."""
+    """The verdict on one metric, with the numbers that led to it."""
 
     metric: str
     verdict: Verdict
     counts: bool
-    """Whether it decides about the whole comparison: exact counts do, and the metrics that have a precision."""
+    """Whether it decides the whole comparison: exact counts do, and metrics with a precision."""
     rule: Rule
     base: Side
     head: Side
     change: Number | None
     """Level of head minus level of base."""
     percent: float | None
-    """The change in percent of the base; None where that is zero."""
+    """The change in percent of the base; None if the base is zero."""
     direction: Literal["regression", "improvement"] | None
-    """Of a metric that changed."""
+    """The direction of a metric that changed."""
     bounds: tuple[float, float] | None
-    """Of the paired rule: between which changes, in percent of the mean of both sides, the true one lies."""
+    """For the paired rule: the bounds of the true change, in percent of the mean of both sides."""
     threshold: float | None
-    """Changes smaller than this do not matter: a number of events for an exact count, else percent."""
+    """The smallest relevant change: a number of events for an exact count, else percent."""
     sentence: str
     over: bool = False
-    """Whether it counts, and has become worse by more than its budget allows."""
+    """Whether it counts and got worse by more than its budget."""
     budget: Budget = 0
 
 
 class Comparison(Strict):
-    """The verdict about a comparison."""
+    """The verdict on a comparison."""
 
     verdict: Verdict
-    """Of the metrics that count: changed where one is, needs more runs where one does and none is changed."""
+    """Of the metrics that count: changed if one changed; else needs more runs if one does."""
     more: int = Field(ge=0)
-    """Pairs to measure before asking again; 0 where all metrics that count are decided."""
+    """Pairs to measure before asking again; 0 if all metrics that count are decided."""
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
-    """Names of the knobs in which the environments of base and head differ. It should be none."""
+    """Names of the knobs that differ between the environments of base and head. There should be none."""
 
 
 def differing(base: Environment, head: Environment) -> tuple[str, ...]:
-    """Return the names of the knobs in which two environments differ."""
+    """Return the names of the knobs that differ between two environments."""
     names = sorted({*base.knobs, *head.knobs})
     return tuple(name for name in names if base.knobs.get(name) != head.knobs.get(name))

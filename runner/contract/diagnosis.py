@@ -1,4 +1,4 @@
-"""What a profile says about the cause: named pathologies with their evidence and a remedy."""
+"""Diagnoses: named pathologies that a profile shows, with evidence and remedies."""
 
 from typing import Annotated
 
@@ -11,37 +11,37 @@ Line = Annotated[str, StringConstraints(max_length=1000)]
 
 
 class DiagnosisRequest(Strict):
-    """A profile, and that of the state before a change where there is one."""
+    """A profile, and optionally the profile of the state before a change."""
 
     profile: Profile
     before: Profile | None = None
 
 
 class Remedy(Strict):
-    """What can be done about it."""
+    """A remedy for a pathology."""
 
     text: Line
     settings: dict[Name, Line] = Field(default_factory=dict)
-    """What ``faultwatch try`` can set to see whether it helps; empty where the program itself has to change."""
+    """Settings to try with ``faultwatch try``; empty if the program itself must change."""
 
 
 class Finding(Strict):
-    """One pathology that the evidence speaks for."""
+    """A pathology supported by evidence."""
 
     rule: Name
     title: Line
     evidence: tuple[Line, ...]
-    """Measured facts, the heaviest first."""
+    """Measured facts, most important first."""
     remedies: tuple[Remedy, ...]
     report: Line
-    """Where it was met before."""
+    """The report in which the pathology was described."""
     weight: float = Field(ge=0, allow_inf_nan=False)
-    """By how much it matters here; the findings are in the order of it."""
+    """How much the pathology matters here; findings are sorted by it."""
 
 
 class Diagnosis(Strict):
-    """All that holds, the weightiest first. Where no rule fits, there is the evidence alone."""
+    """All findings, most important first. If no rule matches, only the evidence."""
 
     findings: tuple[Finding, ...]
     evidence: tuple[Line, ...]
-    """What was looked at, whatever came of it."""
+    """All facts that were examined."""

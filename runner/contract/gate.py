@@ -1,4 +1,4 @@
-"""The gate of a pull request: head beside its merge base, case by case, and what the service makes of it."""
+"""The gate of a pull request: head compared with its merge base, case by case, and the service's verdict."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -17,18 +17,18 @@ Repository = Annotated[
 
 
 class GateVerdict(StrEnum):
-    """What is known about all cases together, the worst first."""
+    """The verdict on all cases together, the worst first."""
 
     FAILED = "failed"
-    """Head does not build or does not run where its base does."""
+    """Head does not build or run, but base does."""
     REGRESSED = "regressed"
-    """A metric that counts has become worse by more than its budget."""
+    """A metric that counts got worse by more than its budget."""
     UNDECIDED = "undecided"
     """A case could not be measured, or a metric that counts needs more runs than the workload allows."""
     CHANGED = "changed"
-    """Something has changed, and all that became worse is within its budget."""
+    """Something changed, and everything that got worse is within its budget."""
     IMPROVED = "improved"
-    """Something has changed, and nothing for the worse."""
+    """Something changed, and nothing got worse."""
     SAME = "same"
 
 
@@ -40,11 +40,11 @@ class GateCase(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     budgets: dict[str, Budget] = Field(default_factory=dict)
     file: str = Field(default="", max_length=1000)
-    """The workload file, from the top of the repository; empty where it lies elsewhere."""
+    """The workload file, relative to the repository; empty if it lies outside."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """The line of that file that sets a metric's budget."""
+    """By metric: the line of that file with its budget."""
     base_stored: bool = False
-    """Whether base was not measured for this, since the same was measured before."""
+    """Whether base is a stored run and was not measured for this gate."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -56,11 +56,11 @@ class GateCase(Strict):
 
     @property
     def measured(self) -> bool:
-        """Whether both sides are."""
+        """Whether both sides are measured."""
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def request(self) -> ComparisonRequest:
-        """Return what the service is asked about this case, where both sides are measured."""
+        """Return the comparison request of this case, if both sides are measured."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
@@ -71,36 +71,36 @@ class GateCase(Strict):
 
 
 class BaseQuery(Strict):
-    """Which run would do for base."""
+    """A query for a stored run that can serve as base."""
 
     subject: Name
     revision: CommitHash
     case: Case
     host: Name
     environment: str = Field(max_length=100)
-    """Its hash."""
+    """The hash of the environment."""
 
 
 class BaseAnswer(Strict):
-    """What is stored."""
+    """The answer to a query for a stored base."""
 
     report: Report | None
-    """The newest such run that may be judged; None where there is none."""
+    """The newest such run that may be judged; None if there is none."""
 
 
 class GateReport(Strict):
-    """All that was measured for the head of a pull request; sent once it is."""
+    """All measurements of the head of a pull request."""
 
     repository: Repository | None = None
-    """None where nobody on GitHub is to be told."""
+    """None if nothing is to be published on GitHub."""
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
-    """None where the job was not told; the service knows the pull request by its head."""
+    """None if the job does not know it; then the service finds the pull request by its head."""
     base: CommitHash
     head: CommitHash
     cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)
-    """None where there was nothing to measure."""
+    """Empty if there was nothing to measure."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
-    """Where the run that measured can be looked at."""
+    """Address of the log of the run that measured."""
 
     @model_validator(mode="after")
     def _of_these_revisions(self) -> Self:
@@ -111,14 +111,14 @@ class GateReport(Strict):
 
 
 class GateAnswer(Strict):
-    """What the service makes of it."""
+    """The service's verdict on a gate report."""
 
     verdict: GateVerdict
     passed: bool
-    """Whether the job is to succeed: nothing is over its budget, or somebody accepted that."""
+    """Whether the job should succeed: nothing exceeds its budget, or somebody accepted it."""
     sentence: str
     """The verdict in words."""
     summary: str
-    """The same as the comment, as Markdown, for the summary of the job."""
+    """The text of the comment, as Markdown, for the summary of the job."""
     comparisons: tuple[Comparison | None, ...]
-    """The verdict about each case; None where one side was not measured."""
+    """The verdict on each case; None if one side was not measured."""

@@ -1,4 +1,4 @@
-"""Jobs: work that the service orders from a host, from the question to the result."""
+"""Jobs: work that the service orders from hosts, from the question to the result."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -28,35 +28,35 @@ _Address = Annotated[
         max_length=1000,
     ),
 ]
-"""What git can clone from elsewhere. A path would mean something on one machine alone, and other transports of git
+"""An address that git can clone. Paths differ between machines, and other transports of git
 run commands."""
 _Inside = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z0-9_.][A-Za-z0-9_. /+-]*$", max_length=1000),
     AfterValidator(_inside),
 ]
-"""A path within a repository: never absolute, never an option, never out of it."""
+"""A path within a repository: never absolute, never an option, never leading out of it."""
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 _GithubName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$", max_length=140)]
 
 
 class State(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     DISPATCHED = "dispatched"
-    """Whoever starts it was told; no runner has it yet."""
+    """The backend was asked to start it; no runner has claimed it yet."""
     RUNNING = "running"
     PAUSED = "paused"
     LOST = "lost"
-    """Its runner has not been heard of for too long; it is ordered again."""
+    """Its runner has sent no heartbeat for too long; it will be ordered again."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
     @property
     def open(self) -> bool:
-        """Whether something can still come of it."""
+        """Whether the job has not ended."""
         return self not in {State.DONE, State.FAILED, State.CANCELLED}
 
 
@@ -66,13 +66,13 @@ class Backend(StrEnum):
     GITHUB = "github"
     """A workflow of GitHub Actions, on a runner with the host's name as its label."""
     LOCAL = "local"
-    """The service, as a process of its own on the machine it runs on."""
+    """The service, as a separate process on its own machine."""
     CALLER = "caller"
-    """Nobody but who ordered it: `faultwatch job run`, or a command that registered itself."""
+    """Only the caller: `faultwatch job run`, or a command that registered itself."""
 
 
 class Where(StrEnum):
-    """Where a job was asked for."""
+    """Where a job was ordered."""
 
     DASHBOARD = "dashboard"
     COMMENT = "comment"
@@ -81,23 +81,23 @@ class Where(StrEnum):
 
 
 class _Question(Strict):
-    """What all kinds of work have in common: whose case, and where."""
+    """The fields that all kinds of questions share."""
 
     subject: Name
     case: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
-    """By its name, for example ``copy_service[mib=8]``."""
+    """Name of the case, for example ``copy_service[mib=8]``."""
     host: Name | None = None
-    """The only host that may do it."""
+    """The only host that may run it."""
     repository: _Address = ""
-    """Where the subject can be cloned from; empty where the host knows the subject already."""
+    """Address to clone the subject from; empty if the host knows the subject already."""
     workload: _Inside = ""
-    """The workload's file or folder within the repository; empty where the host knows it, or it comes along."""
+    """The workload's file or folder within the repository; empty if the host knows it or it is a shipped workload."""
     variables: dict[_Variable, Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]] = Field(
         default_factory=dict, max_length=200
     )
     """Added to the environment of the measured process."""
     samples: int | None = Field(default=None, ge=1, le=1000)
-    """Executions of each run, instead of as many as prove the counts."""
+    """Number of executions of each run. By default, as many as prove the counts."""
 
 
 class MeasureQuestion(_Question):
@@ -115,24 +115,24 @@ class BisectQuestion(_Question):
     good: _Rev
     bad: _Rev
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
-    """Differences smaller than this do not matter, in the metric's unit."""
+    """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether each culprit is measured again, in turns with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
-    """The drift that it is about, where there is one."""
+    """The drift to explain, if any."""
 
 
 class ProfileQuestion(_Question):
-    """Find where the faults of a case come from."""
+    """Profile a case of one revision."""
 
     kind: Literal["profile"] = "profile"
     revision: _Rev
     against: _Rev | None = None
-    """Another revision to profile beside it, so that the two can be told apart."""
+    """Another revision to profile for comparison."""
 
 
 class RemedyQuestion(_Question):
-    """Measure a case as it is and with other settings, in turns."""
+    """Measure a case with and without other settings, in turns."""
 
     kind: Literal["remedy"] = "remedy"
     revision: _Rev
@@ -146,20 +146,20 @@ Question = MeasureQuestion | BisectQuestion | ProfileQuestion | RemedyQuestion
 
 
 class JobOrder(Strict):
-    """Orders a job. The same question again, while a job with it is open, is that job."""
+    """An order for a job. While a job with the same question is open, the order returns that job."""
 
     question: Annotated[Question, Field(discriminator="kind")] | None = None
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
-    """Instead of a question: which commit brought this drift? All else is filled in."""
+    """Instead of a question: find the commit that caused this drift. The service fills in the rest."""
     backend: Backend | None = None
-    """None leaves it to the service."""
+    """None lets the service choose."""
     github: _GithubName | None = None
-    """The repository in whose GitHub Actions it runs."""
+    """The repository whose GitHub Actions run it."""
     author: _Person | None = None
-    """Who asks, where there are no tokens to tell."""
+    """Who orders the job, if no token identifies the author."""
     deadline_at: Moment | None = None
     most_runs: int | None = Field(default=None, ge=1, le=1_000_000)
-    """How many runs may be measured for it. What is stored already costs nothing."""
+    """How many runs may be measured for it. Stored runs do not count."""
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Self:
@@ -171,7 +171,7 @@ class JobOrder(Strict):
 
 
 class JobStep(Strict):
-    """An entry in the log of a job: that it came into a state."""
+    """An entry in the log of a job: a change of state."""
 
     at: Moment
     state: State
@@ -181,7 +181,7 @@ class JobStep(Strict):
 
 
 class Job(Strict):
-    """A job as it stands."""
+    """A job and its state."""
 
     id: int
     question: Annotated[Question, Field(discriminator="kind")]
@@ -191,35 +191,35 @@ class Job(Strict):
     asked_by: str
     asked_in: Where
     thread: str
-    """The pull request whose comment asked for it, as ``owner/name#17``."""
+    """The pull request whose comment ordered it, as ``owner/name#17``."""
     created_at: Moment
     changed_at: Moment
     """When its state changed last."""
     started_at: Moment | None
-    """When a runner had it first."""
+    """When a runner first claimed it."""
     finished_at: Moment | None
     deadline_at: Moment | None
     most_runs: int | None
     attempts: int
     """How often it was started."""
     host: str | None
-    """The host that has it, or had it last."""
+    """The host that runs it, or ran it last."""
     runs: tuple[UUID, ...]
-    """What was measured for it, in order. What was stored before is not among them."""
+    """The runs measured for it, in order, without the runs that were stored before."""
     runs_left: int | None
-    """How many more are expected; None where nobody knows."""
+    """Expected number of remaining runs; None if unknown."""
     seconds_left: float | None
     sentence: str
-    """How far it is, or what came of it, in words."""
+    """Its progress or its result, in words."""
     log_url: str
     result: dict[str, Any] | None
-    """Of a bisect: the search as it ended, a :class:`~runner.contract.search.Search`."""
+    """For a bisect: the final :class:`~runner.contract.search.Search`."""
     course: tuple[JobStep, ...]
-    """The states that it went through."""
+    """The history of its states."""
 
 
 class JobList(Strict):
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
 
     items: tuple[Job, ...]
     total: int
@@ -228,47 +228,47 @@ class JobList(Strict):
 
 
 class Claim(Strict):
-    """A runner takes a job on."""
+    """A runner claims a job."""
 
     host: Name
     log_url: Annotated[str, StringConstraints(pattern=r"^$|^https?://[^\s\x00]*$", max_length=1000)] = ""
-    """Where its log can be read, if there is one."""
+    """Address of its log, if there is one."""
 
 
 class Lease(Strict):
-    """The job is the runner's for as long as it is heard of."""
+    """The right of a runner to a job, for as long as it sends heartbeats."""
 
     job: Job
     lease: str
-    """To be shown with whatever is told of the job."""
+    """A secret to send with every report about the job."""
     heartbeat_seconds: float
-    """How often to tell the progress, at least."""
+    """Largest interval between two heartbeats."""
 
 
 class Progress(Strict):
-    """A sign of life, and how far the job is."""
+    """A heartbeat with the progress of the job."""
 
     lease: Annotated[str, StringConstraints(max_length=100)]
     measured: tuple[UUID, ...] = Field(default=(), max_length=1000)
-    """Runs that were measured since; telling one twice does no harm."""
+    """Runs measured since the last heartbeat; a run may safely be sent twice."""
     runs_left: int | None = Field(default=None, ge=0, lt=2**31)
     seconds_left: float | None = Field(default=None, ge=0, lt=2**31)
     sentence: _Line = ""
-    """Empty leaves the one before."""
+    """Empty keeps the previous sentence."""
 
 
 class Go(StrEnum):
-    """What the runner is to do."""
+    """What the runner must do."""
 
     ON = "on"
     PAUSE = "pause"
-    """Measure no more, and end; it is going to be ordered again."""
+    """Stop measuring and end; the job will be ordered again."""
     STOP = "stop"
-    """Measure no more, and end."""
+    """Stop measuring and end."""
 
 
 class Orders(Strict):
-    """The answer to a sign of life."""
+    """The answer to a heartbeat."""
 
     go: Go
     why: str = ""
@@ -280,7 +280,7 @@ class Outcome(StrEnum):
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was told to, or its own person ended it: the job can go on later."""
+    """It was asked to stop, or its user interrupted it: the job can continue later."""
 
 
 class Finish(Strict):
@@ -290,7 +290,7 @@ class Finish(Strict):
     outcome: Outcome
     measured: tuple[UUID, ...] = Field(default=(), max_length=1000)
     sentence: _Line
-    """What was found, or why nothing was."""
+    """The result, or why there is none."""
     result: dict[str, Any] | None = None
 
 

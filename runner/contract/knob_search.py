@@ -1,4 +1,4 @@
-"""A search for the knobs that moved a metric: what is asked, and what to measure next, or what was found."""
+"""Searches for the knobs that moved a metric: the request, and what to measure next or the result."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from runner.contract.search import NothingToFind
 
 KnobName = Annotated[str, Field(max_length=200)]
 KnobValue = Annotated[str, Field(max_length=4000)] | None
-"""As the environment shows it; None where the knob is not there."""
+"""As the environment shows it; None if the knob is not set."""
 
 
 class KnobChange(Strict):
@@ -23,18 +23,18 @@ class KnobChange(Strict):
 
 
 class KnobSearchRequest(Strict):
-    """Which of these knobs moved a metric? A search has no state but the runs that are stored.
+    """Which of these knobs moved a metric? The stored runs are the only state of a search.
 
-    They are runs aside (``Report.aside``) of one revision: the environment and the case with some of the knobs changed.
+    Its runs are aside (``Report.aside``), of one revision: the environment and the case with some knobs changed.
     """
 
     subject: Name
     revision: CommitHash
     host: Host
     environment: Environment
-    """As before: with none of the knobs changed."""
+    """The environment before, with none of the knobs changed."""
     case: Case
-    """As before."""
+    """The case before."""
     metric: Annotated[str, Field(max_length=200)]
     knobs: tuple[KnobChange, ...] = Field(min_length=1, max_length=64)
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
@@ -42,21 +42,21 @@ class KnobSearchRequest(Strict):
 
 
 class MeasureKnobs(Strict):
-    """Measure with these knobs as after next, and the others as before."""
+    """Next, measure with these knobs as after, and the others as before."""
 
     kind: Literal["measure"] = "measure"
     changed: tuple[str, ...]
 
 
 class FoundKnobs(Strict):
-    """The search is over: these knobs carry the difference together, and none of them can be left out."""
+    """The search has ended: these knobs together cause the difference, and none of them can be left out."""
 
     kind: Literal["found"] = "found"
     knobs: tuple[str, ...]
     before: Number
     after: Number
     without: dict[str, Number]
-    """What is measured where all of them but one are changed, by that one, as far as it is known."""
+    """By knob: the value with all of the others changed, as far as it is known."""
     probability: float = 1.0
 
 
@@ -64,8 +64,8 @@ KnobAnswer = MeasureKnobs | FoundKnobs | NothingToFind
 
 
 class KnobSearch(Strict):
-    """Where a search stands."""
+    """The state of a search."""
 
     known: int
-    """Stored runs that the search could use."""
+    """Number of stored runs that the search could use."""
     answer: KnobAnswer = Field(discriminator="kind")

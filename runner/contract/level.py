@@ -1,4 +1,4 @@
-"""What samples come down to: their level, and the bounds between which it lies. Pure, and the same on both sides."""
+"""The level of samples, and the bounds of their true median. Pure; runner and service share it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ Number = int | float
 
 
 def median(values: Sequence[Number]) -> Number | None:
-    """Return the median, exact where the values are whole numbers and it is one too; None of nothing.
+    """Return the median, as an integer if possible; None if there are no values.
 
-    Where more than half of the values agree, that is what they agree on: a stray sample does not move it.
+    If more than half of the values agree, it is that value: a stray sample does not move it.
     """
     if not values:
         return None
@@ -25,7 +25,7 @@ def median(values: Sequence[Number]) -> Number | None:
 
 
 def majority(values: Sequence[Number]) -> tuple[Number, int] | None:
-    """Return the value that more than half of the values agree on, and how many do; None where they do not."""
+    """Return the value on which more than half of the values agree, and how many do; None if there is none."""
     if not values:
         return None
     value, times = Counter(values).most_common(1)[0]
@@ -36,7 +36,7 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
     """Return the bounds of the true median, however the values are distributed; None while there are too few.
 
     They hold at every number of samples at once: with a chance of at least 1 − ``error`` the true median is never
-    outside of them, so one may look after each sample and stop whenever one likes.
+    outside of them, so one may look after each sample and stop at any time.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
 
 
 def enough(n: int, error: float) -> bool:
-    """Tell whether so many values have bounds."""
+    """Return whether so many values have bounds."""
     return n > 0 and _most_on_one_side(n, error) is not None
 
 
 @lru_cache(maxsize=4096)
 def _most_on_one_side(n: int, error: float) -> int | None:
-    """Return the largest number of n samples that can lie on one side of the median; None where all of them can."""
+    """Return the largest number of n samples that can lie on one side of the median; None if all of them can."""
     below = 1 << (n + 1)
     choose = 1
     allowed = 2 / error

@@ -1,4 +1,4 @@
-"""Metrics of memory besides page faults: size, caches, control groups, and how processes get in each other's way."""
+"""Metrics of memory besides page faults: size, caches, control groups, and scaling with several processes."""
 
 from runner.contract.metric import Kind, Metric
 

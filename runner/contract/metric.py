@@ -1,4 +1,4 @@
-"""What is known of a metric."""
+"""The definition of a metric."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Literal
 
 
 class Kind(StrEnum):
-    """What sort of number a metric is; the kind decides which rule judges it."""
+    """The kind of a metric, which decides by which rule it is judged."""
 
     COUNT = "count"
     """Whole events. Exact in a fixed environment, so one more is a fact."""
@@ -44,5 +44,5 @@ class Metric:
 
     @property
     def exact(self) -> bool:
-        """Whether the value of a program that does the same thing is the same, so that one more is a fact."""
+        """Whether a program that does the same work always has the same count, so that one more is a fact."""
         return self.kind is Kind.COUNT and self.judged

@@ -1,4 +1,4 @@
-"""A night: every workload in every configuration on every host, what came of each, and what did not run and why."""
+"""Nightly runs: every workload in every configuration on every host, with the results, and what did not run and why."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -12,50 +12,50 @@ from runner.contract.report import Case
 
 Words = Annotated[str, StringConstraints(max_length=1000)]
 NightName = Name
-"""What a night is called: a date, or the number of a CI run."""
+"""Name of a nightly run: a date, or the number of a CI run."""
 
 
 class NightCell(Strict):
-    """One workload in one configuration on one host: as it is planned, and later as its host has carried it out."""
+    """One workload in one configuration on one host: first as planned, later as its host has run it."""
 
     host: Name
     configuration: Name
     workload: Words
-    """As the matrix file names it."""
+    """The name in the matrix file."""
     carried_out: bool = False
-    """Whether its host has been at it."""
+    """Whether its host has run it."""
     subject: Name | None = None
     revision: CommitHash | None = None
     cases: tuple[Case, ...] = Field(default=(), max_length=10_000)
     problem: Words = ""
-    """Why nothing could be measured at all; empty where cases were."""
+    """Why no case could be measured; empty if one was."""
     attempts: int = Field(default=1, ge=1, le=100)
-    """How often its broken cases were tried."""
+    """How often its failed cases were tried."""
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What tells it from other cells of its night."""
+        """The key of the cell within its nightly run."""
         return self.host, self.configuration, self.workload
 
 
 class NightPart(Strict):
-    """Cells of a night: all of them as planned, or those of one host as carried out."""
+    """Cells of a nightly run: all cells as planned, or those of one host after it has run them."""
 
     cells: tuple[NightCell, ...] = Field(max_length=10_000)
 
 
 class CaseState(StrEnum):
-    """What came of one case."""
+    """The result of a case."""
 
     MEASURED = "measured"
     FAILED = "failed"
-    """The program or its build is to blame."""
+    """The program or its build failed."""
     SKIPPED = "skipped"
     """This host cannot measure it."""
     QUARANTINED = "quarantined"
     """Measured by a host that counted wrong."""
     MISSING = "missing"
-    """No report of it has arrived."""
+    """No report has arrived."""
 
 
 class NightCase(Strict):
@@ -68,7 +68,7 @@ class NightCase(Strict):
 
 
 class CellDigest(Strict):
-    """One cell of a night."""
+    """The result of a cell of a nightly run."""
 
     host: str
     configuration: str
@@ -80,7 +80,7 @@ class CellDigest(Strict):
 
 
 class NightDrift(Strict):
-    """A drift that begins at a revision that was measured in this night."""
+    """A drift that begins at a revision that was measured in this nightly run."""
 
     id: str
     host: str
@@ -95,14 +95,14 @@ class NightDrift(Strict):
 
 
 class NightDigest(Strict):
-    """A night, told."""
+    """The digest of a nightly run."""
 
     night: NightName
     started_at: Moment
     complete: bool
-    """Whether all that was planned is measured."""
+    """Whether everything planned is measured."""
     sentence: str
     absent: tuple[str, ...]
-    """Hosts that did not show up."""
+    """Hosts that did not report."""
     cells: tuple[CellDigest, ...]
     drifts: tuple[NightDrift, ...]

@@ -1,4 +1,4 @@
-"""What to measure: the runner says what it could do, the service says what it should do."""
+"""Plans: the runner offers what it can measure, and the service answers what it should measure."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -19,13 +19,13 @@ class Reason(StrEnum):
     """Measured before in another environment. Measuring the same revision again in this one separates what the
     configuration did from what later commits did."""
     CROSSWISE = "crosswise"
-    """Commit and configuration, or the host, changed at once. One measured without the other tells what each did."""
+    """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
-    """The newest run lies off the level before; another one tells whether that is a drift or a stray run."""
+    """The newest run differs from the level before; another run shows whether that is a drift or a stray run."""
 
 
 class PlanRequest(Strict):
-    """What a runner offers to measure: revisions in history order, cases, and the environment that holds now."""
+    """What a runner offers to measure: revisions in history order, cases, and the current environment."""
 
     subject: Name
     host: Host
@@ -42,13 +42,13 @@ class PlannedRun(Strict):
     case: Case
     reason: Reason = Reason.MISSING
     expected: dict[str, Number] = Field(default_factory=dict)
-    """Levels of exact counts that the history shows before this revision: a sample that repeats them is enough."""
+    """Levels of exact counts before this revision: one sample that repeats them is enough."""
 
 
 class Plan(Strict):
-    """The runs that are left to make, in the order to make them, and how many need not be made."""
+    """The missing runs, in the order in which to measure them, and the number of stored points."""
 
     runs: tuple[PlannedRun, ...]
     stored: int = Field(ge=0)
-    """Points of the request that the service already holds."""
+    """Points of the request that are already stored."""
     note: Annotated[str, StringConstraints(max_length=1000)] = ""

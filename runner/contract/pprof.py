@@ -1,8 +1,8 @@
 """pprof's protocol buffer, written by hand.
 
 The format (``profile.proto`` of google/pprof) is a dozen fields of whole numbers and a table of texts. Encoding those
-takes one kind of number and one kind of block; the library for all of protocol buffers and code generated for it would
-be more to keep than this.
+takes one kind of number and one kind of block, which is less code than the protocol-buffer library and the code
+generated for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ def encode(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, wh
 
 
 class _Table:
-    """Each text, place and function once, by number."""
+    """Numbers for texts, locations and functions, each once."""
 
     def __init__(self) -> None:
         self.texts: dict[str, int] = {"": 0}

@@ -1,4 +1,4 @@
-"""A profile: where the faults, the CPU time and the waiting of one case come from. It is no sample."""
+"""Profiles: where the faults, the CPU time and the waiting of a case come from. A profile is not a sample."""
 
 from enum import StrEnum
 from typing import Annotated, Literal, Self
@@ -13,23 +13,23 @@ PROFILE_VERSION: Literal[1] = 1
 
 Count = Annotated[int, Field(ge=0, le=2**64)]
 Label = Annotated[str, StringConstraints(max_length=4000)]
-"""Text of a program: a function, a file. Untrusted, as all that a program says."""
+"""Text from a program, such as a function or a file. Untrusted."""
 Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 
 class Frame(Strict):
-    """One function of a stack, at one line."""
+    """A function at a line, as part of a stack."""
 
     function: Label
     module: Label = ""
     """The file that holds it; ``[kernel]`` for the kernel."""
     file: Label = ""
-    """Its source, where that is known."""
+    """Its source file, if known."""
     line: int = Field(default=0, ge=0, le=2**31)
 
 
 class Stack(Strict):
-    """A stack, by the places of its frames in the profile's table, from the program's start to where it happened."""
+    """A stack: the indexes of its frames in the profile's table, outermost first."""
 
     frames: tuple[Annotated[int, Field(ge=0)], ...] = Field(max_length=1000)
     weight: Count
@@ -44,17 +44,17 @@ class StackKind(StrEnum):
 
 
 class StackProfile(Strict):
-    """Stacks with what each of them cost: faults, or nanoseconds."""
+    """Stacks with their weights: faults or nanoseconds."""
 
     kind: StackKind
     samples: Count
-    """Stacks that were recorded."""
+    """Number of recorded stacks."""
     period: int = Field(ge=1)
-    """One stack was recorded for as many faults, switches or nanoseconds."""
+    """One stack was recorded for this many faults, switches or nanoseconds."""
     total: Count
-    """What the weights come to. Of faults, what the counter counted: each recorded stack stands for as many."""
+    """The sum of the weights. For faults, the count of the counter: each recorded stack stands for several."""
     lost: Count = 0
-    """Records that perf had no room for."""
+    """Records that perf lost for lack of space."""
     call_graph: Literal["fp", "dwarf", "lbr"]
     recorded_bytes: Count = 0
     stacks: tuple[Stack, ...] = Field(max_length=200_000)
@@ -76,24 +76,24 @@ class Memory(StrEnum):
     FILE_DATA = "file data"
     SHARED = "shared"
     OTHER = "other"
-    """What the kernel itself puts there, and what lies in no mapping that perf saw."""
+    """Mappings of the kernel itself, and addresses in no mapping that perf saw."""
 
 
 class Touch(StrEnum):
-    """What a page had behind it when it faulted."""
+    """The history of a page when it faulted."""
 
     FIRST = "first touch"
     AFTER_MADVISE = "after madvise"
     AFTER_MUNMAP = "after munmap"
     AFTER_BRK = "after brk"
     AGAIN = "again"
-    """It had faulted before and the program had not given it back: a copy on write, or the kernel took it."""
+    """It had faulted before, and the program had not given it back: a copy on write, or the kernel took it."""
     UNKNOWN = "unknown"
-    """Not each fault was recorded, so whether this was the first cannot be told."""
+    """Not every fault was recorded, so it is unknown whether this was the first."""
 
 
 class Access(StrEnum):
-    """What the program wanted of the page."""
+    """How the program accessed the page."""
 
     READ = "read"
     WRITE = "write"
@@ -102,7 +102,7 @@ class Access(StrEnum):
 
 
 class Site(Strict):
-    """Where in the program faults happened, and of what kind they are."""
+    """A place in the program where faults happened, and their kind."""
 
     frame: Frame
     memory: Memory
@@ -111,7 +111,7 @@ class Site(Strict):
 
 
 class Area(Strict):
-    """A stretch of memory that was mapped at once, and its faults."""
+    """A range of memory that was mapped at once, and its faults."""
 
     memory: Memory
     name: Label = ""
@@ -119,43 +119,43 @@ class Area(Strict):
     size: Count
     faults: Count
     pages: Count
-    """Distinct pages of it that faulted."""
+    """Number of its distinct pages that faulted."""
     threads: int = Field(ge=0)
-    """Threads that faulted in it."""
+    """Number of threads that faulted in it."""
     seconds: float = Field(ge=0, allow_inf_nan=False)
-    """From its first fault to its last one."""
+    """Time from its first to its last fault."""
 
 
 class Anatomy(Strict):
-    """Each fault by what it hit, why and where. Every table comes to ``counted``."""
+    """The faults by memory, touch, access and place. Every table adds up to ``counted``."""
 
     counted: Count
-    """By the counter, in the same execution."""
+    """The count of the counter in the same execution."""
     recorded: Count
-    """Times the period."""
+    """The number of recorded faults times the period."""
     period: int = Field(default=1, ge=1)
     lost: Count = 0
-    """Records that perf had no room for."""
+    """Records that perf lost for lack of space."""
     unplaced: int = 0
-    """Counted minus recorded: faults of which nothing else is known. The tables hold them as other or unknown."""
+    """Counted minus recorded: faults of which nothing else is known. In the tables they are other or unknown."""
     major: Count = 0
     pages: Count
-    """Distinct pages that faulted."""
+    """Number of distinct pages that faulted."""
     by_memory: dict[Memory, Count]
     by_touch: dict[Touch, Count]
     by_access: dict[Access, Count]
     major_by_memory: dict[Memory, Count] = Field(default_factory=dict)
     sites: tuple[Site, ...] = Field(default=(), max_length=1000)
-    """The places with the most faults; what is left is ``elsewhere``."""
+    """The places with the most faults; the rest is ``elsewhere``."""
     elsewhere: Count = 0
     areas: tuple[Area, ...] = Field(default=(), max_length=100)
-    """The stretches of memory with the most faults."""
+    """The ranges of memory with the most faults."""
     seconds: float = Field(default=0, ge=0, allow_inf_nan=False)
-    """From the first fault to the last one."""
+    """Time from the first to the last fault."""
 
     @property
     def refault_ratio(self) -> float | None:
-        """Faults per distinct page; None where nothing faulted, or not each fault was recorded."""
+        """Faults per distinct page; None if nothing faulted or not every fault was recorded."""
         return self.recorded / self.pages if self.pages and self.period == 1 else None
 
     @model_validator(mode="after")
@@ -169,23 +169,23 @@ class Anatomy(Strict):
 
 
 class Call(Strict):
-    """What a system call was used for, and how often."""
+    """The calls of a system call."""
 
     calls: Count
     bytes: Count | None = None
-    """Of the memory that it was about, where its arguments were recorded."""
+    """Bytes of memory that the calls concern, if their arguments were recorded."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Census(Strict):
-    """The system calls with which a program takes memory and gives it back."""
+    """The system calls by which a program allocates and releases memory."""
 
     source: Literal["tracepoints", "strace"]
     calls: dict[Name, Call]
 
 
 class Profile(Strict):
-    """Where one case of one revision spends its faults and its time."""
+    """Where a case of one revision spends its faults and its time."""
 
     schema_version: Literal[1] = PROFILE_VERSION
     profile_id: UUID
@@ -198,17 +198,17 @@ class Profile(Strict):
     started_at: Moment
     finished_at: Moment
     scope: Literal["region", "process"]
-    """Whether the profiles show the region of interest that the program opens, or all of it."""
+    """Whether the profile shows the region of interest or the whole process."""
     processes: int = Field(default=1, ge=1, le=1024)
-    """As many ran at once; the first of them was profiled."""
+    """How many processes ran at once; the first of them was profiled."""
     operations: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Of which the program spoke, in one execution."""
+    """Operations that the program reported, in one execution."""
     readings: dict[str, Reading]
-    """Of an execution that was not profiled."""
+    """Readings of an execution that was not profiled."""
     references: dict[Literal["alone", "warm"], dict[str, Reading]] = Field(default_factory=dict)
-    """The same with one process only, and with warm files, where the case is the contrary."""
+    """Readings with one process only, or with warm files, if the case has several processes or cold files."""
     overhead_percent: float | None = Field(default=None, allow_inf_nan=False)
-    """By how much the recording of the faults raised the CPU time."""
+    """By how much recording the faults raised the CPU time."""
     frames: tuple[Frame, ...] = Field(default=(), max_length=200_000)
     faults: StackProfile | None = None
     on_cpu: StackProfile | None = None
@@ -216,15 +216,15 @@ class Profile(Strict):
     anatomy: Anatomy | None = None
     census: Census | None = None
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
-    """What this host did not allow, with the setting that would."""
+    """What this host did not allow, with the setting that would allow it."""
 
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:
-        """The stack profiles that there are."""
-        return tuple(one for one in (self.faults, self.on_cpu, self.off_cpu) if one)
+        """The stack profiles that were recorded."""
+        return tuple(stacks for stacks in (self.faults, self.on_cpu, self.off_cpu) if stacks)
 
     def value(self, name: str) -> float | None:
-        """Return what was read of a metric in the execution that was not profiled."""
+        """Return the value of a metric in the execution that was not profiled."""
         reading = self.readings.get(name)
         return None if reading is None else reading.value
 

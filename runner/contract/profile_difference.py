@@ -1,4 +1,4 @@
-"""Two profiles side by side: which functions and lines, and which stacks, fault more or less than before. Pure."""
+"""Compares two profiles: which functions, lines and stacks fault more or less than before. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _SYSTEM = ("/usr/", "/lib", "/opt/", "[")
-"""How the modules begin that are not the subject's own."""
+"""Prefixes of modules that do not belong to the subject."""
 
 
 class Where(NamedTuple):
@@ -27,19 +27,19 @@ class Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What one place, or one stack, comes to on both sides."""
+    """The weight of a place or a stack on both sides."""
 
     before: int
     after: int
 
     @property
     def grown(self) -> int:
-        """By how much it grew; negative where it shrank."""
+        """By how much it grew; negative if it shrank."""
         return self.after - self.before
 
 
 class StackChange(NamedTuple):
-    """A stack, from the program's start on, with what it comes to on both sides."""
+    """A stack, outermost frame first, with its weight on both sides."""
 
     frames: tuple[Frame, ...]
     change: Change
@@ -63,7 +63,7 @@ def by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tupl
 def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
     """Return the stacks that changed by how much they grew, the most first; those that shrank come last.
 
-    A stack is the same where its functions are, whatever became of their lines; shown are the lines after the change.
+    Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
     """
     sides: list[Counter[tuple[Where, ...]]] = []
     shown: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
@@ -78,8 +78,8 @@ def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[Stac
         sides.append(counted)
     changes = [StackChange(shown[key], Change(sides[0][key], sides[1][key])) for key in shown]
     least = max(_resolution(profile, kind) for profile in (before, after))
-    changes = [one for one in changes if abs(one.change.grown) > least]
-    return sorted(changes, key=lambda one: -one.change.grown)
+    changes = [stack for stack in changes if abs(stack.change.grown) > least]
+    return sorted(changes, key=lambda stack: -stack.change.grown)
 
 
 def _resolution(profile: Profile, kind: str) -> int:

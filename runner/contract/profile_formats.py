@@ -1,4 +1,4 @@
-"""A profile's stacks in the formats of other tools: folded stacks, speedscope's JSON, pprof's protocol buffer."""
+"""Writes stacks in the formats of other tools: folded stacks, speedscope's JSON, pprof's protocol buffer."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ def write(profile: Profile, stacks: StackProfile, form: str) -> bytes:
 
 
 def folded(profile: Profile, stacks: StackProfile) -> bytes:
-    """Return one stack a line, frames from the program's start on, and its weight: what flame graph tools read."""
+    """Return one stack per line, outermost frame first, with its weight: the input of flame graph tools."""
     lines = (
         ";".join(_word(profile.frames[place]) for place in stack.frames) + f" {stack.weight}" for stack in stacks.stacks
     )
@@ -50,7 +50,7 @@ def as_pprof(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the compressed protocol buffer that ``go tool pprof`` opens."""
     unit = UNITS[stacks.kind]
     rows = [([profile.frames[place] for place in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
-    # No time of writing in it: the same profile is the same file.
+    # Without a modification time, so that the same profile gives the same file.
     return gzip.compress(pprof.encode(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
 
 
@@ -62,7 +62,7 @@ FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
 
 
 def _word(frame: Frame) -> str:
-    """Return a frame as a word of a folded stack: what separates there is replaced."""
+    """Return a frame as a word of a folded stack; separators are replaced."""
     name = frame.function.replace(";", ":")
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
 

@@ -1,4 +1,4 @@
-"""A search for the commits that moved a metric: what is asked, and what to measure next, or what was found."""
+"""Searches for the commits that moved a metric: the request, and what to measure next or the result."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -12,9 +12,9 @@ from runner.contract.report import Case, Environment, Host
 
 
 class SearchRequest(Strict):
-    """Which commits after ``good``, up to and with ``bad``, moved a metric? The commits have to be known.
+    """Which commits after ``good``, up to and with ``bad``, moved a metric? The service must know the commits.
 
-    A search has no state but the runs that are stored: measure what the answer names, send the runs, and ask again.
+    The stored runs are the only state of a search: measure what the answer names, send the runs, and ask again.
     """
 
     subject: Name
@@ -25,32 +25,32 @@ class SearchRequest(Strict):
     good: CommitHash
     bad: CommitHash
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
-    """Differences smaller than this do not matter, in the metric's unit."""
+    """The smallest relevant difference, in the metric's unit."""
     slots: int = Field(default=1, ge=1, le=64)
     """Commits that can be measured at the same time."""
     pending: tuple[CommitHash, ...] = Field(default=(), max_length=64)
     """Commits that are being measured now."""
     prove: bool = True
-    """Whether each culprit is to be measured again, in turns with its parent."""
+    """Whether to measure each culprit again, in turns with its parent."""
 
 
 class Measure(Strict):
-    """Measure these commits next, at the same time if you can; a noisy metric can name one twice."""
+    """Next, measure these commits, at once if possible; for a noisy metric, a commit can be named twice."""
 
     kind: Literal["measure"] = "measure"
     commits: tuple[str, ...]
     left: int
-    """How many runs are expected to be left, these included."""
+    """Expected number of remaining runs, including these."""
 
 
 class ProofState(StrEnum):
-    """What measuring a culprit in turns with its parent showed."""
+    """The result of measuring a culprit in turns with its parent."""
 
     STANDS = "stands"
     FAILS = "fails"
-    """The two do not differ, or the other way: the host was not what it is now, or the metric does not repeat."""
+    """The two do not differ, or in the other direction: the host has changed, or the metric does not repeat."""
     OPEN = "open"
-    """As many pairs as a comparison takes at most did not decide it."""
+    """The largest number of pairs did not decide it."""
 
 
 class Proof(Strict):
@@ -67,34 +67,34 @@ class Culprit(Strict):
 
     commit: str
     parent: str
-    """What it is compared with: the last commit before it that can be measured."""
+    """The commit that it is compared with: the last one before it that can be measured."""
     before: Number
-    """The level without the culprit; at a merge, with what its branches brought."""
+    """The level without the culprit; at a merge, including the changes of its branches."""
     after: Number
     candidates: tuple[str, ...]
-    """The culprit, and the commits that no measurement can tell from it because they could not be measured."""
+    """The culprit, and the commits that cannot be distinguished from it because they could not be measured."""
     brought: Number = 0
-    """At a merge: what is known of its branches to have come with them. It is part of ``before``."""
+    """At a merge: the known changes of its branches. They are part of ``before``."""
     probability: float = 1.0
     proof: Proof | None = None
 
 
 class Prove(Strict):
-    """Measure these two in turns, in one session, until a comparison of them is decided, and send both runs."""
+    """Measure these two commits in turns in one session until their comparison is decided, and send both runs."""
 
     kind: Literal["prove"] = "prove"
     parent: str
     commit: str
     precision: float | None
-    """What a comparison has to tell of a noisy metric, in percent; None where the metric is exact."""
+    """The smallest relevant change of a noisy metric, in percent; None if the metric is exact."""
     left: int
-    """How many culprits are left to be proven, this one included."""
+    """How many culprits remain to be proven, including this one."""
     culprits: tuple[Culprit, ...]
-    """All that were found."""
+    """All culprits."""
 
 
 class Found(Strict):
-    """The search is over: these commits moved the metric, oldest first."""
+    """The search has ended: these commits moved the metric, oldest first."""
 
     kind: Literal["found"] = "found"
     culprits: tuple[Culprit, ...]
@@ -111,7 +111,7 @@ Answer = Measure | Prove | Found | NothingToFind
 
 
 class Asked(Strict):
-    """What a search is about, so that it can be told from its result alone."""
+    """The request of a search, so that its result is understandable by itself."""
 
     good: str
     bad: str
@@ -124,11 +124,11 @@ class Asked(Strict):
 
 
 class Search(Strict):
-    """Where a search stands."""
+    """The state of a search."""
 
     commits: int
-    """Commits in the range."""
+    """Number of commits in the range."""
     known: int
-    """Stored runs of the range that the search could use."""
+    """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
     asked: Asked | None = None

@@ -1,6 +1,6 @@
 """A report as a standard pyperf suite file: one benchmark for each metric, one pyperf run for each sample.
 
-``python -m pyperf stats``, ``hist`` and ``compare_to`` work on what this makes. pyperf refuses values that are
+``python -m pyperf stats``, ``hist`` and ``compare_to`` can read the suite. pyperf refuses values that are
 zero, so a metric with a zero, or without a value, in any sample is left out of the suite; the report's readings
 hold everything.
 """
@@ -20,8 +20,8 @@ _PYPERF_UNITS = {"s": "second", "bytes": "byte"}
 
 
 def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
-    """Return the report's samples as a pyperf suite, or None where no metric has only positive values."""
-    import pyperf  # noqa: PLC0415 - only where a suite is asked for: the command must start fast
+    """Return the samples of a report as a pyperf suite, or None if no metric has only positive values."""
+    import pyperf  # noqa: PLC0415 - only for suites: the command must start fast
 
     benchmarks = []
     for name in report.metrics:
@@ -34,7 +34,7 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
         metadata = {
             "name": name,
             "unit": _PYPERF_UNITS.get(unit, "integer"),
-            # pyperf takes values for seconds unless it is told how long a sample took.
+            # Without a duration, pyperf takes the values for seconds.
             "duration": (report.finished_at - report.started_at).total_seconds() / len(report.samples),
             "date": report.started_at.isoformat(),
             "hostname": report.host.name,

@@ -1,4 +1,4 @@
-"""What speaks for a host or against it: a count that is known beforehand, and knobs that were declared."""
+"""Evidence for or against a host: the canary, whose count is known in advance, and declared knobs."""
 
 from typing import Annotated
 
@@ -10,17 +10,17 @@ Count = Annotated[int, Field(ge=0, le=2**64)]
 
 
 class CanaryCount(Strict):
-    """Page faults of memory that was touched on purpose: how many there had to be, and how many were counted."""
+    """Page faults of memory that the canary touched: how many were expected, and how many were counted."""
 
     kinds: tuple[Name, ...] = Field(min_length=1, max_length=20)
-    """``anonymous``, ``file``, ``copy-on-write``, ``huge``: those that were counted together."""
+    """The kinds that were counted together: ``anonymous``, ``file``, ``copy-on-write``, ``huge``."""
     expected: Count
     counted: tuple[Count, ...] = Field(min_length=1, max_length=100)
-    """Each try, in order. A wrong first one is tried again, twice."""
+    """The count of each try, in order. After a wrong first try there are two more."""
 
     @property
     def holds(self) -> bool:
-        """Whether the first try was right, or after a wrong one all others: a rare disturbance is not a wrong host."""
+        """Whether the first try was right, or all later ones: a rare disturbance does not disqualify a host."""
         first, *others = self.counted
         return first == self.expected or (len(others) > 1 and all(count == self.expected for count in others))
 
@@ -30,28 +30,28 @@ class Canary(Strict):
 
     counts: tuple[CanaryCount, ...] = Field(min_length=1, max_length=20)
     left_out: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] = Field(default_factory=dict)
-    """Kinds that this host cannot have, and why."""
+    """Kinds that this host lacks, and why."""
 
     @property
     def holds(self) -> bool:
-        """Whether every kind was counted right."""
+        """Whether every kind was counted correctly."""
         return all(count.holds for count in self.counts)
 
     @property
     def finding(self) -> str:
         """What was counted, in one line: what was wrong, or all of it."""
-        told = [count for count in self.counts if not count.holds] or list(self.counts)
+        shown = [count for count in self.counts if not count.holds] or list(self.counts)
         return "; ".join(
             f"{', '.join(count.kinds)}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "
             f"{count.expected:,} expected"
-            for count in told
+            for count in shown
         )
 
 
 class Mismatch(Strict):
-    """One knob that the host was declared to have, by whatever set it up."""
+    """A declared knob that does not hold."""
 
     name: Annotated[str, StringConstraints(max_length=200)]
     declared: Annotated[str, StringConstraints(max_length=4000)]
     held: Annotated[str, StringConstraints(max_length=4000)] | None
-    """What held during the run; None where this machine has no such knob."""
+    """The value during the run; None if this machine has no such knob."""

@@ -29,8 +29,8 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 
 def _combined(name: str, readings: Sequence[Reading]) -> Reading:
-    worst = next((one for status in _WORST for one in readings if one.status is status), readings[0])
-    values = [one.value for one in readings if one.value is not None]
+    worst = next((reading for status in _WORST for reading in readings if reading.status is status), readings[0])
+    values = [reading.value for reading in readings if reading.value is not None]
     if len(values) < len(readings):
         return worst
     return worst.model_copy(update={"value": _value(name, values)})

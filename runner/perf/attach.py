@@ -124,7 +124,7 @@ class AttachedPerf(ControlledPerf):
         text = self.text()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
-        return dict(parse_csv(text, SEPARATOR, asked=self._events).readings)
+        return dict(parse_csv(text, SEPARATOR, requested=self._events).readings)
 
 
 def _text(file: int) -> str:

@@ -13,8 +13,8 @@ from service.notify.mail import NotSentError
 from service.notify.message import Message, write
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches
-from service.schemas.events import EventSummary
 from service.schemas.history import Direction
+from service.schemas.triage import EventSummary
 from service.store import deliveries, events
 from service.store.engine.database import Database
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
 from service.notify.message import link, plain, subject
-from service.schemas.events import EventSummary
+from service.schemas.triage import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.schemas.events import EventSummary, State
 from service.schemas.history import Cause, Direction
+from service.schemas.triage import EventSummary, State
 
 MOST_EVENTS = 25
 """Most events that a message lists; it counts the others."""

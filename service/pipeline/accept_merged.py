@@ -11,7 +11,7 @@ from runner.contract import Verdict
 from service.pipeline import decide_events, detect_drifts
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.gate.verdict import judge_gate
-from service.schemas.events import Action, State
+from service.schemas.triage import Action, State
 from service.store import github, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDriftRow, GithubGate, Revision, Series, Subject

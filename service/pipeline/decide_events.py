@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import next_state, state_after
-from service.schemas.events import DecisionRequest, State
+from service.schemas.triage import DecisionRequest, State
 from service.store import decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 

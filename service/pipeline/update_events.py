@@ -16,7 +16,7 @@ from service.rules.events.assemble import AssembledEvents, assemble
 from service.rules.events.automatic_decisions import new_entries
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
-from service.schemas.events import State
+from service.schemas.triage import State
 from service.store import cross_measurements, decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from service.rules.diagnose import diagnose
-from service.schemas.profiles import ProfileGist, ProfileSummary, StackHead
+from service.schemas.profile_summaries import ProfileGist, ProfileSummary, StackHead
 
 
 def summarise_profile(profile: Profile) -> ProfileGist:

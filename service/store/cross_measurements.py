@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from runner.contract import Outcome
 from runner.contract.level import median
 from service.rules.series.cross_measurement import CrossLevels, split
-from service.schemas import events
+from service.schemas import triage
 from service.schemas.history import Cause, Number
 from service.schemas.history import Drift as DriftView
 from service.store import event_drifts, points, series
@@ -63,7 +63,7 @@ def ordered(session: Session, subject: str, host: str, environment: str) -> set[
     return {CrosswiseRun(key, before if held == environment else after) for key, before, after, held in rows}
 
 
-def of_event(session: Session, event_id: str) -> list[events.Crossing]:
+def of_event(session: Session, event_id: str) -> list[triage.Crossing]:
     """Return the cross-measurements of the series and revisions that an event is about."""
     drifts = select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found)
     views = event_drifts.drifts(session, list(session.scalars(drifts)))
@@ -98,7 +98,7 @@ def _order(session: Session, subject_id: int, drift: DriftView) -> None:
         session.flush()
 
 
-def _view(session: Session, row: CrossingRow) -> events.Crossing:
+def _view(session: Session, row: CrossingRow) -> triage.Crossing:
     head = series.find(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
@@ -114,7 +114,7 @@ def _view(session: Session, row: CrossingRow) -> events.Crossing:
         median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
     )
     parts = split(cells)
-    return events.Crossing(
+    return triage.Crossing(
         series_id=row.series_id,
         case=head.case.name,
         host=head.host.name,
@@ -128,7 +128,7 @@ def _view(session: Session, row: CrossingRow) -> events.Crossing:
         new_in_old=cells.new_in_old,
         new_in_new=cells.new_in_new,
         status=_status(session, row, head, settled=parts is not None),
-        split=parts and events.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction),
+        split=parts and triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction),
     )
 
 
@@ -157,7 +157,7 @@ def _status(
     return "impossible" if all(failed) else "ordered"
 
 
-def _concerns(crossing: events.Crossing, drift: DriftView) -> bool:
+def _concerns(crossing: triage.Crossing, drift: DriftView) -> bool:
     """Return whether a drift is the one to split, or one of its parts."""
     revisions = {crossing.revision_before, crossing.revision_after}
     environments = {crossing.environment_before, crossing.environment_after}

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from service.rules.events.automatic_decisions import LogEntry
-from service.schemas import events
+from service.schemas import triage
 from service.store.models import DecisionRow, Event
 
 _OLDEST_FIRST = select(DecisionRow).order_by(DecisionRow.at, DecisionRow.id)
@@ -35,7 +35,7 @@ def logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     return by_event
 
 
-def latest(session: Session, event_ids: Sequence[str]) -> dict[str, events.Decision]:
+def latest(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last entry of each event that has one."""
     entries = {}
     for row, origin in session.execute(_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
@@ -43,11 +43,11 @@ def latest(session: Session, event_ids: Sequence[str]) -> dict[str, events.Decis
     return entries
 
 
-def listed(session: Session, event_id: str) -> events.DecisionList:
+def listed(session: Session, event_id: str) -> triage.DecisionList:
     """Return the log of an event as the API serves it."""
     rows = session.execute(_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
     items = [view(row, origin) for row, origin in rows]
-    return events.DecisionList(items=items, total=len(items))
+    return triage.DecisionList(items=items, total=len(items))
 
 
 def entry(row: DecisionRow) -> LogEntry:
@@ -55,7 +55,7 @@ def entry(row: DecisionRow) -> LogEntry:
     return LogEntry(row.action, row.by_service, row.reason, row.commit)
 
 
-def view(row: DecisionRow, origin: str | None = None) -> events.Decision:
+def view(row: DecisionRow, origin: str | None = None) -> triage.Decision:
     """Return an entry as the API serves it.
 
     Parameters
@@ -65,7 +65,7 @@ def view(row: DecisionRow, origin: str | None = None) -> events.Decision:
     origin
         The event whose log it was copied from.
     """
-    return events.Decision(
+    return triage.Decision(
         id=row.id,
         event_id=row.event_id,
         action=row.action,

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_of
 from service.rules.delivery_schedule import wait_after
-from service.schemas import events
-from service.schemas.events import Action, State
+from service.schemas import triage
+from service.schemas.triage import Action, State
 from service.store.models import Channel, DecisionRow, DeliveryRow, Event
 
 LEASE = timedelta(minutes=5)
@@ -100,11 +100,11 @@ def events_of(session: Session, key: str) -> list[str]:
     )
 
 
-def listed(session: Session, event_id: str) -> events.DeliveryList:
+def listed(session: Session, event_id: str) -> triage.DeliveryList:
     """Return the deliveries of an event, oldest first."""
     rows = session.scalars(select(DeliveryRow).where(DeliveryRow.event_id == event_id).order_by(DeliveryRow.id))
     items = [
-        events.Delivery(
+        triage.Delivery(
             channel=row.channel,
             occasion="new" if row.occasion == "new" else "reopened",
             attempts=row.attempts,
@@ -114,7 +114,7 @@ def listed(session: Session, event_id: str) -> events.DeliveryList:
         )
         for row in rows
     ]
-    return events.DeliveryList(items=items, total=len(items))
+    return triage.DeliveryList(items=items, total=len(items))
 
 
 def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:

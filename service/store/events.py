@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
-from service.schemas import events
-from service.schemas.events import State
+from service.schemas import triage
 from service.schemas.history import Cause, Drift, Number
+from service.schemas.triage import State
 from service.store import cross_measurements, decisions, event_drifts, silences
 from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
 
@@ -47,7 +47,7 @@ class EventFilter:
         return conditions if self.found is not None else [*conditions, Event.found | (Event.state != State.NEW)]
 
 
-def page(session: Session, event_filter: EventFilter, limit: int, offset: int) -> events.EventList:
+def page(session: Session, event_filter: EventFilter, limit: int, offset: int) -> triage.EventList:
     """Return a page of events, those of the newest commits first, without merged ones."""
     query = (
         select(Event, Subject.name)
@@ -58,10 +58,10 @@ def page(session: Session, event_filter: EventFilter, limit: int, offset: int) -
     order = (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id)
     rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
     items = _summaries(session, [(event, subject) for event, subject in rows])
-    return events.EventList(items=items, total=total, limit=limit, offset=offset)
+    return triage.EventList(items=items, total=total, limit=limit, offset=offset)
 
 
-def summaries(session: Session, event_ids: Sequence[str]) -> list[events.EventSummary]:
+def summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return events in short."""
     rows = session.execute(
         select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
@@ -74,7 +74,7 @@ def find(session: Session, event_id: str) -> Event | None:
     return session.get(Event, event_id)
 
 
-def detail(session: Session, event_id: str) -> events.EventDetail | None:
+def detail(session: Session, event_id: str) -> triage.EventDetail | None:
     """Return one event with its drifts; a merged event names the one it was merged into."""
     event = session.get(Event, event_id)
     if event is None:
@@ -87,7 +87,7 @@ def detail(session: Session, event_id: str) -> events.EventDetail | None:
     returned = dict(session.execute(query).all())
     drifts = sorted(event_drifts.drifts(session, list(returned)), key=lambda drift: (-headline.size(drift), drift.id))
     active = silences.active(session, datetime.now(UTC))
-    return events.EventDetail(
+    return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         knobs=event.document["knobs"],
@@ -97,7 +97,7 @@ def detail(session: Session, event_id: str) -> events.EventDetail | None:
     )
 
 
-def of_drift(session: Session, drift_id: str) -> events.EventDetail | None:
+def of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
     """Return the event that a drift is part of."""
     event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
     return None if event_id is None else detail(session, event_id)
@@ -116,13 +116,13 @@ def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Numb
     return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
 
 
-def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[events.EventSummary]:
+def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
     if not rows:
         return []
     ids = [event.id for event, _ in rows]
     last, silenced = decisions.latest(session, ids), _silenced(session, ids)
     return [
-        events.EventSummary(
+        triage.EventSummary(
             id=event.id,
             subject=subject,
             cause=event.cause,
@@ -166,11 +166,11 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     }
 
 
-def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> events.EventDrift:
+def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
     now = datetime.now(UTC)
     location = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES
-    return events.EventDrift(
+    return triage.EventDrift(
         drift_id=None if whole_suite else drift.id,
         series_id=None if whole_suite else drift.series_id,
         host=drift.host,

@@ -28,8 +28,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.schemas.events import Action, State
 from service.schemas.history import Cause, Number
+from service.schemas.triage import Action, State
 
 
 class Moment(TypeDecorator[datetime]):
@@ -122,7 +122,7 @@ class Revision(Base):
     committed_at: Mapped[datetime]
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
-    """Position in the subject's history, oldest first: see service.rules.series.topology."""
+    """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
 
 
 class Host(Base):

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from runner.contract.profile import Profile
 from service.rules.profile_summary import list_entry, summarise_profile
 from service.rules.retention import thin_profile
-from service.schemas.profiles import ProfileGist, ProfileList
+from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import revisions, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject

@@ -8,12 +8,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.rules.events import silence
-from service.schemas import events
+from service.schemas import triage
 from service.store import series
 from service.store.models import SilenceRow
 
 
-def add(session: Session, request: events.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
+def add(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
     """Store a silence; None where there is no such series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
@@ -35,7 +35,7 @@ def end(session: Session, silence_id: int, author: str, now: datetime) -> Silenc
     return row
 
 
-def page(session: Session, active: bool | None, limit: int, offset: int) -> events.SilenceList:
+def page(session: Session, active: bool | None, limit: int, offset: int) -> triage.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)
     query = select(SilenceRow)
@@ -44,7 +44,7 @@ def page(session: Session, active: bool | None, limit: int, offset: int) -> even
         query = query.where(lasts if active else ~lasts)
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(SilenceRow.id.desc()).limit(limit).offset(offset))
-    return events.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
+    return triage.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
 def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
@@ -53,9 +53,9 @@ def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
     return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
-def view(row: SilenceRow, now: datetime) -> events.Silence:
+def view(row: SilenceRow, now: datetime) -> triage.Silence:
     """Return a silence as the API serves it."""
-    return events.Silence(
+    return triage.Silence(
         id=row.id,
         subject=row.subject,
         host=row.host,

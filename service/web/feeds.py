@@ -17,10 +17,10 @@ NEWEST = 100
 
 @bp.get("/events.atom")
 def atom() -> Response:
-    """Return the newest events as an Atom feed; of one subject, where that is asked for."""
-    asked = EventFilter(subject=request.args.get("subject"), found=True)
+    """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
+    filter_ = EventFilter(subject=request.args.get("subject"), found=True)
     with database().reading() as session:
-        newest = events.page(session, asked, NEWEST, 0).items
+        newest = events.page(session, filter_, NEWEST, 0).items
     response = Response(feed.write(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE)
     response.add_etag()
     response.make_conditional(request)

@@ -1,4 +1,4 @@
-"""Where GitHub delivers its webhooks: the signature is checked, the delivery is kept, and the work is done later."""
+"""Receives the webhooks of GitHub: checks the signature and stores the delivery; a worker handles it later."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ bp = Blueprint("github", __name__)
 
 @bp.post("/github/webhook")
 def webhook() -> ResponseReturnValue:
-    """Take a delivery. The same one twice is taken once."""
-    kept = queue()
-    if kept is None:
+    """Store a delivery. The same one sent twice is stored once."""
+    webhook_queue = queue()
+    if webhook_queue is None:
         raise not_found("GitHub App of this service")
     body = request.get_data(cache=False)
     signature = request.headers.get("X-Hub-Signature-256", "")
-    if not is_signed(kept.worker.settings.secret, body, signature):
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, "The signature is not that of this body: X-Hub-Signature-256.")
+    if not is_signed(webhook_queue.worker.settings.secret, body, signature):
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, "The signature in X-Hub-Signature-256 does not match the body.")
     event, number = request.headers.get("X-GitHub-Event", ""), request.headers.get("X-GitHub-Delivery", "")
     if not request.is_json or not _ID.fullmatch(number):
         raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver JSON, with an X-GitHub-Delivery.")
@@ -50,5 +50,5 @@ def webhook() -> ResponseReturnValue:
     )
     with database().writing() as session:
         taken = store.receive(session, row)
-    kept.wake()
+    webhook_queue.wake()
     return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK

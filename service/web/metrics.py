@@ -1,4 +1,4 @@
-"""What whoever runs the service watches, for Prometheus and what else reads its format."""
+"""Metrics of the service itself, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from service.web.current import database
 bp = Blueprint("metrics", __name__)
 
 LATELY = timedelta(hours=1)
-"""A host that began a run within it is counted as active."""
+"""A host is active if it began a run within this time."""
 
 
 @bp.get("/metrics")
 def show() -> Response:
-    """Return the figures of this moment, in the text format that everything reads."""
+    """Return the current figures, in the text format of Prometheus."""
     with database().reading() as session:
-        found = figures.read(session)
-    told = generate_latest(Exposed(found, datetime.now(UTC), VERSION))
-    return Response(told, content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        current = figures.read(session)
+    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION))
+    return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 @dataclass(frozen=True)
 class Exposed:
-    """The figures of one moment as metrics. All come from the database, so that each worker tells the same."""
+    """The figures of one moment as metrics. All come from the database, so that every worker returns the same."""
 
     figures: Figures
     now: datetime
     version: str
 
     def collect(self) -> Iterator[Metric]:
-        """Yield them."""
+        """Yield the metrics."""
         yield _labelled("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
         yield from self._measured()
         yield from self._waiting()
@@ -85,8 +85,8 @@ class Exposed:
         )
 
 
-def _labelled(name: str, told: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, told, labels=[label])
-    for of, value in values.items():
-        family.add_metric([of], value)
+def _labelled(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, description, labels=[label])
+    for label_value, value in values.items():
+        family.add_metric([label_value], value)
     return family

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): a machine can tell what happened, and a person what to do."""
+"""Errors as problem documents (RFC 9457): programs read what happened, and people what to do."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class ProblemError(Exception):
 
 
 def not_found(what: str) -> ProblemError:
-    """Return the problem that there is no such thing."""
+    """Return the problem that something does not exist."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 
 
 def unprocessable(field: str, detail: str) -> ProblemError:
-    """Return the problem that a field of the request cannot be what it is."""
+    """Return the problem that a field of the request has a wrong value."""
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
 
 
@@ -85,7 +85,7 @@ def _problem_error(error: ProblemError) -> Response:
 
 
 def _invalid(error: HTTPError) -> Response:
-    """Answer what APIFlask raises where a body or a query does not fit its model."""
+    """Answer the error of a body or a query that does not match its model."""
     found = error.detail if isinstance(error.detail, dict) else {}
     errors = [
         FieldError(field="" if field == "_schema" else field, detail=message)
@@ -98,7 +98,7 @@ def _invalid(error: HTTPError) -> Response:
 
 
 def http_problem(error: HTTPException) -> Response:
-    """Answer what the web framework raises: no such page, wrong method, too large, not JSON."""
+    """Answer an error of the web framework: no such page, wrong method, too large, not JSON."""
     response = _answer(error.code or 500, error.description or error.name)
     for name, value in error.get_headers():
         if name.lower() not in {"content-type", "content-length"}:

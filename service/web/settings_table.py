@@ -1,4 +1,4 @@
-"""What a service is set to, where each value comes from, and no secret. Pure."""
+"""The settings of a service and where each value comes from, without secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.config.trusted_jobs import TrustedJobs
 from service.schemas.history import View
 
 _ACTIONS = "FAULTWATCH_ACTIONS_"
-_SECRET = "set, and never shown"  # noqa: S105 - what is told in the place of one
+_SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
 _HIDDEN = "***"
 
 
@@ -33,23 +33,23 @@ class SettingGroup(View):
 
     title: str
     document: str
-    """The document that tells about them."""
+    """The document that describes them."""
     empty: str = ""
-    """What is said where there are none."""
+    """Shown where there are none."""
     settings: list[Setting]
 
 
-def told(
+def list_settings(
     config: Config, by_token: bool, environment: Mapping[str, str], channels: NotificationSettings | str
 ) -> list[SettingGroup]:
-    """Tell all settings.
+    """Return all settings, in groups.
 
     Parameters
     ----------
     by_token
         Whether callers have to show tokens.
     channels
-        Where events are told; a text says why that cannot be read.
+        The notification channels; a text says why they cannot be read.
     """
     return [
         SettingGroup(
@@ -165,7 +165,7 @@ def _channels(config: Config, environment: Mapping[str, str], settings: Notifica
 
 
 def _channel(channel: EmailChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
-    """Say where a channel leads. The path of a webhook is its secret."""
+    """Describe where a channel sends. The path of a webhook is its secret."""
     said = [] if channel.subject == "*" else [f"only {channel.subject}"]
     said += [] if channel.only == "all" else [f"only {channel.only}"]
     if channel.digest is not None:

@@ -1,6 +1,6 @@
-"""Serves the locked front-end packages from node_modules, so that a page asks no other host for anything.
+"""Serves the locked front-end packages from node_modules, so that no page loads anything from another host.
 
-Only the files named here are served. The version is part of each address, so browsers may keep a file for good.
+Only the files named here are served. The version is part of each address, so browsers may cache a file for good.
 """
 
 from __future__ import annotations

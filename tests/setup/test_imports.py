@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The libraries are loaded once, then floor by floor what later floors build upon: each module of a floor is imported in a
-# fork of its own, so that none finds what another module of its floor brought.
+# The libraries are loaded once, then layer by layer what later layers build upon. Each module of a layer is imported in
+# a fork of its own, so that it finds nothing that another module of its layer imported.
 _IMPORT_EACH_ALONE = """
 import importlib, os, sys, traceback
 import click, pydantic, pyperf, requests, rich
@@ -23,15 +23,15 @@ def fails(name):
     return os.waitpid(child, 0)[1] != 0
 
 failed = []
-for floor in sys.argv[1:]:
-    failed += [name for name in floor.split() if fails(name)]
-    for name in floor.split():
+for layer in sys.argv[1:]:
+    failed += [name for name in layer.split() if fails(name)]
+    for name in layer.split():
         if name not in failed:
             importlib.import_module(name)
 sys.exit(f"cannot be imported alone: {', '.join(failed)}" if failed else 0)
 """
 ROOT = Path(__file__).parents[2]
-FLOORS = (
+LAYERS = (
     "runner.contract",
     "service.schemas",
     "service.rules",
@@ -40,7 +40,7 @@ FLOORS = (
     "runner",
     "service",
 )
-"""What builds upon what, as far as it saves time; a module is of the first floor whose name it begins with."""
+"""What builds upon what, as far as it saves time; a module is of the first layer whose name it begins with."""
 
 
 def test_every_module_imports_alone() -> None:
@@ -51,9 +51,9 @@ def test_every_module_imports_alone() -> None:
         if "migrations" not in file.parts  # Alembic imports them
     ]
     assert len(names) > 300
-    floors: dict[str, list[str]] = {floor: [] for floor in FLOORS}
+    layers: dict[str, list[str]] = {layer: [] for layer in LAYERS}
     for name in names:
-        floors[next(floor for floor in FLOORS if f"{name}.".startswith(f"{floor}."))].append(name)
-    command = [sys.executable, "-c", _IMPORT_EACH_ALONE, *(" ".join(floor) for floor in floors.values())]
+        layers[next(layer for layer in LAYERS if f"{name}.".startswith(f"{layer}."))].append(name)
+    command = [sys.executable, "-c", _IMPORT_EACH_ALONE, *(" ".join(layer) for layer in layers.values())]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
-"""What ``perf stat`` printed → readings, exactly or not at all.
+"""Parses the output of ``perf stat`` into readings, exactly or not at all.
 
-Perf's output has no grammar of its own: it changes with the version, the options and the locale. Each format is read
-strictly, and whatever cannot be taken for one count of one run is a :class:`PerfOutputError`, never a guess.
+perf's output has no fixed grammar: it changes with the version, the options and the locale. Each format is parsed
+strictly, and everything that is not clearly one count of one run is a :class:`PerfOutputError`, never a guess.
 """
 
 from runner.perf.parse.csv import parse_csv

@@ -1,4 +1,4 @@
-"""What perf's numbers say of each other: the only trace that a lost or changed digit leaves."""
+"""Checks perf's numbers against each other, which is the only way to notice a lost or changed digit."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _NO_NUMBER = re.compile(r"|-?nan|-?inf")
 def check_clocks(rows: Sequence[Row]) -> None:
     """Check the times for which counters ran against the clocks.
 
-    A clock's own time settles its unit where perf prints none. The others' tell a count from a time.
+    The running time of a clock determines its unit if perf prints none; that of other events shows whether they are times.
     """
     for row in rows:
         count = row.count
@@ -58,7 +58,7 @@ def check_rates(rows: Sequence[Row]) -> None:
 
 
 def _span(clock: Row) -> tuple[Decimal, Decimal]:
-    """Return the seconds between which the task clock lies, as far as it is printed."""
+    """Return the bounds of the task clock in seconds, given the printed precision."""
     assert clock.count.value is not None
     scale = SECONDS[clock.count.unit]
     least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
@@ -68,7 +68,7 @@ def _span(clock: Row) -> tuple[Decimal, Decimal]:
 
 
 def _bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
-    """Return the numbers between which a rate lies. Where the decimal point is a comma, -x cuts it off there."""
+    """Return the bounds of a rate, given the printed precision. -x cuts a rate at a decimal comma."""
     if not is_decimal(rate):
         return Decimal(whole(line, rate)), Decimal(whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])

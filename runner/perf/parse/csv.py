@@ -1,4 +1,4 @@
-"""``perf stat -x``: one event a line, fields between separators."""
+"""Parses ``perf stat -x``: one event per line, with separated fields."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -13,14 +13,14 @@ _INTERVAL = re.compile(r"\s*[0-9]+[.,][0-9]{9}")
 _PLACE = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
 
 
-def parse_csv(text: str, separator: str = ";", *, asked: Collection[str] = ()) -> PerfResult:
-    """Read the output of ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for ``asked``."""
+def parse_csv(text: str, separator: str = ";", *, requested: Collection[str] = ()) -> PerfResult:
+    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for ``requested``."""
     rows = [(line, line.text.split(separator)) for line in events_of(text)]
-    return assemble([_row(line, fields) for line, fields in rows if not _is_metric_only(fields)], asked)
+    return assemble([_row(line, fields) for line, fields in rows if not _is_metric_only(fields)], requested)
 
 
 def _is_metric_only(fields: Sequence[str]) -> bool:
-    """Whether the line only goes on with derived numbers of the event above it."""
+    """Return whether the line only continues the event above it with derived numbers."""
     return len(fields) in {6, 7} and not any(fields[:4]) and bool(fields[-1])
 
 
@@ -40,7 +40,7 @@ def _row(line: Line, fields: Sequence[str]) -> Row:
 
 
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:
-    """Name the option of perf that makes other columns, rather than stumble over them."""
+    """Refuse the columns of other options of perf, and name the option."""
     if _INTERVAL.fullmatch(fields[0]) and len(fields) > 7:
         raise line.error("this is one interval of a run (perf stat -I), not a whole run")
     if _PLACE.fullmatch(fields[0]):

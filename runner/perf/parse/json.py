@@ -1,4 +1,4 @@
-"""``perf stat -j``: one JSON object a line, or what perf takes for one."""
+"""Parses ``perf stat -j``: one JSON object per line, including perf's deviations from JSON."""
 
 import json
 import re
@@ -22,21 +22,21 @@ _OTHER_MODES = {
     "this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)",
 )
 _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<nan>-?\b(?:nan|inf)\b)')
-"""A string, which stays as it is, or what perf prints where JSON has no such thing."""
+"""A string, which stays as it is, or a number that perf prints in a form that JSON lacks."""
 
 
-def parse_json(text: str, *, asked: Collection[str] = ()) -> PerfResult:
-    """Read the output of ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble` for ``asked``."""
+def parse_json(text: str, *, requested: Collection[str] = ()) -> PerfResult:
+    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble` for ``requested``."""
     rows = [(line, _object(line)) for line in events_of(text)]
-    return assemble([_row(line, found) for line, found in rows if not found.keys() <= _METRIC], asked)
+    return assemble([_row(line, found) for line, found in rows if not found.keys() <= _METRIC], requested)
 
 
 def _object(line: Line) -> dict[str, str]:
-    """Read one object with every number left as text: no number may pass through a binary fraction."""
+    """Parse an object with every number left as text: no number may become a binary fraction."""
 
     def no_key_twice(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
-            raise line.error("a key is here twice")
+            raise line.error("a key occurs twice")
         return dict(pairs)
 
     try:
@@ -51,7 +51,7 @@ def _object(line: Line) -> dict[str, str]:
 
 
 def _mend(match: re.Match[str]) -> str:
-    """Make JSON of what the locale (``0,5``) or a division by zero (``nan``) left in it."""
+    """Correct what the locale (``0,5``) or a division by zero (``nan``) made of JSON."""
     if match["comma"]:
         return "."
     return f'"{match[0]}"' if match["nan"] else match[0]

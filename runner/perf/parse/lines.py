@@ -1,14 +1,14 @@
-"""A line of perf's output, and the error that points at it."""
+"""Lines of perf's output, and the error that points at a line."""
 
 import re
 from dataclasses import dataclass
 
 _STARTED = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
-"""Perf writes this above each run into a file (-o), in this form whatever the locale."""
+"""perf writes this above each run into a file (-o), in this form in every locale."""
 
 
 class PerfOutputError(ValueError):
-    """Perf's output is not what perf writes, or not what can be taken for a count: says which line and why."""
+    """The output is not perf's, or not a count; the message names the line and the reason."""
 
     def __init__(self, what: str, number: int = 0, text: str = "") -> None:
         self.what = what
@@ -30,12 +30,12 @@ class Line:
 
 
 def lines_of(text: str) -> list[Line]:
-    """Split into lines at line feeds only: any other character may belong to a command that perf quotes."""
+    """Split at line feeds only: any other character may belong to a command that perf quotes."""
     return [Line(number, part.removesuffix("\r")) for number, part in enumerate(text.split("\n"), start=1)]
 
 
 def events_of(text: str) -> list[Line]:
-    """Return the lines of an output for programs (-x, -j) that tell of events: all but blanks and perf's comment."""
+    """Return the event lines of machine-readable output (-x, -j): all but blank lines and perf's comment."""
     lines = [line for line in lines_of(text) if line.text.strip()]
     starts = [line for line in lines if _STARTED.fullmatch(line.text)]
     if len(starts) > 1:

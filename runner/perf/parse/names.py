@@ -1,4 +1,4 @@
-"""What perf calls an event, and what the metric catalogue calls it."""
+"""Parses perf's event names and maps them to the metric catalogue."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ALIASES = {
     "system_time": "sys-time",
 }
 OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
-"""What perf reads from clocks of its own, in nanoseconds."""
+"""Times that perf reads from its own clocks, in nanoseconds."""
 CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
@@ -44,11 +44,11 @@ class Name:
     Attributes
     ----------
     metric
-        As the catalogue calls it, or as perf does where the catalogue does not know it.
+        The name in the catalogue, or perf's name if the catalogue lacks it.
     pmu
-        The PMU that perf names with it, where that is one of the cores'; otherwise empty.
+        The PMU in the name, if it belongs to the cores; otherwise empty.
     user_only
-        The event was counted in user space only. Never so of a clock: it runs on in the kernel, whatever perf is told.
+        Whether the event was counted in user space only. Never true for a clock, which always includes the kernel.
     """
 
     metric: str
@@ -81,7 +81,7 @@ def _known(event: str) -> bool:
 def _without_pmu(event: str) -> tuple[str, str, str]:
     """Return the event without its PMU, the PMU, and the modifiers behind it.
 
-    Only the cores' PMUs are taken off, and only where a plain name is left: a raw code means something else on each.
+    Only PMUs of the cores are removed, and only from plain names: a raw code has a different meaning on each PMU.
     """
     for pattern in _ON_PMU:
         match = pattern.fullmatch(event)

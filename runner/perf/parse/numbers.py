@@ -1,4 +1,4 @@
-"""Numbers as perf prints them, exactly: integers and decimal fractions, never binary ones."""
+"""Parses perf's numbers exactly: integers and decimal fractions, never binary fractions."""
 
 import re
 from decimal import Decimal
@@ -12,12 +12,12 @@ _LARGEST = 2**64 - 1
 
 
 def is_decimal(text: str) -> bool:
-    """Whether this is a number with a decimal point or comma."""
+    """Return whether a text is a number with a decimal point or comma."""
     return _DECIMAL.fullmatch(text) is not None
 
 
 def whole(line: Line, text: str) -> int:
-    """Read plain digits: no sign, no leading zero, no fraction."""
+    """Parse plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE.fullmatch(text):
         raise line.error(f"{text!r} is not a whole number")
     value = int(text) if len(text) <= 20 else _LARGEST + 1
@@ -27,7 +27,7 @@ def whole(line: Line, text: str) -> int:
 
 
 def decimal(line: Line, text: str, places: int) -> Decimal:
-    """Read a number with a decimal point or comma and as many places as perf prints."""
+    """Parse a number with a decimal point or comma and exactly as many places as perf prints."""
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
         raise line.error(f"{text!r} is not a number with {places} decimal places")
@@ -36,7 +36,7 @@ def decimal(line: Line, text: str, places: int) -> Decimal:
 
 
 def percent(line: Line, text: str) -> Decimal:
-    """Read the share of the run during which a counter ran: 0.00 to 100.00."""
+    """Parse the percentage of the run during which a counter ran: 0.00 to 100.00."""
     value = decimal(line, text, places=2)
     if value > 100:
         raise line.error(f"a counter cannot run for {text} % of the time")

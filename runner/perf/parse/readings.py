@@ -1,4 +1,4 @@
-"""From the rows of perf's output to readings in the catalogue's names and units."""
+"""Turns the rows of perf's output into readings with the names and units of the catalogue."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from runner.perf.parse.rows import SECONDS, Row
 
 @dataclass(frozen=True, slots=True)
 class PerfResult:
-    """What perf counted.
+    """The readings of one output of perf.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class PerfResult:
 
     @property
     def user_only(self) -> bool:
-        """Whether perf counted anything in user space only, as it does where the kernel forbids more."""
+        """Whether perf counted anything in user space only, because the kernel forbids more."""
         return bool(self.in_user_space)
 
 
-def assemble(rows: Sequence[Row], asked: Collection[str] = ()) -> PerfResult:
+def assemble(rows: Sequence[Row], requested: Collection[str] = ()) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``asked`` are the events that perf was told to count, as on its command line. Only with them nothing can be
-    missing or misnamed unnoticed.
+    ``requested`` are the events of perf's command line. Only with them, missing and misnamed events
+    are noticed.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
@@ -44,18 +44,18 @@ def assemble(rows: Sequence[Row], asked: Collection[str] = ()) -> PerfResult:
     by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         parts = by_metric.setdefault(row.name.metric, {})
-        twin = parts.setdefault(row.name.pmu, row)
-        if twin.name != row.name or _reading(twin) != _reading(row):
-            raise row.line.error(f"{row.event!r} is here twice, with different results")
+        previous = parts.setdefault(row.name.pmu, row)
+        if previous.name != row.name or _reading(previous) != _reading(row):
+            raise row.line.error(f"{row.event!r} occurs twice, with different results")
         if len(parts) > 1 and "" in parts:
-            raise row.line.error(f"{row.name.metric} is here both of one PMU and of all")
+            raise row.line.error(f"{row.name.metric} occurs both for one PMU and for all")
     for parts in by_metric.values():
         if len({row.name.user_only for row in parts.values()}) > 1:
             raise next(iter(parts.values())).line.error("one PMU counted in user space only, the other did not")
     readings = {metric: _merge([_reading(row) for row in parts.values()], parts) for metric, parts in by_metric.items()}
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
-    if asked:
-        readings = _compared(readings, in_user_space, [read_name(Line(0, event), event) for event in asked])
+    if requested:
+        readings = _compared(readings, in_user_space, [read_name(Line(0, event), event) for event in requested])
     return PerfResult(readings, in_user_space)
 
 
@@ -80,7 +80,7 @@ def _why(row: Row) -> str:
 
 
 def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
-    """Make one reading of what the PMUs of a hybrid processor counted, each on its type of core."""
+    """Combine the readings of the PMUs of a hybrid processor, each of one type of core."""
     counted = [reading for reading in readings if reading.value is not None]
     if len(readings) == 1 or len(counted) == 1:
         return counted[0] if counted else readings[0]
@@ -95,14 +95,16 @@ def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _compared(readings: dict[str, Reading], in_user_space: frozenset[str], asked: Sequence[Name]) -> dict[str, Reading]:
-    """Compare with what was asked for. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
-    missing = [name.metric for name in asked if name.metric not in readings]
+def _compared(
+    readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
+) -> dict[str, Reading]:
+    """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
+    missing = [name.metric for name in requested if name.metric not in readings]
     if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
         raise PerfOutputError(f"perf printed nothing of {', '.join(lost)}, which it was told to count")
-    if more := readings.keys() - {name.metric for name in asked}:
+    if more := readings.keys() - {name.metric for name in requested}:
         raise PerfOutputError(f"perf printed what it was not told to count: {', '.join(sorted(more))}")
-    if widened := {name.metric for name in asked if name.user_only} - in_user_space:
+    if widened := {name.metric for name in requested if name.user_only} - in_user_space:
         raise PerfOutputError(f"perf was told to count in user space only, but did not: {', '.join(sorted(widened))}")
     reason = "perf printed nothing of it: some versions leave out their own clocks, or one that is at zero"
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}

@@ -1,4 +1,4 @@
-"""One event as perf printed it, in whichever format."""
+"""Events as perf printed them, in any format."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,15 +14,15 @@ SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What perf printed as the count of an event: a number in a unit, or the reason why there is none."""
+    """The printed count of an event: a number in a unit, or the reason why there is none."""
 
     value: Decimal | None
     unit: str = ""
     status: Status = Status.COUNTED
     half_step: Decimal = Decimal(0)
-    """Half of the last decimal place: the number may be off by this much."""
+    """Half of the last decimal place: the rounding error of the number."""
     printed: bool = True
-    """Whether perf printed a number, be it one that says nothing."""
+    """Whether perf printed a number, even a meaningless one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Row:
     Attributes
     ----------
     percent
-        Share of the run during which the counter ran, where perf scaled the count up for it.
+        Percentage of the run during which the counter ran, if perf scaled the count up.
     runtime
-        Nanoseconds for which the counter ran, where perf printed them.
+        Nanoseconds for which the counter ran, if printed.
     metric
         The derived number that perf printed beside the count, and its unit.
     """
@@ -49,7 +49,7 @@ class Row:
 
 
 def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Count:
-    """Read the count of a row. Only a time in milliseconds has decimal places.
+    """Parse the count of a row. Only a time in milliseconds has decimal places.
 
     Some versions leave out the unit of a time. perf 4.15 prints the task clock in milliseconds, with six places;
     perf 6.17 and 7.2 print nanoseconds.
@@ -65,6 +65,6 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
         return Count(decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
     value = Decimal(whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
-        # perf 7.2 prints every time of its own as "0" without a unit, whatever it is.
+        # perf 7.2 always prints its own times as "0" without a unit.
         return Count(None, unit, Status.NOT_COUNTED)
     return Count(value, "ns" if time_unit else "")

@@ -1,4 +1,4 @@
-"""``perf stat`` for people: aligned columns, digits grouped as the locale has it."""
+"""Parses the text output of ``perf stat``: aligned columns, digits grouped according to the locale."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -20,9 +20,9 @@ _NOTES = re.compile(
     r"|\s+perf stat \.\.\.|The events in group usually have to be from|the same PMU\. Try reorganizing the group\."
 )
 _GROUPING = ",.'’ \u00a0\u202f"
-"""What locales put between groups of digits."""
+"""The characters that locales put between groups of digits."""
 _WIDTH = 18
-"""Perf aligns counts to the right of as many columns."""
+"""perf right-aligns counts in this many columns."""
 _EVENT = re.compile(
     rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
     r"(?:(?P<unit>\S+) +)??(?P<event>[^\s#(]+(?: \[\w+\])?)(?: (?P<old_unit>\(msec\)))?"
@@ -30,12 +30,12 @@ _EVENT = re.compile(
 )
 _METRIC = re.compile(r" *(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?) *| *")
 _METRIC_ONLY = re.compile(r" {50,}#[^#]*\S *| {18,}TopdownL[0-9]\b.*")
-"""Only derived numbers of the event above: the columns before them are empty."""
+"""A line with only derived numbers of the event above: the columns before them are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """One event's line, not understood yet: only the whole document says what its commas and points mean."""
+    """The line of an event, not parsed yet: only the whole output shows the meaning of its commas and points."""
 
     line: Line
     match: re.Match[str]
@@ -45,10 +45,10 @@ class _Event:
         return self.match["count"]
 
 
-def parse_text(text: str, *, asked: Collection[str] = ()) -> PerfResult:
-    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.readings.assemble` for ``asked``.
+def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
+    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.readings.assemble` for ``requested``.
 
-    Whatever stands above perf's own heading is ignored: the program may have written it.
+    Everything above perf's heading is ignored: the program may have written it.
     """
     events, footers = _parts(_body(lines_of(text)))
     point = _decimal_point(footers)
@@ -56,17 +56,17 @@ def parse_text(text: str, *, asked: Collection[str] = ()) -> PerfResult:
     plain = _ungrouped(events, point)
     rows = [_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
     times = {what: decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
-    result = assemble(rows, asked) if rows else PerfResult({})
+    result = assemble(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
     for what, seconds in times.items():
-        # An event of the same meaning goes first: it is what perf was asked for. Where perf did not read it, this is.
+        # A requested event of the same meaning takes precedence, unless perf did not count it.
         if what not in readings or readings[what].value is None:
             readings[what] = Reading(value=float(seconds))
     return replace(result, readings=readings)
 
 
 def _body(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return what follows perf's heading, which quotes the command and so may go over several lines."""
+    """Return the lines after perf's heading, which quotes the command and so may span several lines."""
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
         raise PerfOutputError("there is no line 'Performance counter stats for …': this is not the report of a run")
@@ -102,7 +102,7 @@ def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, s
         footer = _FOOTER.fullmatch(line.text)
         if footer:
             if footers.setdefault(_FOOTERS[footer["what"]], (line, footer["seconds"]))[1] != footer["seconds"]:
-                raise line.error("this time is here twice, with different values")
+                raise line.error("this time occurs twice, with different values")
         elif footers:
             raise line.error("nothing of this kind follows the times at perf's end")
         elif match := _EVENT.fullmatch(line.text):
@@ -115,7 +115,7 @@ def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, s
 
 
 def _decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
-    """Return the locale's decimal point: the times at the end always have one, and never grouped digits."""
+    """Return the locale's decimal point: the times at the end always contain it, and never grouped digits."""
     points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
     if len(points) > 1:
         raise next(iter(footers.values()))[0].error("the times at the end do not agree on the decimal point")

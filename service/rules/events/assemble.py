@@ -10,7 +10,7 @@ from runner.contract.report import hash_of
 from service.rules.events.carry_over import KnownEvent, carry_over
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.rules.events.resolution import Transition, returns, transitions
-from service.schemas.events import State
+from service.schemas.triage import State
 
 _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
 """After these decisions, drifts that return are a new event: the decision does not apply to them."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from service.rules.detect.level_change import format_level
 from service.rules.events.lifecycle import next_state, state_after
 from service.rules.events.resolution import Transition
-from service.schemas.events import Action, State
 from service.schemas.history import Cause
+from service.schemas.triage import Action, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from service.schemas.events import Action, State
+from service.schemas.triage import Action, State
 
 OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
 """States in which somebody still has to act."""

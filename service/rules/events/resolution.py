@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.rules.events.grouping import DriftGroup, LocatedDrift
-from service.schemas.events import Action
 from service.schemas.history import Number
+from service.schemas.triage import Action
 
 NEAR = 0.05
 """How far from a former level a drift may end and still return to it, as a share of the step away from it."""

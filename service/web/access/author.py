@@ -1,4 +1,4 @@
-"""Who decides: the caller, by token; on a service that only answers on loopback, whoever the request names."""
+"""Who decides: the caller, by token; on a service without tokens, the author that the request names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from service.web.problems import unprocessable
 
 
 def author(named: str | None) -> str:
-    """Return who sends this request; nobody decides in another's name."""
+    """Return the author of a decision; nobody decides in the name of somebody else."""
     known = guard.caller().name
     if not guard.by_token():
         return named or known

@@ -1,4 +1,4 @@
-"""Stops every request that its caller may not send, before anything else sees it."""
+"""Refuses every request that its caller may not send, before any view sees it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from service.web.problems import ProblemError
 _MODE = "faultwatch.access"
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _PROGRAMS = ("/api/", "/metrics")
-"""Where programs ask. They say that they take anything, and cannot fill in a form all the same."""
+"""Addresses for programs. They accept any format, but cannot fill in the sign-in form."""
 
 
 def register(app: Flask, *, by_token: bool) -> None:
-    """Let an application answer everybody who reaches it, or by token."""
+    """Guard an application: open to everybody who reaches it, or by token."""
     app.extensions[_MODE] = by_token
     app.before_request(_guard)
 
 
 def by_token() -> bool:
-    """Whether the application asks for tokens."""
+    """Return whether the application asks for tokens."""
     return bool(current_app.extensions[_MODE])
 
 
 def caller() -> Caller:
-    """Return who sends this request; nobody in particular, with no scope, where they did not say."""
+    """Return the caller of this request; without a valid token, a caller without a name and scopes."""
     if "caller" not in g:
         g.caller = _identify() if by_token() else LOCAL
-    found: Caller = g.caller
-    return found
+    current: Caller = g.caller
+    return current
 
 
 def _guard() -> AnyResponse | None:
@@ -47,7 +47,7 @@ def _guard() -> AnyResponse | None:
     if scope is None or caller().may(scope):
         return None
     if caller().scopes:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_told()}.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_scopes()}.")
     if (
         request.blueprint is not None
         and not request.path.startswith(_PROGRAMS)
@@ -61,35 +61,35 @@ def _guard() -> AnyResponse | None:
     )
 
 
-def _told() -> str:
+def _scopes() -> str:
     return ", ".join(sorted(caller().scopes))
 
 
 def _identify() -> Caller:
-    """Find the token: that of a program is in its header, that of a browser was shown when it signed in."""
+    """Return the caller by its token: from the header of a program, or from the session of a browser that signed in."""
     header = request.headers.get("Authorization")
     if header is None:
-        kept = _kept(session.get("token", ""))
+        stored = _stored(session.get("token", ""))
     else:
         kind, _, text = header.partition(" ")
         shown = parse_token(text.strip()) if kind.lower() == "bearer" else None
-        kept = _kept(shown.id) if shown else None
-        kept = kept if kept and shown and shown.proves(kept.digest) else None
-    if kept is None or not kept.is_valid(datetime.now(UTC)):
+        stored = _stored(shown.id) if shown else None
+        stored = stored if stored and shown and shown.proves(stored.digest) else None
+    if stored is None or not stored.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
-    return Caller(kept.name, frozenset(Scope(scope) for scope in kept.scopes), kept.repository, kept.id)
+    return Caller(stored.name, frozenset(Scope(scope) for scope in stored.scopes), stored.repository, stored.id)
 
 
-def _kept(token_id: str) -> Token | None:
+def _stored(token_id: str) -> Token | None:
     with database().reading() as store:
         return tokens.find(store, token_id)
 
 
 def _refuse_other_sites() -> None:
-    """Refuse what a page of another site makes a browser send: the browser says where it comes from.
+    """Refuse requests that a page of another site makes a browser send: the browser says where they come from.
 
-    Programs say nothing of the kind. On loopback, where there are no tokens, this is what stands between the service
-    and every page that its owner looks at.
+    Programs send no such headers. On loopback, where there are no tokens, only this check protects the service from
+    every page that its owner visits.
     """
     if request.method in _SAFE:
         return
@@ -99,4 +99,4 @@ def _refuse_other_sites() -> None:
         origin is not None and urlsplit(origin).netloc != request.host
     )
     if foreign:
-        raise ProblemError(HTTPStatus.FORBIDDEN, "A page of another site may not do this.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, "A page of another site sent this request, and may not.")

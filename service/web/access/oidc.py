@@ -1,4 +1,4 @@
-"""Signing in with the identity of a GitHub Actions job: a token that GitHub signed, taken once."""
+"""Sign-in of GitHub Actions jobs: an identity that GitHub signed, accepted once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ActionsJob:
 
 
 class Identities:
-    """Checks identities. Keeps the issuer's keys."""
+    """Checks identities with the issuer's keys, which it caches."""
 
     def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN) -> None:
         self._trusted = trusted
@@ -37,7 +37,7 @@ class Identities:
         )
 
     def check(self, token: str) -> ActionsJob:
-        """Return the job whose identity this is.
+        """Return the job that an identity belongs to.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Identities:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
-                # Not what the token says of itself: else a public key could be used as a shared secret.
+                # Not the algorithm that the token names: else a public key could be used as a shared secret.
                 algorithms=["RS256"],
                 audience=self._trusted.audience,
                 issuer=self._trusted.issuer,

@@ -1,4 +1,4 @@
-"""Holds a job of GitHub Actions to its own repository: it reports of that one's subjects, and of nobody else's."""
+"""Restricts a job of GitHub Actions to the subjects of its own repository."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from service.web.problems import ProblemError
 
 
 def hold(subjects: Iterable[str | None], *, asking: bool = False) -> None:
-    """Refuse a job that tells of what is not its repository's; what is nobody's yet becomes its own.
+    """Refuse a report about subjects of another repository; a subject without an owner becomes the caller's.
 
     Parameters
     ----------
     subjects
-        What it tells of.
+        What the request is about.
     asking
-        It asks only: nothing becomes its own.
+        Whether the request only reads: no subject changes its owner.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def hold(subjects: Iterable[str | None], *, asking: bool = False) -> None:
 
 
 def hold_night(name: str) -> str | None:
-    """Refuse a job that tells of another repository's night; return whose it is to be."""
+    """Refuse a report about another repository's nightly run; return the repository that owns it."""
     repository = caller().repository
     if repository is not None:
         with database().reading() as session:
@@ -50,5 +50,5 @@ def hold_night(name: str) -> str | None:
 
 
 def refusal(repository: str, why: str) -> ProblemError:
-    """Return what a job is told that goes beyond its repository."""
+    """Return the problem that a job reaches beyond its repository."""
     return ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}: {why}.")

@@ -1,4 +1,4 @@
-"""The cookie that remembers who signed in: signed with a key that the service keeps for itself."""
+"""The session cookie of browsers that signed in, signed with a key of the service."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _DAYS = 30
 
 class _Sessions(SecureCookieSessionInterface):
     def get_cookie_secure(self, app: Flask) -> bool:
-        """Keep the cookie of a service behind TLS away from plain connections."""
+        """Send the cookie of a service behind TLS only over TLS."""
         return request.is_secure
 
 
 def keep_sessions(app: Flask, home: Path) -> None:
-    """Let an application sign its cookies, with a key that all its processes share and that outlives them."""
+    """Let an application sign its cookies, with a stored key that all its processes share."""
     app.secret_key = _key(home / _KEY)
     app.session_interface = _Sessions()
     app.config.update(
@@ -33,7 +33,7 @@ def keep_sessions(app: Flask, home: Path) -> None:
 
 
 def _key(file: Path) -> bytes:
-    """Read the key, or make one: whoever comes first decides it."""
+    """Read the key, or make one; the first process to make one wins."""
     file.parent.mkdir(parents=True, exist_ok=True)
     made = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""Signing in with a token, for people with a browser, and out."""
+"""Sign-in and sign-out with a token, for people with a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ bp = Blueprint("access", __name__)
 
 @bp.get("/sign-in")
 def form() -> ResponseReturnValue:
-    """Ask for a token."""
+    """Show the form that asks for a token."""
     if not by_token():
         return redirect("/")
     return render_template("sign_in.html", to=_inside(request.args.get("to", "/")), refused=False)
@@ -26,13 +26,13 @@ def form() -> ResponseReturnValue:
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
-    """Take a token, and remember whose it is. The secret itself stays out of the cookie."""
+    """Check a token and remember its id. The secret stays out of the cookie."""
     to = _inside(request.form.get("to", "/"))
     shown = parse_token(request.form.get("token", "").strip())
     if shown is not None:
         with database().reading() as store:
-            kept = tokens.find(store, shown.id)
-        if kept is not None and shown.proves(kept.digest) and kept.is_valid(datetime.now(UTC)):
+            stored = tokens.find(store, shown.id)
+        if stored is not None and shown.proves(stored.digest) and stored.is_valid(datetime.now(UTC)):
             session.clear()
             session["token"] = shown.id
             return redirect(to)
@@ -41,13 +41,13 @@ def sign_in() -> ResponseReturnValue:
 
 @bp.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
-    """Forget it."""
+    """Forget the token."""
     session.clear()
     return redirect(url_for("access.form"))
 
 
 def _inside(address: str) -> str:
-    """Return an address if it is one of our own, else the first page: a link to here must not lead elsewhere."""
+    """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
     parts = urlsplit(address)
     ours = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
     return address if ours and not address.startswith("//") else "/"

@@ -1,4 +1,4 @@
-"""Signing in of GitHub Actions jobs: an identity that GitHub signed, for a token of ours."""
+"""Sign-in of GitHub Actions jobs: exchanges an identity that GitHub signed for a token of the service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 bp = APIBlueprint("actions", __name__)
 
 LIFETIME = timedelta(hours=2)
-"""A job measures, and then reports; it can sign in again with another identity."""
+"""A job measures, then reports. It can sign in again with another identity."""
 _EXTENSION = "faultwatch.identities"
 _LONGEST_NAME = 100
 
@@ -40,14 +40,14 @@ def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
 @bp.input(Identity)
 @bp.output(Admission)
 def sign_in(json_data: Identity) -> Admission:
-    """Take the identity of a job, once; return a token by which it may report about its repository, for two hours."""
+    """Accept the identity of a job, once, and return a token that may report about its repository for two hours."""
     identities: Identities | None = current_app.extensions.get(_EXTENSION)
     if identities is None:
         raise not_found("GitHub Actions job that may sign in here")
     try:
         job = identities.check(json_data.token)
     except IdentityRefused as error:
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity lets nobody in: {error}.") from None
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity was refused: {error}.") from None
     except IssuerUnavailable as error:
         headers = {"Retry-After": "5"}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
@@ -63,6 +63,6 @@ def sign_in(json_data: Identity) -> Admission:
     )
     with database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
-            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was shown before: ask for a new one.")
+            raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
         tokens.add(session, kept)
         return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))

@@ -1,4 +1,4 @@
-"""What a request's body and query have to be before a view sees them."""
+"""Checks the body and the query of a request before a view sees them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def require_json() -> None:
-    """Refuse a body that does not say that it is JSON; a page of another origin cannot send one that does."""
+    """Refuse a body whose content type is not JSON; a page of another origin cannot send one that is."""
     if request.method in {"PUT", "POST"} and not request.is_json:
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the document as Content-Type: application/json.")
 
 
 class _JsonAdapter(PydanticAdapter):
-    """Reads a body and checks it in one go: by far the larger part of the time that a batch of runs takes."""
+    """Parses and checks a body in one step: most of the time that a batch of runs takes."""
 
     def validate_input(self, request: Request, location: str, **kwargs: Any) -> Any:
         if location != "json":
@@ -42,24 +42,24 @@ class _JsonAdapter(PydanticAdapter):
             raise _problem(error) from error
 
     def serialize_output(self, data: Any, many: bool = False) -> Any:
-        """Leave a model to :class:`JsonProvider`."""
+        """Leave models to :class:`JsonProvider`."""
         return data if isinstance(data, BaseModel) else super().serialize_output(data, many)
 
 
 class JsonProvider(DefaultJSONProvider):
-    """Writes a model as JSON in one go: a chart has thousands of points, and a dict of them takes thrice as long."""
+    """Writes a model as JSON in one step: by way of a dict, the points of a chart take three times as long."""
 
     sort_keys = False
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Answer with a model, or with what Flask itself can write."""
+        """Return a response with a model, or with anything that Flask itself can write."""
         if len(args) == 1 and isinstance(args[0], BaseModel):
             return self._app.response_class(args[0].model_dump_json(by_alias=True), mimetype=self.mimetype)
         return super().response(*args, **kwargs)
 
 
 def read_with(model: type[BaseModel], reader: Reader) -> None:
-    """Have bodies that a model describes read by something else than that model."""
+    """Read the bodies of a model with a function of its own."""
     _READERS[model] = reader
 
 
@@ -79,7 +79,7 @@ def _problem(error: ValidationError) -> ProblemError:
 
 
 class PageQuery(BaseModel):
-    """Which part of a list is asked for."""
+    """Which part of a list to return."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Comparisons: decided from what is sent, nothing stored."""
+"""Comparisons of two reports that were measured interleaved; nothing is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ bp = APIBlueprint("comparisons", __name__)
 @bp.input(ComparisonRequest)
 @bp.output(Comparison)
 def post(json_data: ComparisonRequest) -> Comparison:
-    """Return what is known about base and head that were measured in turns, and how many pairs are still needed."""
+    """Compare base and head that were measured interleaved; say how many more pairs are needed."""
     for name, side in (("base", json_data.base), ("head", json_data.head)):
         if side.quarantine:
             detail = f"cannot be judged: {side.quarantine}"

@@ -1,4 +1,4 @@
-"""Answers that need not be sent again: each GET carries an ETag, and a caller that has it is told so (RFC 9110, 13)."""
+"""Conditional requests (RFC 9110, 13): each answer to a GET has an ETag, and a caller that has it gets 304."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from flask import Response, request
 
 
 def conditional(response: Response) -> Response:
-    """Mark an answer with a hash of it; answer 304 where the caller has the very same one.
+    """Add a hash of the answer as its ETag; answer 304 where the caller has the same one.
 
-    An answer is made anew for each request all the same: what is saved is the way. Who keeps it has to ask each time.
+    The answer is computed for each request all the same: only its transfer is saved. A cache has to ask each time.
     """
     if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
         response.headers.setdefault("Cache-Control", "private, no-cache")

@@ -1,4 +1,4 @@
-"""Diagnoses: made from the profiles that are sent, nothing stored."""
+"""Diagnoses of the profiles in a request; nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ bp = APIBlueprint("diagnoses", __name__)
 @bp.input(DiagnosisRequest)
 @bp.output(Diagnosis)
 def post(json_data: DiagnosisRequest) -> Diagnosis:
-    """Name what a profile shows, with the evidence and what can be done about it."""
+    """Name the pathology that a profile shows, with the evidence and the remedies."""
     return diagnose(json_data)

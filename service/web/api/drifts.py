@@ -14,7 +14,7 @@ bp = APIBlueprint("drifts", __name__)
 
 
 class DriftQuery(PageQuery):
-    """Which drifts are asked for."""
+    """Which drifts to return."""
 
     subject: str | None = None
     metric: str | None = None
@@ -27,9 +27,9 @@ class DriftQuery(PageQuery):
 @bp.output(DriftList)
 def listed(query_data: DriftQuery) -> DriftList:
     """Return drifts, those of the newest commits first."""
-    asked = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return drifts.listed(session, asked, query_data.limit, query_data.offset)
+        return drifts.listed(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/drifts/<drift_id>")

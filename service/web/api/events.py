@@ -8,9 +8,9 @@ from apiflask import APIBlueprint
 
 from service.pipeline import decide_events, detect_drifts
 from service.rules.events import lifecycle
-from service.schemas import events as told
-from service.schemas.events import State
+from service.schemas import triage as told
 from service.schemas.history import Cause
+from service.schemas.triage import State
 from service.store import decisions, deliveries, events
 from service.web.access.author import author
 from service.web.api.body import PageQuery
@@ -21,7 +21,7 @@ bp = APIBlueprint("events", __name__)
 
 
 class EventQuery(PageQuery):
-    """Which events are asked for."""
+    """Which events to return."""
 
     subject: str | None = None
     state: State | None = None
@@ -35,15 +35,15 @@ class EventQuery(PageQuery):
 @bp.output(told.EventList)
 def listed(query_data: EventQuery) -> told.EventList:
     """Return events, those of the newest commits first."""
-    asked = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return events.page(session, asked, query_data.limit, query_data.offset)
+        return events.page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/events/<event_id>")
 @bp.output(told.EventDetail)
 def get(event_id: str) -> told.EventDetail:
-    """Return one event with its drifts. One that ended in another one stays, and says in which."""
+    """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
     with database().reading() as session:
         found = events.detail(session, event_id)
     if found is None:
@@ -64,7 +64,7 @@ def log(event_id: str) -> told.DecisionList:
 @bp.get("/events/<event_id>/deliveries")
 @bp.output(told.DeliveryList)
 def delivered(event_id: str) -> told.DeliveryList:
-    """Return through which channels an event was told, when, and what is to be tried again."""
+    """Return the notifications of an event: channels, times, and what is to be tried again."""
     with database().reading() as session:
         if events.find(session, event_id) is None:
             raise not_found(f"event {event_id}")
@@ -82,7 +82,9 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
         if event is None:
             raise not_found(f"event {event_id}")
         if event.merged_into is not None:
-            raise ProblemError(HTTPStatus.CONFLICT, f"The event ended in event {event.merged_into}: decide about that.")
+            raise ProblemError(
+                HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."
+            )
         try:
             decision = decisions.view(decide_events.decide(session, event, json_data, by))
         except decide_events.DecisionNotAllowedError as error:

@@ -25,7 +25,7 @@ _PIECE = 64 * 1024
 
 
 class ExportQuery(BaseModel):
-    """What is asked for, and how."""
+    """What to export, and in which format."""
 
     model_config = ConfigDict(extra="forbid")
 

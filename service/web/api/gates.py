@@ -1,4 +1,4 @@
-"""Gates of pull requests: a job hands over what it measured, the service decides, and GitHub is told."""
+"""Gates of pull requests: a job reports what it measured, the service decides and publishes the verdict on GitHub."""
 
 from __future__ import annotations
 

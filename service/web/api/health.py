@@ -15,7 +15,7 @@ bp = APIBlueprint("health", __name__)
 @bp.get("/health")
 @bp.output(Health)
 def show() -> Health:
-    """Tell whether the service and its database work."""
+    """Return whether the service and its database work."""
     with database().reading() as session:
         session.execute(text("SELECT version_num FROM alembic_version"))
     return Health(status="ok", version=VERSION, database="ok")

@@ -1,4 +1,4 @@
-"""Jobs: people order them and may pause or cancel them; runners take them on and tell how far they are."""
+"""Jobs: people order, pause and cancel them; runners claim them and report their progress."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _LOG: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {"description": "The log", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
 MAX_LOG = 4 * 1024 * 1024
-"""Bytes of a log that are shown: its end."""
+"""Bytes at the end of a log that are returned."""
 HEARTBEATS = 4
-"""Signs of life that a lease outlasts."""
+"""Heartbeats of a runner in the time of one lease."""
 
 
 class JobQuery(PageQuery):
-    """Which jobs are asked for."""
+    """Which jobs to return."""
 
     state: State | None = None
     open: bool | None = None
@@ -61,9 +61,9 @@ class JobQuery(PageQuery):
 @bp.output(JobList)
 def listed(query_data: JobQuery) -> JobList:
     """Return jobs, the newest first."""
-    asked = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return jobs.page(session, asked, query_data.limit, query_data.offset)
+        return jobs.page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.post("/jobs")
@@ -71,7 +71,7 @@ def listed(query_data: JobQuery) -> JobList:
 @bp.output(Job, status_code=201)
 @bp.doc(responses={200: "The open job with the same question"})
 def order(json_data: JobOrder) -> ResponseReturnValue:
-    """Order a job, or find the open one that has the same question."""
+    """Order a job, or return the open one that has the same question."""
     command = json_data.backend is Backend.CALLER
     requester = Requester(author(json_data.author), Where.COMMAND if command else Where.API)
     job, new = job_orders.place_order(json_data, requester)
@@ -103,7 +103,7 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.input(Claim)
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
-    """Take a job on. It is the runner's for as long as it tells its progress; a host has one job at a time."""
+    """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
     lasts = scheduler().lease
     with job_orders.changing(job_id, own=True) as (session, row, now):
         if not row.state.open:
@@ -116,7 +116,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.input(Progress)
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
-    """Tell how far a job is, and that its runner is there; the answer says whether to go on."""
+    """Report the progress of a job and extend its lease; the answer says whether to go on."""
     with job_orders.changing(job_id, own=True) as (_, row, now):
         return lease_jobs.progress(row, json_data, scheduler().lease, now)
 
@@ -125,7 +125,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 @bp.input(Finish)
 @bp.output(Job)
 def finish(job_id: int, json_data: Finish) -> Job:
-    """End the work on a job: it is done, it failed, or the runner was stopped."""
+    """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.changing(job_id, own=True) as (_, row, now):
         lease_jobs.finish(row, json_data, now)
         found = jobs.view(row)
@@ -137,7 +137,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
 @bp.input(JobDecision)
 @bp.output(Job)
 def pause(job_id: int, json_data: JobDecision) -> Job:
-    """Pause a job: its runner ends after what it measures now, and what was measured is kept."""
+    """Pause a job: its runner stops after the current run, and the runs stay stored."""
     return job_orders.decide(job_id, Act.PAUSE, json_data)
 
 
@@ -145,7 +145,7 @@ def pause(job_id: int, json_data: JobDecision) -> Job:
 @bp.input(JobDecision)
 @bp.output(Job)
 def resume(job_id: int, json_data: JobDecision) -> Job:
-    """Have a paused job go on."""
+    """Resume a paused job."""
     return job_orders.decide(job_id, Act.RESUME, json_data)
 
 
@@ -153,5 +153,5 @@ def resume(job_id: int, json_data: JobDecision) -> Job:
 @bp.input(JobDecision)
 @bp.output(Job)
 def cancel(job_id: int, json_data: JobDecision) -> Job:
-    """Cancel a job; what was measured is kept."""
+    """Cancel a job; its runs stay stored."""
     return job_orders.decide(job_id, Act.CANCEL, json_data)

@@ -1,4 +1,4 @@
-"""Nights: hosts tell what they have carried out of a matrix, and get to know what has come of it."""
+"""Nightly runs: hosts report the cells of the matrix that they carried out, and read the digest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = TypeAdapter(NightName)
 @bp.input(NightPart)
 @bp.output(NightDigest)
 def put(name: str, json_data: NightPart) -> NightDigest:
-    """Store cells of a night, planned or carried out, and return the night as it stands.
+    """Store cells of a nightly run, planned or carried out, and return its digest.
 
     The same cells may be sent again; planning them again does not undo what was carried out.
     """
@@ -45,7 +45,7 @@ def put(name: str, json_data: NightPart) -> NightDigest:
 @bp.get("/nights/<name>")
 @bp.output(NightDigest)
 def get(name: str) -> NightDigest:
-    """Return a night as it stands."""
+    """Return the digest of a nightly run."""
     return _find(name)
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, where APIFlask cannot know what to write."""
+"""The parts of the OpenAPI document that APIFlask cannot derive from the views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: what is left to measure."""
+"""Plans: the runs that are left to measure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ bp = APIBlueprint("plans", __name__)
 @bp.input(PlanRequest)
 @bp.output(Plan)
 def post(json_data: PlanRequest) -> Plan:
-    """Return what of a request is left to measure, in the order to measure it.
+    """Return which runs of a request are left to measure, in the order to measure them.
 
     The commits have to be known: send them first.
     """

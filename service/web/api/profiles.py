@@ -11,7 +11,7 @@ from flask import Response, request
 
 from runner.contract import profile_formats
 from runner.contract.profile import Profile, StackKind
-from service.schemas.profiles import ProfileList, ProfileReceipt
+from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
 from service.web.access.ownership import hold
 from service.web.api.body import PageQuery, read_with
@@ -30,7 +30,7 @@ _FILES = {
 
 
 class ProfileQuery(PageQuery):
-    """Which profiles are asked for."""
+    """Which profiles to return."""
 
     subject: str | None = None
     case: str | None = None
@@ -43,7 +43,7 @@ class ProfileQuery(PageQuery):
 @bp.output(ProfileReceipt)
 @bp.doc(responses={201: "Stored"})
 def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
-    """Store a profile. It is no run: nothing of it is a sample.
+    """Store a profile. It is not a run, and has no samples.
 
     The same profile may be sent again: that is 200 instead of 201, and one profile. Another one with its id is refused.
     """
@@ -67,15 +67,15 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
 @bp.output(ProfileList)
 def listed(query_data: ProfileQuery) -> ProfileList:
     """Return profiles without their stacks, the newest first."""
-    asked = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return profiles.page(session, asked, query_data.limit, query_data.offset)
+        return profiles.page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/profiles/<uuid:profile_id>")
 @bp.doc(responses={200: "The profile, as `PUT` takes it"})
 def get(profile_id: UUID) -> Response:
-    """Return a profile with its stacks. It is stored compressed, and sent like that to those who take it."""
+    """Return a profile with its stacks, compressed for callers that accept gzip."""
     with database().reading() as session:
         document = profiles.zipped(session, profile_id)
     if document is None:

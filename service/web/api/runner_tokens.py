@@ -1,4 +1,4 @@
-"""Tokens of GitHub by which hosts let their runners of Actions in: hosts hold no key of the App."""
+"""Tokens of GitHub with which hosts register self-hosted runners, so that no host needs the key of the App."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunnerToken(BaseModel):
 @bp.input(RunnerTokenRequest)
 @bp.output(RunnerToken)
 def post(json_data: RunnerTokenRequest) -> RunnerToken:
-    """Ask GitHub, as the App, for a token by which a self-hosted runner registers or is removed."""
+    """Request a token from GitHub, as the App, to register or remove a self-hosted runner."""
     kept = queue()
     if kept is None:
         raise not_found("GitHub App that this service is")

@@ -26,7 +26,7 @@ read_with(ReportList, fast_parse.read)
 
 
 class RunQuery(PageQuery):
-    """Which runs are asked for."""
+    """Which runs to return."""
 
     subject: str | None = None
     case: str | None = None
@@ -61,9 +61,9 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
-    """Store many reports at once. Where the service fails meanwhile, any of them may be stored: send the list again.
+    """Store many reports at once. If the service fails meanwhile, some may be stored: send the list again.
 
-    What is stored already stays as it is. A report with the id of another one is left out, and told.
+    Reports that are stored already stay as they are. A report with the id of another one is left out and named.
     """
     taken = _store(json_data)
     known = len(json_data) - len(taken.created) - len(taken.conflicting)
@@ -82,9 +82,9 @@ def get(run_id: UUID) -> Report:
 @bp.output(RunPage)
 def listed(query_data: RunQuery) -> RunPage:
     """Return runs without their samples, the newest first."""
-    asked = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return runs.page(session, asked, query_data.limit, query_data.offset)
+        return runs.page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/runs/<uuid:run_id>/pyperf")

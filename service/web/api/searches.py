@@ -1,4 +1,4 @@
-"""Searches for the commits, or the knobs, that moved a metric: led by what is stored, so that each can go on."""
+"""Searches for the commits or the knobs that moved a metric. Stored runs decide each step, so a search can resume."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ bp = APIBlueprint("searches", __name__)
 @bp.input(SearchRequest)
 @bp.output(Search)
 def post(json_data: SearchRequest) -> Search:
-    """Return which commits to measure next, or which ones moved the metric.
+    """Return the commits to measure next, or those that moved the metric.
 
-    Runs that are stored are used, and cost nothing. The commits have to be known: send them first.
+    Stored runs are used. The commits have to be known: send them first.
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
@@ -36,9 +36,9 @@ def post(json_data: SearchRequest) -> Search:
 @bp.input(KnobSearchRequest)
 @bp.output(KnobSearch)
 def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
-    """Return with which knobs changed to measure next, or which ones moved the metric.
+    """Return the knobs to change for the next run, or those that moved the metric.
 
-    Runs that are stored are used, and cost nothing.
+    Stored runs are used.
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:

@@ -16,7 +16,7 @@ bp = APIBlueprint("series", __name__)
 
 
 class SeriesQuery(PageQuery):
-    """Which series are asked for."""
+    """Which series to return."""
 
     subject: str | None = None
     case: str | None = None
@@ -29,13 +29,13 @@ class SeriesQuery(PageQuery):
 @bp.output(SeriesPage)
 def listed(query_data: SeriesQuery) -> SeriesPage:
     """Return series without their points, by subject, host, case and metric."""
-    asked = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    filter_ = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return series.page(session, asked, query_data.limit, query_data.offset)
+        return series.page(session, filter_, query_data.limit, query_data.offset)
 
 
 class SeriesDetailQuery(BaseModel):
-    """How much is asked for of one series."""
+    """How much of a series to return."""
 
     model_config = ConfigDict(extra="forbid")
 

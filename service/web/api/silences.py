@@ -1,4 +1,4 @@
-"""Silences: which drifts are not told for a time. They are listed, before and after they end."""
+"""Silences: which series send no notifications until when. A silence stays listed after its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict
 
-from service.schemas import events
+from service.schemas import triage
 from service.store import silences
 from service.web.access.author import author
 from service.web.api.body import PageQuery
@@ -18,7 +18,7 @@ bp = APIBlueprint("silences", __name__)
 
 
 class SilenceQuery(PageQuery):
-    """Which silences are asked for."""
+    """Which silences to return."""
 
     active: bool | None = None
 
@@ -28,23 +28,23 @@ class EndQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    author: events.Author | None = None
+    author: triage.Author | None = None
 
 
 @bp.get("/silences")
 @bp.input(SilenceQuery, location="query")
-@bp.output(events.SilenceList)
-def listed(query_data: SilenceQuery) -> events.SilenceList:
+@bp.output(triage.SilenceList)
+def listed(query_data: SilenceQuery) -> triage.SilenceList:
     """Return silences, the newest first."""
     with database().reading() as session:
         return silences.page(session, query_data.active, query_data.limit, query_data.offset)
 
 
 @bp.post("/silences")
-@bp.input(events.SilenceRequest)
-@bp.output(events.Silence, status_code=201)
-def add(json_data: events.SilenceRequest) -> events.Silence:
-    """Silence one series, or all of a pattern, until a time. Drifts are found and listed all the same."""
+@bp.input(triage.SilenceRequest)
+@bp.output(triage.Silence, status_code=201)
+def add(json_data: triage.SilenceRequest) -> triage.Silence:
+    """Silence one series, or all that match a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
         raise unprocessable("until", "is not in the future")
@@ -58,9 +58,9 @@ def add(json_data: events.SilenceRequest) -> events.Silence:
 
 @bp.delete("/silences/<int:silence_id>")
 @bp.input(EndQuery, location="query")
-@bp.output(events.Silence)
-def end(silence_id: int, query_data: EndQuery) -> events.Silence:
-    """End a silence. It stays listed, with who ended it; one that is over stays as it is."""
+@bp.output(triage.Silence)
+def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
+    """End a silence. It stays listed, with the author of its end; one that is over stays as it is."""
     now, by = datetime.now(UTC), author(query_data.author)
     with database().writing() as session:
         row = silences.end(session, silence_id, by, now)

@@ -1,7 +1,7 @@
-"""Draws a search: the commits on a line, and below it each measurement in a row of its own, in order. Pure.
+"""The picture of a bisect: the commits on a line, and below it one row for each measurement, in order. Pure.
 
-So what was known after each row can be read off: the stretch that was left, and on which side the next one fell. A
-measurement is told by a shape, a colour and a word.
+Each row shows what was known after it: the range that was left, and on which side the measurement fell. A shape, a
+colour and a word stand for the result of a measurement.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _BRANCH = 16.0
 _ROW = 22.0
 _TALLEST = 900.0
 _TICKS = 320
-"""Commits that are drawn one by one; of more, only the line is."""
+"""Commits that are drawn as single ticks; of more commits only the line is drawn."""
 _SIZE = 5.0
 
 
 class MeasuredSide(StrEnum):
-    """What a measurement says of its commit."""
+    """Which level a measurement of a commit resembles."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -87,7 +87,7 @@ class SearchPicture:
     branches: str
     rows: tuple[PlacedMark, ...]
     left: tuple[tuple[float, float, float], ...]
-    """The stretch that was left after each row: from, to, and at which height."""
+    """The range that was left after each row: start, end, and height."""
     flags: tuple[CulpritLabel, ...]
     numbered: bool
     width: int = WIDTH
@@ -95,7 +95,7 @@ class SearchPicture:
 
 
 def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
-    """Lay a search out; each mark and culprit is of a commit of the graph."""
+    """Lay out a search. The commit of each mark and culprit must be in the graph."""
     row = min(_ROW, _TALLEST / max(1, len(marks)))
     size = min(_SIZE, max(1.5, row / 2.4))
 
@@ -110,7 +110,7 @@ def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[N
         at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
         placed.append(PlacedMark(mark, *at, _shape(mark.side, *at, size)))
     few = len(graph.names) <= _TICKS
-    flags = tuple(_flag(x(one.commit), one.text, number) for number, one in enumerate(culprits))
+    flags = tuple(_flag(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
     return SearchPicture(
         height=round(top + 24 + len(marks) * row, 1),
         line=f"M{x(main[0])},{_LINE}H{x(main[-1])}",
@@ -129,23 +129,23 @@ def _x(graph: Graph, place: int) -> float:
 
 
 def _left(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
-    """Return the stretch that each row left: from the last commit before the step to the first one after it."""
+    """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
     seen: dict[int, MeasuredSide] = {}
-    found = []
-    for one in placed:
-        place = graph.place[one.mark.commit]
-        if one.mark.side is not MeasuredSide.FAILED:
-            seen[place] = one.mark.side
+    ranges = []
+    for row in placed:
+        place = graph.place[row.mark.commit]
+        if row.mark.side is not MeasuredSide.FAILED:
+            seen[place] = row.mark.side
         after = [at for at, side in seen.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
         low = max((at for at, side in seen.items() if side is MeasuredSide.BEFORE and at < high), default=low)
-        found.append((_x(graph, low), _x(graph, high), one.y))
-    return tuple(found)
+        ranges.append((_x(graph, low), _x(graph, high), row.y))
+    return tuple(ranges)
 
 
 def _branches(graph: Graph, main: set[str]) -> str:
-    """Draw the commits beside the line, each joined to what it was made from, and merges to their branches."""
+    """Draw the commits beside the line, each joined to its parents."""
     parts = []
 
     def at(commit: str) -> tuple[float, float]:

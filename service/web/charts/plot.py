@@ -1,4 +1,4 @@
-"""What the drawing of a series has from its points alone, worked out once for as long as they stay the same."""
+"""The plot of a series: what a chart takes from its points alone, computed once until the points change."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from service.web.charts.slots import Slots
 
 COLUMNS = 250
 """Columns that a long series is thinned to."""
-_KEPT = 16
-"""Series whose plots are kept."""
+_STORED = 16
+"""Series whose plots are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Window:
 
 
 class Stretch:
-    """Points in the order in which they are drawn, and how they are thinned."""
+    """Points in the order in which they are drawn; thins them to what a picture can show."""
 
     def __init__(self, points: Sequence[SeriesPoint], slots: Slots) -> None:
         self.points = points
@@ -56,7 +56,7 @@ class Stretch:
 
     @cached_property
     def ranged(self) -> bool:
-        """Whether the samples of any point lie apart."""
+        """Whether the samples of any point differ."""
         return self.lows != self.highs
 
     @cached_property
@@ -81,22 +81,22 @@ class Stretch:
 
     @cached_property
     def _rising(self) -> bool:
-        return all(one <= other for one, other in pairwise(self.places))
+        return all(place <= following for place, following in pairwise(self.places))
 
     @cached_property
-    def _all_kept(self) -> list[int]:
+    def _extremes(self) -> list[int]:
         return extremes(COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
     def thinned(self, window: Window | None) -> list[SeriesPoint]:
-        """Return the points of a window that the picture needs, and one beyond each end, so that lines go on."""
+        """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
         if window is None:
-            return [self.points[index] for index in self._all_kept]
+            return [self.points[index] for index in self._extremes]
         start, end = self._within(window)
         if start == end:
             return []
         start, end = max(0, start - 1), end + 1
-        kept = extremes(COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
-        return [self.points[start + index] for index in kept]
+        indices = extremes(COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
+        return [self.points[start + index] for index in indices]
 
     def _within(self, window: Window) -> tuple[int, int]:
         if self._rising and not window.by_time:
@@ -120,7 +120,7 @@ class Plot:
 
     @cached_property
     def newest_first(self) -> list[SeriesPoint]:
-        """All points: the newest commit first, of one commit what was measured last."""
+        """All points: the newest commit first, and of one commit the newest run."""
         points = [*self.path.points, *self.aside.points, *self.valueless]
         return sorted(points, key=lambda point: (point.position, point.measured_at), reverse=True)
 
@@ -135,34 +135,34 @@ class Plot:
 
 
 class Plots:
-    """The plots that were asked for last: each is made anew where its series has other points or failures."""
+    """The plots that were used last. A plot is computed again when its series has other points or failures."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
+        self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
     def of(self, series: SeriesDetail) -> Plot:
         """Return the plot of a series."""
         failed = [failure.run_id for failure in series.failures]
         with self._lock:
-            kept = self._kept.get(series.id)
-        # The very same list, which is kept here and therefore no other one: whoever has new points has a new list.
-        if kept is not None and kept[0] is series.points and kept[1] == failed:
-            return kept[2]
+            stored = self._stored.get(series.id)
+        # The identical list: while it is referenced here, no other list has its identity. New points are a new list.
+        if stored is not None and stored[0] is series.points and stored[1] == failed:
+            return stored[2]
         made = plot(series)
         with self._lock:
-            self._kept[series.id] = series.points, failed, made
-            self._kept.move_to_end(series.id)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._stored[series.id] = series.points, failed, made
+            self._stored.move_to_end(series.id)
+            while len(self._stored) > _STORED:
+                self._stored.popitem(last=False)
         return made
 
 
 def plot(series: SeriesDetail) -> Plot:
-    """Put the points of a series at their slots."""
+    """Compute the plot of a series."""
     return Plot(series.points, series.failures)
 
 
 def milliseconds(moment: datetime) -> float:
-    """Return a time as the chart's axis has it."""
+    """Return a time in milliseconds since 1970, the unit of the chart's axis."""
     return moment.timestamp() * 1000

@@ -1,4 +1,4 @@
-"""Which place each run has on the axis of a trend that goes by commit. Pure."""
+"""Slots: the places of runs on the horizontal axis of a trend by commit. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Entry = SeriesPoint | SeriesFailure
 
 
 class Slots:
-    """The slot of each run: in the order of the path, and what has no value among it."""
+    """The slot of each run: points in the order of the path, and runs without a value among them."""
 
     def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
         self._order = _merged(path, valueless)
@@ -34,7 +34,7 @@ class Slots:
 
 
 def _merged(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
-    """Put what has no value among the path, each before the first later revision."""
+    """Merge runs without a value into the path, each before the first later revision."""
     if not valueless:
         return list(path)
     highest = list(accumulate((point.position for point in path), max))

@@ -1,4 +1,4 @@
-"""A series in the size of a word: an SVG path computed on the server."""
+"""Sparklines: series in the size of a word, as SVG paths computed on the server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sparkline(drawn: SeriesOutline | None) -> Sparkline | None:
         return round(left + index * step, 1), round(bottom - (value - low) * rise, 1)
 
     return Sparkline(
-        # A page has dozens of these, of dozens of points each: written out at once.
+        # A page has dozens of sparklines with dozens of points each: one join is faster than a call for each point.
         path="M"
         + " ".join([f"{left + at * step:.1f},{bottom - (value - low) * rise:.1f}" for at, value in drawn.points]),
         last=place(*drawn.points[-1]),

@@ -1,10 +1,10 @@
 """What the trend chart draws: a series put on the axis of the page. Pure: models in, one document out.
 
 Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
-points even where both measured the same commit. Revisions that could not be measured have slots too.
+points even where both measured the same commit. Revisions that could not be measured have slots, too.
 
-A long series is thinned to the extremes of each column of the picture; where one looks closer, that window of it is
-laid out anew.
+A long series is thinned to the extremes of each column of the picture. A window that is zoomed to is laid out by
+itself.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Gap(AxisPlace):
 
 
 class LevelLine(TypedDict):
-    """The level that a stretch of the path lies on."""
+    """The level of a section of the path."""
 
     x: list[float]
     t: list[float]
@@ -70,14 +70,14 @@ class LevelLine(TypedDict):
 
 
 class ConfigLine(AxisPlace):
-    """A place on the path where the configuration changes."""
+    """A vertical line on the path where the configuration changes."""
 
     label: str
     knobs: list[str]
 
 
 class OverlaidSeries(TypedDict):
-    """A series that is laid over the one of the page."""
+    """A series that is overlaid on the one of the page."""
 
     id: int
     title: str
@@ -120,17 +120,17 @@ def chart(
     run_url
         Address of the page of a run.
     window
-        The part that is looked at; None for all of it.
+        The part that is zoomed to; None for the whole series.
     beside
-        Series to lay over this one, each at its own commits.
+        Series to overlay, each at its own commits.
     plotted
-        How the plot of the series is had.
+        Computes the plot of a series, or returns a stored one.
     """
     laid = plotted(series)
     path, aside, slots = laid.path, laid.aside, laid.slots
     dot = _DotMaker(series.unit, slots, run_url)
     thinned = path.thinned(window)
-    lowest = min((one.lowest for one in (path, aside) if one.lowest is not None), default=0)
+    lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
         (drift, stretch.points[place])
         for stretch in (path, aside)
@@ -147,7 +147,7 @@ def chart(
         "title": series.title,
         "unit": series.unit,
         "whole": series.kind == "count",
-        # Zero has no place on a logarithmic axis, and a run with no faults must not vanish.
+        # A logarithmic axis cannot show zero, and a run without faults must stay visible.
         "logarithmic": lowest > 0,
         "ranged": path.ranged or aside.ranged,
         "slots": slots.count,
@@ -157,7 +157,7 @@ def chart(
         "beside": [dot(point) for point in aside.thinned(window)],
         "flags": [_flag(drift, dot(point)) for drift, point in flagged],
         "gaps": _one_a_column(gaps, slots.count),
-        # A series that is not judged has no levels: a median of all of it would claim one.
+        # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _levels(path, series.drifts) if series.judged else [],
         "lines": _lines(series, path),
         "others": [_other(other, slots, run_url, window) for other in beside],
@@ -177,7 +177,7 @@ def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | 
 
 
 def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
-    """Leave out gaps that would cover each other."""
+    """Return at most one gap for each column: gaps must not cover each other."""
     width = max(1.0, slots / (2 * COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
 
@@ -248,10 +248,10 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
 
 
 def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[LevelLine]:
-    """Return one level for each stretch between two drifts."""
+    """Return one level for each section between two drifts."""
     if not path.points:
         return []
-    found = sorted(
+    steps = sorted(
         (
             (path.index[drift.run_after], drift)
             for drift in drifts
@@ -259,8 +259,8 @@ def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[LevelLine]:
         ),
         key=lambda entry: entry[0],
     )
-    bounds = [0, *(start for start, _ in found), len(path.points)]
-    values = [found[0][1].before, *(drift.after for _, drift in found)] if found else [statistics.median(path.values)]
+    bounds = [0, *(start for start, _ in steps), len(path.points)]
+    values = [steps[0][1].before, *(drift.after for _, drift in steps)] if steps else [statistics.median(path.values)]
     return [
         {
             "x": [path.places[start], path.places[end - 1]],

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.pipeline import decide_events, detect_drifts
-from service.schemas.events import Action, DecisionRequest, EventDetail, EventSummary, State
+from service.schemas.triage import Action, DecisionRequest, EventDetail, EventSummary, State
 from service.store import decisions, events
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from runner.contract import Case, Outcome
-from service.schemas.events import EventSummary
 from service.schemas.history import Drift, RunSummary, SeriesSummary
+from service.schemas.triage import EventSummary
 from service.store import events, hosts, jobs, outlines, overview, runs
 from service.store.events import EventFilter
 from service.store.jobs import JobFilter

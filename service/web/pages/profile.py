@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from service.schemas.profiles import ProfileGist, ProfileList
+from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor

@@ -1,4 +1,4 @@
-"""Settings: what this service is set to, and where each value comes from. Secrets are never shown."""
+"""Settings: the values in use, and where each comes from. Secrets are never shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.web.access import guard
 from service.web.current import config
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.settings_table import told
+from service.web.settings_table import list_settings
 
 bp = page_blueprint("settings")
 
@@ -24,7 +24,7 @@ def show() -> Page:
         channels: settings.NotificationSettings | str = settings.load(known.home, os.environ)
     except ServiceError as error:
         channels = str(error)
-    groups = told(known, guard.by_token(), os.environ, channels)
+    groups = list_settings(known, guard.by_token(), os.environ, channels)
     return Page(
         "settings.html",
         {"groups": groups, "version": VERSION},

@@ -9,7 +9,7 @@ from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
-from service.schemas import events
+from service.schemas import triage
 from service.store import silences
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -62,7 +62,7 @@ def add(series_id: int) -> ResponseReturnValue:
         abort(422, f"A silence lasts from 1 to {_LONGEST} days.")
     pattern = {"series_id": series_id, "until": now + timedelta(days=days)}
     try:
-        silence = events.SilenceRequest.model_validate(
+        silence = triage.SilenceRequest.model_validate(
             pattern | {name: form.get(name, "") for name in ("author", "reason")}
         )
     except ValidationError as error:

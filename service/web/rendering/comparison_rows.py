@@ -1,4 +1,4 @@
-"""The rows of a comparison: in which order they come, and how they are told. Pure."""
+"""The rows of a comparison: their order, and their JSON and CSV. Pure."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ class ComparisonRow(View):
 
 
 def ordered(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
-    """Put rows in order."""
+    """Sort rows."""
     return sorted(rows, key=_SORTS[sort])
 
 
-def row(one: ComparedMetric) -> ComparisonRow:
-    """Tell a row in full."""
-    base, head = one.pair.base[0], one.pair.head[0]
+def row(compared: ComparedMetric) -> ComparisonRow:
+    """Return a row in full."""
+    base, head = compared.pair.base[0], compared.pair.head[0]
     return ComparisonRow(
         subject=head.subject,
         case=head.case,
-        title=one.metric.title,
-        unit=one.metric.unit,
+        title=compared.metric.title,
+        unit=compared.metric.unit,
         host_base=base.host,
         host_head=head.host,
         revision_base=base.revision,
         revision_head=head.revision,
         run_base=base.run_id,
         run_head=head.run_id,
-        series_base=one.base.series,
-        series_head=one.head.series,
-        verdict=one.full_verdict(),
+        series_base=compared.base.series,
+        series_head=compared.head.series,
+        verdict=compared.full_verdict(),
     )
 
 
 def table(rows: Iterable[ComparedMetric]) -> Table:
-    """Return one row for each."""
+    """Return one row for each compared metric."""
     columns = (
         *("subject", "case", "host_base", "host_head", "revision_base", "revision_head", "metric", "unit", "verdict"),
         *("base", "base_low", "base_high", "base_samples", "head", "head_low", "head_high", "head_samples"),
@@ -69,30 +69,30 @@ def table(rows: Iterable[ComparedMetric]) -> Table:
     return Table(columns, map(_cells, rows))
 
 
-def _cells(one: ComparedMetric) -> tuple[object, ...]:
-    base, head, told = one.pair.base[0], one.pair.head[0], one.full_verdict()
+def _cells(compared: ComparedMetric) -> tuple[object, ...]:
+    base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.full_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
-        *(told.metric, one.metric.unit, told.verdict.value),
-        *(told.base.level, told.base.low, told.base.high, told.base.n),
-        *(told.head.level, told.head.low, told.head.high, told.head.n),
-        *(told.change, told.percent, told.rule, told.sentence),
+        *(verdict.metric, compared.metric.unit, verdict.verdict.value),
+        *(verdict.base.level, verdict.base.low, verdict.base.high, verdict.base.n),
+        *(verdict.head.level, verdict.head.low, verdict.head.high, verdict.head.n),
+        *(verdict.change, verdict.percent, verdict.rule, verdict.sentence),
     )
 
 
-def _size(one: ComparedMetric) -> tuple[Any, ...]:
+def _size(compared: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
-        _VERDICTS.index(one.decision.verdict),
-        not one.counts,
-        -one.size,
-        rank(one.metric.name),
-        one.pair.head[0].case,
+        _VERDICTS.index(compared.decision.verdict),
+        not compared.counts,
+        -compared.size,
+        rank(compared.metric.name),
+        compared.pair.head[0].case,
     )
 
 
 _SORTS = {
     "size": _size,
-    "case": lambda one: (one.pair.head[0].case, one.pair.head[0].host, rank(one.metric.name)),
-    "metric": lambda one: (rank(one.metric.name), *_size(one)),
+    "case": lambda compared: (compared.pair.head[0].case, compared.pair.head[0].host, rank(compared.metric.name)),
+    "metric": lambda compared: (rank(compared.metric.name), *_size(compared)),
 }

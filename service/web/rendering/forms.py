@@ -1,4 +1,4 @@
-"""What forms about drifts have in common: who decides, and what is wrong with what was sent."""
+"""What the forms of the pages share: the author, and what is wrong with the input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _AUTHOR = "author"
 
 
 def author() -> str:
-    """Return who is likely to decide: the name of the token, else whom this browser was last."""
+    """Return the likely author: the name of the token, or the author that this browser sent last."""
     return guard.caller().name if guard.by_token() else str(session.get(_AUTHOR, ""))
 
 
 def given() -> dict[str, str]:
-    """Return what a form holds, with its author, who is remembered."""
+    """Return the filled-in fields of a form with its author; the browser remembers the author."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
     form[_AUTHOR] = guard.caller().name if guard.by_token() else form.get(_AUTHOR, "")
     if form[_AUTHOR] and not guard.by_token():
@@ -25,10 +25,10 @@ def given() -> dict[str, str]:
 
 
 def wrong(error: ValidationError) -> str:
-    """Say what is wrong with what was sent."""
-    told = []
+    """Describe the errors of a form."""
+    errors = []
     for entry in error.errors():
         name = ".".join(map(str, entry["loc"]))
         text = entry["msg"].removeprefix("Value error, ")
-        told.append(f"{name}: {text}" if name else text)
-    return "; ".join(told)
+        errors.append(f"{name}: {text}" if name else text)
+    return "; ".join(errors)

@@ -1,4 +1,4 @@
-"""What pages show of a profile, alone or beside the one before a change. Pure."""
+"""What pages show of a profile, alone or beside the profile before a change. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.contract.profile import Frame, Profile, StackKind
 from runner.contract.profile_difference import Change, Place, StackChange, by_place, by_stack, own_frame
 from service.rules.diagnose import diagnose
 from service.rules.profile_summary import summarise_profile
-from service.schemas.profiles import ProfileGist
+from service.schemas.profile_summaries import ProfileGist
 from service.text.commands import parameter_options
 
 _PLACES = 12
@@ -49,7 +49,7 @@ class StackRow:
 
 @dataclass(frozen=True)
 class ProfileView:
-    """A profile as a page shows it, and the one before where there is one."""
+    """A profile as a page shows it, with the profile before it where there is one."""
 
     after: ProfileGist
     before: ProfileGist | None
@@ -61,28 +61,30 @@ class ProfileView:
     @property
     def kinds(self) -> list[StackKind]:
         """The stack profiles that can be drawn."""
-        return [one.kind for one in self.after.kinds if one.stacks]
+        return [stacks.kind for stacks in self.after.kinds if stacks.stacks]
 
     @property
     def empty_kinds(self) -> list[StackKind]:
-        """Those that were recorded, and in which nothing happened."""
-        return [one.kind for one in self.after.kinds if not one.stacks]
+        """The stack profiles that were recorded and are empty."""
+        return [stacks.kind for stacks in self.after.kinds if not stacks.stacks]
 
     @cached_property
     def tallies(self) -> list[Tally]:
         """The anatomy's tables, each with its sum."""
         if self.after.anatomy is None:
             return []
-        sides = [one.anatomy if one else None for one in (self.before, self.after)]
+        sides = [profile.anatomy if profile else None for profile in (self.before, self.after)]
         return [
-            _tally(title, *({str(kind): n for kind, n in getattr(one, name).items()} if one else {} for one in sides))
+            _tally(
+                title, *({str(kind): n for kind, n in getattr(side, name).items()} if side else {} for side in sides)
+            )
             for name, title in _TITLES.items()
         ]
 
     @cached_property
     def calls(self) -> list[tuple[str, Change, Change]]:
-        """System calls with how often each was made, and the bytes that it was about."""
-        sides = [one.census.calls if one and one.census else {} for one in (self.before, self.after)]
+        """System calls, how often each was made, and the bytes it mapped or freed."""
+        sides = [profile.census.calls if profile and profile.census else {} for profile in (self.before, self.after)]
         return [
             (
                 name,
@@ -97,9 +99,9 @@ class ProfileView:
         return attempt(self.after.subject, self.after.revision.commit, self.after.case, remedy)
 
 
-def alone(told: ProfileGist) -> ProfileView:
-    """Return one profile as a page shows it: its stacks are not read."""
-    return ProfileView(told, None, told.diagnosis)
+def alone(summary: ProfileGist) -> ProfileView:
+    """Return one profile as a page shows it, without its stacks."""
+    return ProfileView(summary, None, summary.diagnosis)
 
 
 def beside(before: Profile, after: Profile) -> ProfileView:
@@ -109,12 +111,12 @@ def beside(before: Profile, after: Profile) -> ProfileView:
         summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
         by_place(before, after)[:_PLACES],
-        [_row(one) for one in by_stack(before, after)[:_STACKS] if one.change.grown > 0],
+        [_row(stack) for stack in by_stack(before, after)[:_STACKS] if stack.change.grown > 0],
     )
 
 
 def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
-    """Return the command that measures a case as it is and with a remedy."""
+    """Return the command that measures a case without and with a remedy."""
     words = ["faultwatch", "try", case.workload, "--repo", f"./{subject}", "--revision", commit[:12]]
     words += parameter_options(case.parameters, "--case")
     for name, text in sorted(remedy.settings.items()):
@@ -123,7 +125,7 @@ def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
 
 
 def stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
-    """Return the fragment that shows a stack: FNV-1a over its functions, as flame/tree.js has it."""
+    """Return the fragment that selects a stack: FNV-1a over its functions, as in flame/tree.js."""
     key = _OFFSET
     for frame in frames:
         key = (key ^ _hash(f"{frame.function}\0{frame.module.rpartition('/')[2]}")) * _PRIME & _MASK
@@ -140,14 +142,14 @@ def _hash(text: str) -> int:
     return found
 
 
-def _row(one: StackChange) -> StackRow:
-    inner = [frame.function for frame in reversed(one.frames)]
+def _row(stack: StackChange) -> StackRow:
+    inner = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
         inner[:_DEEP],
         max(0, len(inner) - _DEEP),
-        own_frame(one.frames),
-        one.change,
-        stack_link(StackKind.FAULTS, one.frames),
+        own_frame(stack.frames),
+        stack.change,
+        stack_link(StackKind.FAULTS, stack.frames),
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables that spreadsheets get of drifts, points and samples. Pure."""
+"""The CSV tables of drifts, points, runs and samples. Pure."""
 
 from __future__ import annotations
 

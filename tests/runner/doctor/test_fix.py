@@ -156,7 +156,7 @@ def test_a_setting_that_the_kernel_refuses_is_told(machine: Machine, monkeypatch
         (FixReport(changed={"a/b": ("1", "0")}), 0, "/a/b: 1 → 0"),
         (FixReport(), 0, "nothing"),
         (FixReport(failed=["/a/b stays 1"]), 1, "failed: /a/b stays 1"),
-        (FixReport(needs_root=["huge pages"]), 1, "root can mend: huge pages"),
+        (FixReport(needs_root=["huge pages"]), 1, "root can fix: huge pages"),
     ],
 )
 def test_the_command_says_what_was_done(

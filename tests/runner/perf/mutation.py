@@ -4,10 +4,10 @@ Not all damage can be seen. Where one digit of a count became another, the resul
 another run, and no parser can tell. So the property is stated by what is left of each event's line:
 
 - A line that is unchanged gives the reading it gave before.
-- A line that is gone takes its reading with it, and no other. With ``asked``, its absence is an error.
+- A line that is gone takes its reading with it, and no other. With ``requested``, its absence is an error.
 - A changed line that was read differs from the original in one column only:
   the count (the reading is then what these digits say, and no farther from the original than the rate beside the
-  count and the alignment of the columns leave room for), or the name (with ``asked`` this is an error), or columns
+  count and the alignment of the columns leave room for), or the name (with ``requested`` this is an error), or columns
   that carry no count (the value is then what it was).
 
 The lines are cut into columns here, by other means than the parser's.
@@ -96,16 +96,16 @@ def columns(line: str, output: Output) -> Columns | None:
     return Columns(event[1], unit, event[3], (*right.split(), event[4]), event.end(1))
 
 
-def fate(output: Output, damaged: str, asked: tuple[str, ...] = ()) -> tuple[str, str]:
+def fate(output: Output, damaged: str, requested: tuple[str, ...] = ()) -> tuple[str, str]:
     """Say what became of a damaged output, and what is wrong with that: nothing, where that is empty."""
     try:
-        after = output.parse(damaged, asked).readings
+        after = output.parse(damaged, requested).readings
     except PerfOutputError:
         return "refused", ""
     except Exception as error:
         return "WRONG", f"{type(error).__name__}: {error}"
-    before = _readings(output, asked)
-    if problem := _judge(output, damaged, before, after, asked):
+    before = _readings(output, requested)
+    if problem := _judge(output, damaged, before, after, requested):
         return "WRONG", problem
     if after == before:
         return "same readings", ""
@@ -113,12 +113,12 @@ def fate(output: Output, damaged: str, asked: tuple[str, ...] = ()) -> tuple[str
 
 
 @cache
-def _readings(output: Output, asked: tuple[str, ...]) -> dict[str, Reading]:
-    return output.parse(asked=asked).readings
+def _readings(output: Output, requested: tuple[str, ...]) -> dict[str, Reading]:
+    return output.parse(requested=requested).readings
 
 
 def _judge(
-    output: Output, damaged: str, before: dict[str, Reading], after: dict[str, Reading], asked: tuple[str, ...]
+    output: Output, damaged: str, before: dict[str, Reading], after: dict[str, Reading], requested: tuple[str, ...]
 ) -> str:
     old, new = output.text.split("\n"), damaged.split("\n")
     lost = [line for line in old if line not in new and columns(line, output)]
@@ -127,7 +127,7 @@ def _judge(
     wrong = []
     for metric, reading in after.items():
         mine = [change for change in come if metric in {change.now.metric, re.sub("[a-zA-Z]*$", "", change.now.event)}]
-        problem = _judge_reading(reading, rest.get(metric), mine, asked) if reading != before.get(metric) else ""
+        problem = _judge_reading(reading, rest.get(metric), mine, requested) if reading != before.get(metric) else ""
         wrong += [f"{metric}: {problem}"] if problem else []
     dropped = {metric for metric in rest if metric not in after}
     dropped |= {change.was.metric for change in come if change.now.metric in {change.was.metric, ""}} - {*after, ""}
@@ -188,12 +188,12 @@ def _shared(one: str, two: str) -> int:
 NOTHING = Columns("", "", "", ())
 
 
-def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change], asked: tuple[str, ...]) -> str:
+def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change], requested: tuple[str, ...]) -> str:
     if rest and _essence(rest) == _essence(reading):
         return ""
     if (
         not changes
-        and asked
+        and requested
         and rest is None
         and reading.status is Status.NOT_COUNTED
         and "printed nothing" in str(reading.reason)
@@ -208,7 +208,7 @@ def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change]
     if same == ["unit", "event", "rest"]:
         return _judge_count(was, now, changes[-1].output)
     if "event" not in same and changes[-1].count_was_there:
-        return "misnamed, though it is known what was asked for" if asked else ""
+        return "misnamed, though it is known what was requested for" if requested else ""
     if was.metric in {"task-clock", "cpu-clock"} and reading.value and abs(now.value - was.value) <= 0.02 * was.value:
         # A CPU clock and the time for which it ran are nearly the same number: no one can tell them apart.
         return ""
@@ -379,7 +379,7 @@ MUTATIONS: dict[str, Mutation] = {
 }
 
 
-def asked_of(output: Output) -> tuple[str, ...]:
+def requested_of(output: Output) -> tuple[str, ...]:
     """Return the events that perf was told to count: those of -e in the comment, or all that it printed."""
     match = re.search(r" -e ([^ ]+) ", output.made_by)
     return tuple(match[1].split(",")) if match else ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Status
 from runner.perf.parse import PerfOutputError
-from tests.runner.perf.mutation import CLOCKS, MUTATIONS, Columns, asked_of, columns, describe, fate, readable
+from tests.runner.perf.mutation import CLOCKS, MUTATIONS, Columns, columns, describe, fate, readable, requested_of
 from tests.runner.perf.recordings import Output, outputs
 
 REFUSED = {
@@ -49,7 +49,7 @@ def test_what_can_be_read_is_what_should_be():
 
 @pytest.mark.parametrize("output", WHOLE, ids=by_name)
 def test_readings_are_the_numbers_that_stand_there(output):
-    readings = output.parse(asked=asked_of(output)).readings
+    readings = output.parse(requested=requested_of(output)).readings
     rows = [found for line in output.text.split("\n") if (found := columns(line, output))]
 
     assert rows
@@ -90,13 +90,13 @@ def test_refuses_what_is_not_one_run_of_the_program(output):
 
 
 @pytest.mark.parametrize("output", WHOLE, ids=by_name)
-@pytest.mark.parametrize("with_asked", [False, True])
-def test_every_line_that_is_lost_is_missed_if_it_is_known_what_was_asked_for(output, with_asked):
-    asked = asked_of(output) if with_asked else ()
+@pytest.mark.parametrize("with_requested", [False, True])
+def test_every_line_that_is_lost_is_missed_if_it_is_known_what_was_requested(output, with_requested):
+    requested = requested_of(output) if with_requested else ()
     lines = output.text.split("\n")
 
     for at in range(len(lines)):
-        _, problem = fate(output, "\n".join(lines[:at] + lines[at + 1 :]), asked)
+        _, problem = fate(output, "\n".join(lines[:at] + lines[at + 1 :]), requested)
         assert not problem
 
 
@@ -105,13 +105,13 @@ def test_every_line_that_is_lost_is_missed_if_it_is_known_what_was_asked_for(out
     output=st.sampled_from(WHOLE),
     mutation=st.sampled_from(sorted(MUTATIONS)),
     seed=st.integers(0, 2**32),
-    with_asked=st.booleans(),
+    with_requested=st.booleans(),
 )
-def test_damage_is_never_read_as_another_number(output, mutation, seed, with_asked):
+def test_damage_is_never_read_as_another_number(output, mutation, seed, with_requested):
     damaged = MUTATIONS[mutation](output.text, random.Random(seed))
-    asked = asked_of(output) if with_asked else ()
+    requested = requested_of(output) if with_requested else ()
 
-    _, problem = fate(output, damaged, asked)
+    _, problem = fate(output, damaged, requested)
     assert not problem, describe(output, damaged)
 
 

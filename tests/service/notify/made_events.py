@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from service.schemas.events import EventSummary, State
 from service.schemas.history import Cause, Direction
+from service.schemas.triage import EventSummary, State
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose
 from service.notify.message import MOST_EVENTS, for_slack, plain, write
-from service.schemas.events import State
 from service.schemas.history import Cause, Direction
+from service.schemas.triage import State
 from tests.service.notify.made_events import NOW, event
 
 BASE = "https://faultwatch.example.org/"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from service.rules.events.assemble import AssembledEvents, assemble
 from service.rules.events.carry_over import KnownEvent, carry_over
 from service.rules.events.grouping import LocatedDrift, group_drifts
-from service.schemas.events import State
 from service.schemas.history import Cause
+from service.schemas.triage import State
 from tests.service.rules.events.made_drifts import config, located_drift
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from service.rules.events.automatic_decisions import LogEntry, new_entries
 from service.rules.events.lifecycle import state_after
 from service.rules.events.resolution import Transition
-from service.schemas.events import Action, State
 from service.schemas.history import Cause
+from service.schemas.triage import Action, State
 from tests.service.rules.events.made_drifts import located_drift
 
 UNITS: dict[int | str, str] = {1: "faults"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, next_state, state_after
-from service.schemas.events import Action, State, needs_reason
+from service.schemas.triage import Action, State, needs_reason
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_runner_hears_of_a_pause_and_the_job_goes_on_later(jobs: Jobs) -> None
     assert "cannot be claimed" in jobs.claim(job, 409)["detail"]
     jobs.post(f"/{job['id']}/resume")
     second = jobs.claim(job)["lease"]
-    assert "not this runner's" in jobs.post(f"/{job['id']}/progress", 409, lease=first)["detail"]
+    assert "does not hold its lease" in jobs.post(f"/{job['id']}/progress", 409, lease=first)["detail"]
     jobs.post(f"/{job['id']}/finish", lease=second, outcome="done", sentence="found")
     assert jobs.states(job) == ["queued", "running", "paused", "queued", "running", "done"]
     assert jobs.get(job)["runs"] == RUNS[:1]

@@ -108,7 +108,7 @@ def test_a_good_run_has_no_notice_and_shows_its_canary(api: Api, client: FlaskCl
     page = client.get(f"/runs/{report.run_id}").text
     assert "In quarantine" not in page
     assert "Not as declared" not in page
-    assert "counted right: anonymous: 1,009 faults counted, 1,009 expected" in page
+    assert "Canary OK before the session: anonymous: 1,009 faults counted, 1,009 expected" in page
 
 
 def test_old_runs_stay_readable(api: Api) -> None:

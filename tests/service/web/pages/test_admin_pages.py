@@ -16,7 +16,7 @@ from service.config.settings import Access, Config
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.web import current
-from service.web.settings_table import told
+from service.web.settings_table import list_settings
 from tests.service.web.text import page, read
 
 SECRET = "a secret that nobody may see"
@@ -63,9 +63,9 @@ def test_a_token_is_made_shown_once_used_and_revoked(closed: FlaskClient) -> Non
 @pytest.mark.parametrize(
     ("form", "told_of"),
     [
-        ({"name": "ci", "days": "30"}, "scope: take at least one"),
+        ({"name": "ci", "days": "30"}, "scope: choose at least one"),
         ({"name": " ", "scope": "read", "days": "30"}, "name: take up to 100 printable characters"),
-        ({"name": "ci", "scope": "read", "days": "0"}, "days: a token holds from 1"),
+        ({"name": "ci", "scope": "read", "days": "0"}, "days: a token is valid for 1"),
     ],
 )
 def test_what_cannot_be_a_token_is_said_and_not_made(empty: FlaskClient, form: dict[str, str], told_of: str) -> None:
@@ -119,7 +119,7 @@ def test_settings_hold_no_secret() -> None:
             ]
         }
     )
-    groups = told(config, True, {"MAIL_PASSWORD": SECRET, "FAULTWATCH_GITHUB_APP": "7"}, channels)
+    groups = list_settings(config, True, {"MAIL_PASSWORD": SECRET, "FAULTWATCH_GITHUB_APP": "7"}, channels)
     shown = " ".join(one.model_dump_json() for one in groups)
     assert (
         "secret" not in shown.replace("Webhook secret", "").replace("SECRET_FILE", "").lower().split("never shown")[0]

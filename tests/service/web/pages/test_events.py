@@ -45,8 +45,8 @@ def test_the_page_of_a_drift_offers_what_can_be_decided(client: FlaskClient) -> 
     source = page(client, f"/drifts/{drift(client)['id']}")
     assert f'action="/events/{event(client)}/decide"' in source
     text = read(client, f"/drifts/{drift(client)['id']}")
-    assert "Acknowledge somebody looks into it" in text
-    assert "Open again" not in text
+    assert "Acknowledge somebody is looking into it" in text
+    assert "Reopen" not in text
 
 
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
@@ -56,7 +56,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     text = read(client, f"/events/{event_id}")
     assert "Expected Ada" in text
     assert "Memory <b>first</b>" in text
-    assert "Open again what was decided does not hold" in text
+    assert "Reopen the last decision no longer applies" in text
     assert STANDS not in read(client, "/").split("Settled")[0]
     assert history.commit(history.ONE_PAGE)[:10] in read(client, "/events?state=expected")
 
@@ -71,7 +71,7 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
     text = read(client, f"/events/{event(client, 'Hand memory')}")
     assert f"Fixed by {history.commit(history.IMPROVEMENT)[:10]} by the service" in text
     assert "Undone: 21,624 → 5,240 faults." in text
-    assert "Open again what was decided does not hold" in text
+    assert "Reopen the last decision no longer applies" in text
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         text = read(client, "/matrix")
         assert "Last night: 2025-05-01" in text
         assert "1 of 3 cells are complete; lab-2 did not show up" in text
-        assert "2 planned and not measured" in text
+        assert "2 planned but not measured" in text
         assert "lab-1 plain scan no such workload" in text
         assert "lab-2 plain copy lab-2 did not show up" in text
         assert client.get("/matrix.json").json["night"]["absent"] == ["lab-2"]

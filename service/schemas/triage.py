@@ -1,4 +1,4 @@
-"""Models of events, decisions, silences and cross-measurements."""
+"""Models of events, decisions, silences and cross-measurements, by which people triage drifts."""
 
 from __future__ import annotations
 
