@@ -56,6 +56,6 @@ def _show_report(report: "FixReport", *, undoing: bool) -> None:
     for line in report.failed:
         click.echo(f"  failed: {line}")
     if report.needs_root:
-        click.echo(f"  root can fix:  {', '.join(report.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
+        click.echo(f"  root can fix: {', '.join(report.needs_root)}  (sudo {sys.argv[0]} doctor --fix)")
     if report.changed and not undoing:
         click.echo("To undo this: faultwatch doctor --undo")

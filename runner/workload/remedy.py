@@ -51,13 +51,13 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
             run = {key: _filled(content, name, value) for key, content in run.items()}
         else:
             known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
-            raise FaultwatchError(f"--set {name}: there is no such setting", f"settings: {known}")
+            raise FaultwatchError(f"--set {name}: there is no such setting", f"known settings: {known}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"choose one of: {', '.join(choices)}")
+        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value
 
 

@@ -18,7 +18,7 @@ _NO_NUMBER = re.compile(r"|-?nan|-?inf")
 def check_clocks(rows: Sequence[Row]) -> None:
     """Check the times for which counters ran against the clocks.
 
-    The running time of a clock determines its unit if perf prints none; that of other events shows whether they are times.
+    The running time of a clock determines its unit if perf prints none; other running times show what is a time.
     """
     for row in rows:
         count = row.count

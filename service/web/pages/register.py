@@ -15,7 +15,7 @@ from service.web.pages import (
     events,
     evidence,
     hosts,
-    jobs,
+    job,
     live,
     matrix,
     overview,
@@ -33,7 +33,7 @@ from service.web.rendering import templates
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     evidence.bp,
-    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, jobs.bp, settings.bp, tokens.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp),
 )
 _MAIN_PAGES = {
     "overview.show": "Overview",

@@ -84,7 +84,7 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}"], "has no workload.toml"),
         (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no shipped workload of that name"),
-        (["measure", "copy_service"], "copy_service builds another repository than the one it lies in"),
+        (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
         (["measure", "cold_start", "--output", "x.json"], "--output takes one case, but 8 were chosen"),
         (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
         (

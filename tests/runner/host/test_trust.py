@@ -33,7 +33,7 @@ def test_people_are_told_what_is_against_a_host() -> None:
         "this host counts wrong, so nothing will be judged: anonymous: 5, then 5, then 5 faults counted, "
         "1,009 expected (run `faultwatch doctor`)",
         "ksm.run is declared as '0' but is 'not set'",
-        "vm.swappiness was declared to be '1' and is '60'",
+        "vm.swappiness is declared as '1' but is '60'",
         "a remark",
     ]
     assert list(HostTrust(RIGHT, Declaration({"vm.swappiness": "60"})).warnings(HELD)) == []

@@ -214,7 +214,7 @@ class TestHybrid:
         assert "cpu_atom" in str(reading.reason)
 
     def test_refuses_one_pmu_beside_all(self):
-        with pytest.raises(PerfOutputError, match="of all"):
+        with pytest.raises(PerfOutputError, match="for all"):
             parse_csv(csv("7;;instructions;900;100.00;;", "7;;cpu_core/instructions/;900;100.00;;"))
 
     def test_refuses_user_space_beside_all(self):

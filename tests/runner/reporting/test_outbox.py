@@ -72,5 +72,5 @@ def test_without_room_on_disk_a_report_is_sent_straight_away(tmp_path: Path) -> 
     outbox.post(one)
     assert service.stored == [one]
     service.away = True
-    with pytest.raises(FaultwatchError, match="cannot be kept"):
+    with pytest.raises(FaultwatchError, match="cannot be stored"):
         outbox.post(report())

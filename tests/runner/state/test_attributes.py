@@ -91,7 +91,7 @@ def test_niceness_that_could_not_be_had_again_is_left(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (0, 0))
     attribute = Niceness(os.getpriority(os.PRIO_PROCESS, 0) + 1)
-    with pytest.raises(PermissionError, match="could not be had again"):
+    with pytest.raises(PermissionError, match="could not be restored"):
         attribute.apply()
 
 

@@ -79,7 +79,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
+    with pytest.raises(FaultwatchError, match="'no-such-make' is neither installed"):
         builder.build(repository, head, workload("no-such-make all"))
     assert not [entry for entry in builder.cache.iterdir() if not entry.name.endswith(".partial")]
 

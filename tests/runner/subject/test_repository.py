@@ -127,5 +127,5 @@ def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Ru
     assert repository.merge_base("main", "side") == history[2]
     git("checkout", "--quiet", "--orphan", "elsewhere")
     commit("Another beginning", file="other")
-    with pytest.raises(FaultwatchError, match="main and elsewhere share no commit"):
+    with pytest.raises(FaultwatchError, match="main and elsewhere have no common ancestor"):
         repository.merge_base("main", "elsewhere")

@@ -75,7 +75,7 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ('name = "copy"', 'name = "copy"\ntimeot = 3', r"\[workload\] timeot: unknown key; did you mean 'timeout'"),
         ("[run]", "[rum]", "rum: unknown key; did you mean 'run'"),
         ('name = "copy"', "", r"\[workload\] name: this key is required"),
-        ("{mib}", "{size}", r"uses the parameter 'size', which the matrix does not have \(it has: mib, mode\)"),
+        ("{mib}", "{size}", r"uses the parameter 'size', which the matrix does not have \(its parameters: mib, mode\)"),
         ("{mib}", "{mib", "a single '{'"),
         ("[1, 64]", "[]", r"\[matrix\] mib: no values"),
         ("make -j2 'a target'", "", r"\[build\] command: the command is empty"),

@@ -50,7 +50,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(
 ) -> None:
     with pytest.raises(FaultwatchError, match=message) as error:
         with_remedy(workload, settings)
-    assert "there are" in (error.value.remedy or "")
+    assert "known" in (error.value.remedy or "")
 
 
 def test_settings_have_a_name_and_a_value() -> None:
