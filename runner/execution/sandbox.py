@@ -9,10 +9,11 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
@@ -62,9 +63,16 @@ class Sandbox:
         """What the launcher is to hold the program to."""
         return Confinement(PROCESSES, FILE_BYTES, self.memory, self.user, self.group)
 
-    def enter(self, tree: Path, launcher: Path) -> list[str]:
-        """Return what stands before the launcher's command line; the program runs in the tree."""
-        return ["bwrap", *self._namespaces(), *self._view(tree, launcher), "--chdir", str(tree), "--"]
+    def enter(self, tree: Path, launcher: Path, copies: Mapping[str, Path] = MappingProxyType({})) -> list[str]:
+        """Return what stands before the launcher's command line; the program runs in the tree.
+
+        Parameters
+        ----------
+        copies
+            What the program finds in place of files, by the files' paths.
+        """
+        laid = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
+        return ["bwrap", *self._namespaces(), *self._view(tree, launcher), *laid, "--chdir", str(tree), "--"]
 
     def give(self, tree: Path) -> None:
         """Let the program own its tree, where it is another user."""
