@@ -51,6 +51,11 @@ class Settings:
         return self.home / "programs"
 
     @property
+    def copies(self) -> Path:
+        """Private copies of files that other programs map."""
+        return self.home / "copies"
+
+    @property
     def clones(self) -> Path:
         """Clones of subjects that were named by an address."""
         return self.home / "clones"

@@ -5,6 +5,7 @@ Both sides read it: the runner to know what to collect, the service to know what
 
 from dataclasses import replace
 
+from runner.contract.fault_metrics import FAULT_KINDS
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric
 
@@ -179,6 +180,7 @@ _METRICS = (
         False,
         "CPU cycles, user and kernel. Needs a hardware counter.",
     ),
+    *FAULT_KINDS,
     *MEMORY_METRICS,
 )
 

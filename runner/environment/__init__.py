@@ -14,7 +14,7 @@ from pathlib import Path
 from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.start_block import PROCESS_VARIABLES
 from runner.system.tree import Knobs, Tree
 
 __all__ = ["capture", "difference"]
@@ -74,7 +74,7 @@ def _variables(variables: Mapping[str, str]) -> Knobs:
     return {
         f"variable.{name[:_LONGEST_NAME]}": without_secret(name, value)
         for name, value in variables.items()
-        if BASE_VARIABLES.get(name) != value
+        if PROCESS_VARIABLES.get(name) != value
     }
 
 

@@ -1,12 +1,13 @@
 /*
  * Start a program at a given moment, and say what became of it.
  *
- *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT NAME=VALUE... PATH ARGUMENT...
+ *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
+ *            [COPY FILE]... PATH ARGUMENT...
  *
  *     launch seal PROCESS
  *
  * The COUNT variables are the program's environment. They are no environment of this launcher: what is to be confined
- * must not choose a library for what confines it.
+ * must not choose a library for what confines it. The program finds each of the COPIES in place of its file.
  *
  * Between its start and the program's, perf is attached to the process that becomes the program, so nothing that was
  * done before is counted: neither what built the sandbox around it nor this launcher. Two rounds of the same steps are
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -85,6 +87,17 @@ static void confine(long user, long group, rlim_t processes, rlim_t file_bytes, 
     limit(RLIMIT_CORE, 0);
 }
 
+/* Lay copies over files, for this process and what it starts. Only root may; a sandbox has its own way. */
+static void lay_over(char **pairs, int count)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+        refuse("a view of its own");
+    for (int i = 0; i < 2 * count; i += 2)
+        if (mount(pairs[i], pairs[i + 1], NULL, MS_BIND, NULL) != 0 ||
+            mount(NULL, pairs[i + 1], NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) != 0)
+            refuse(pairs[i + 1]);
+}
+
 static void become(const char *path, char **arguments, char **variables)
 {
     const char *paths[] = {"", path};
@@ -114,19 +127,22 @@ int main(int count, char **words)
 {
     if (count == 3 && strcmp(words[1], "seal") == 0)
         return seal(words[2]);
-    if (count < 9)
+    if (count < 10)
         return 2;
-    int variables = atoi(words[8]);
-    if (variables < 0 || count < 11 + variables)
+    int variables = atoi(words[8]), copies = atoi(words[9]);
+    if (variables < 0 || copies < 0 || count < 12 + variables + 2 * copies)
         return 2;
+    char **pairs = words + 10 + variables, **command = pairs + 2 * copies;
     channel = atoi(words[1]);
     rlim_t processes = strtoull(words[5], NULL, 10);
     char **environment = calloc(variables + 1, sizeof *environment);
     if (environment == NULL || fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
         return 2;
-    memcpy(environment, words + 9, variables * sizeof *environment);
+    memcpy(environment, words + 10, variables * sizeof *environment);
     if (personality(strtoul(words[2], NULL, 10)) < 0)
         refuse("the personality");
+    if (copies > 0)
+        lay_over(pairs, copies);
     pid_t program = fork();
     if (program < 0)
         refuse("a process");
@@ -134,7 +150,7 @@ int main(int count, char **words)
         if (processes > 0)
             confine(atol(words[3]), atol(words[4]), processes, strtoull(words[6], NULL, 10),
                     strtoull(words[7], NULL, 10));
-        become(words[9 + variables], words + 10 + variables, environment);
+        become(command[0], command + 1, environment);
     }
     int status;
     struct rusage used;

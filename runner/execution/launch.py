@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 _CREDENTIALS = struct.Struct("iii")
@@ -95,14 +95,23 @@ class Launch:
         command: Sequence[str],
         variables: Mapping[str, str],
         confinement: Confinement | None = None,
+        *,
+        copies: Mapping[str, Path] = MappingProxyType({}),
     ) -> list[str]:
-        """Return the command line of the launcher. Asked for in the state in which the program is to start."""
+        """Return the command line of the launcher. Asked for in the state in which the program is to start.
+
+        Parameters
+        ----------
+        copies
+            What the program is to find in place of files, by the files' paths. Only root can have that done.
+        """
         personality = ctypes.CDLL(None).personality(_ASK_PERSONALITY)
         held = confinement or Confinement(0, 0, 0)
         numbers = (held.user, held.group, held.processes, held.file_bytes, held.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
         head = [launcher, str(self._theirs.fileno()), str(personality), *map(str, numbers)]
-        return [*head, str(len(environment)), *environment, path, *command]
+        laid = [word for file, copy in copies.items() for word in (str(copy), file)]
+        return [*head, str(len(environment)), str(len(copies)), *environment, *laid, path, *command]
 
     @property
     def descriptors(self) -> tuple[int]:

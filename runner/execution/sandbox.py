@@ -9,11 +9,12 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
@@ -65,16 +66,21 @@ class Sandbox:
         """What the launcher is to hold the program to."""
         return Confinement(PROCESSES, FILE_BYTES, self.memory, self.user, self.group)
 
-    def enter(self, tree: Path, launcher: Path, denied: int) -> list[str]:
+    def enter(
+        self, tree: Path, launcher: Path, denied: int, copies: Mapping[str, Path] = MappingProxyType({})
+    ) -> list[str]:
         """Return what stands before the launcher's command line; the program runs in the tree.
 
         Parameters
         ----------
         denied
             Descriptor of :meth:`denied`, which bubblewrap must inherit.
+        copies
+            What the program finds in place of files, by the files' paths.
         """
-        filtered = ("--seccomp", str(denied))
-        return ["bwrap", *self._namespaces(), *self._view(tree, launcher), *filtered, "--chdir", str(tree), "--"]
+        laid = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
+        view = (*self._view(tree, launcher), *laid, "--seccomp", str(denied))
+        return ["bwrap", *self._namespaces(), *view, "--chdir", str(tree), "--"]
 
     def denied(self) -> AbstractContextManager[int]:
         """Yield the descriptor of the system calls that are denied, for one program."""

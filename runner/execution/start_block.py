@@ -12,7 +12,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 BASE_VARIABLES: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
-"""The environment of a measured program, unless the workload or the caller adds to it."""
+"""The environment of the runner's own tools, and what a build begins with: the locale keeps their output readable."""
+PROCESS_VARIABLES: Mapping[str, str] = {**BASE_VARIABLES, "LC_ALL": "C.UTF-8"}
+"""The environment of a measured program, unless the workload or the caller adds to it.
+
+The locale is the one that programs meet in use. Under ``C`` some behave differently: Python reads its whole
+configuration a second time to change to UTF-8, which costs 30 more pages.
+"""
 START_SIZE = 4096
 """Bytes of all arguments and variables with the pointers to them; larger blocks get the next multiple."""
 PADDING = "FAULTWATCH_PADDING"

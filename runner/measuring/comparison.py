@@ -76,7 +76,7 @@ def compare(
     """Execute base and head in turns, A B B A, and ask after enough pairs what is known.
 
     In each four, what drifts evenly while they run falls on both sides alike. Each side's first execution warms the
-    page cache and is discarded.
+    page cache, shows which files are mapped, and is discarded.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def compare(
     with undisturbed():
         try:
             for trial in (base, head):
-                trial.execute()
+                trial.warm_up()
                 progress()
             wanted = pairs.first
             while True:
@@ -131,7 +131,7 @@ def beside_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pairs) ->
     session = uuid.uuid4()
     with undisturbed():
         try:
-            head.execute()
+            head.warm_up()
             samples = [head.execute().model_copy(update={"place": number}) for number in range(max(2, pairs.first))]
         except (ExecutionFailure, StaysWarm):
             return None

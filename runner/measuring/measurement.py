@@ -27,7 +27,8 @@ def measure(
 ) -> Report:
     """Run a case in a built tree and return what was counted, or why nothing could be.
 
-    The first execution warms the page cache and is discarded: what it reads from storage is not the case's doing.
+    The first execution warms the page cache and is discarded: what it reads from storage is not the case's doing. It
+    shows which files the program maps, too, and how those lie in the page cache is defined before the first sample.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def measure(
     wanted = sampling or Sampling.of(workload)
     taken: list[Sample] = []
     try:
-        trial.execute()
+        trial.warm_up()
         progress()
         while wanted.wants_more(taken):
             taken.append(trial.execute())

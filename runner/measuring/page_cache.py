@@ -1,16 +1,12 @@
 """The page cache as a declared state: files are put out of it, and that they are out is checked, not assumed."""
 
-import ctypes
-import mmap
 import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-
-_PROT_READ, _MAP_SHARED = 1, 1
-_MAP_FAILED = ctypes.c_void_p(-1).value
+from runner.mapped_files.residency import put_out, residency
 
 
 class StaysWarm(FaultwatchError):
@@ -41,9 +37,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise StaysWarm(f"{file} is no file that can be put out of memory", "name files in [run] files")
-            os.fsync(descriptor)  # A page that was not written yet cannot be dropped.
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            resident, pages = _residency(descriptor)
+            resident, pages = put_out(descriptor)
         finally:
             os.close(descriptor)
         if resident:
@@ -60,29 +54,6 @@ def resident_pages(file: Path) -> tuple[int, int]:
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return _residency(descriptor)
+        return residency(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _residency(descriptor: int) -> tuple[int, int]:
-    length = os.fstat(descriptor).st_size
-    if length == 0:
-        return 0, 0
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-    # Mapping a file reads nothing of it; Python's own mmap would not give away the address of a read-only mapping.
-    address = libc.mmap(None, length, _PROT_READ, _MAP_SHARED, descriptor, 0)
-    if address == _MAP_FAILED:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    pages = -(-length // mmap.PAGESIZE)
-    states = ctypes.create_string_buffer(pages)
-    try:
-        if libc.mincore(address, length, states) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    finally:
-        libc.munmap(address, length)
-    return sum(state & 1 for state in states.raw), pages

@@ -1,5 +1,6 @@
 """One case of one built revision on the bench: executed as often as asked, then reported."""
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +26,14 @@ from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
+from runner.mapped_files.fault_kinds import with_fault_kinds
+from runner.mapped_files.preparation import Keeper, Preparation, page_cache_knob
+from runner.mapped_files.tree_watch import TreeWatch
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.page_cache import make_cold
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
+from runner.perf.fault_places import FaultPlacesRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import count_together
 from runner.state.huge_pages import HugePages
@@ -37,6 +42,9 @@ from runner.state.process import ProcessState
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
+
+_LONG = 5.0
+"""Seconds that an execution may take to be worth another one that is no sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Bench:
         The only processors to measure on; all where none is named.
     sandbox
         What confines the measured programs, if anything.
+    keeper
+        What is known of the files that programs map, from one session to the next.
     """
 
     host: Host
@@ -63,6 +73,7 @@ class Bench:
     trust: HostTrust = field(default_factory=HostTrust)
     cpus: frozenset[int] = frozenset()
     sandbox: Sandbox | None = None
+    keeper: Keeper = field(default_factory=Keeper)
 
     def environment_of(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case would be measured now."""
@@ -76,6 +87,7 @@ class Bench:
             huge_pages=case.huge_pages,
             cpus=self.cpus,
             memory_limit=limit,
+            page_cache=page_cache_knob(self.sandbox),
         )
 
 
@@ -108,6 +120,7 @@ class Trial:
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
+        self._files = Preparation(tree, subject.case.name, bench.keeper, bench.sandbox, self._cold)
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture(self._state)
 
@@ -159,6 +172,27 @@ class Trial:
         path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
+    def warm_up(self) -> None:
+        """Execute the case, find out which files it maps, and put those into one state in the page cache.
+
+        Nothing of this is a sample. It takes a second execution where files lay otherwise during the first one.
+
+        Raises
+        ------
+        ExecutionFailure, StaysWarm, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._files.expect(self.program)
+        for _ in range(2):
+            began, started = time.time_ns(), time.monotonic()
+            recorder = FaultPlacesRecorder()
+            with TreeWatch(self._tree) as watch:
+                self.execute(recording=Recording((), recorder))
+                touched = watch.touched()
+            changed = self._files.take(recorder.found(), touched, began)
+            if not changed or time.monotonic() - started > _LONG:
+                break
+
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
     ) -> Sample:
@@ -197,12 +231,15 @@ class Trial:
             sandbox=self._bench.sandbox,
             processes=processes or self._case.processes,
             recording=recording,
+            copies=self._files.copies,
         )
         each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
         return combine_processes(each, burst.group)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""
+        self._files.verify()
+        samples = with_fault_kinds(samples, self._files.places, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def skipped(self, reason: str) -> Report:
@@ -222,6 +259,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
+        files_remarks = self._files.remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=uuid.uuid4(),
@@ -241,5 +279,6 @@ class Trial:
             session=session,
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.mismatches(self._environment),
-            remarks=(*self._bench.trust.remarks, *self._state.remarks()),
+            remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
+            files=self._files.files() if samples else None,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Order:
     region: bool
     sandbox: Sandbox | None
     recording: Recording | None = None
+    copies: Mapping[str, Path] = field(default_factory=dict)
+    """What the program finds in place of files, by the files' paths."""
 
 
 class Counted:
@@ -59,11 +61,13 @@ class Counted:
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = padded(variables, order.command)
-        words = self.launch.words(str(binary), order.path, order.command, environment, confinement)
+        # A sandbox lays them over the files itself: in it nobody may.
+        laid = {} if order.sandbox else order.copies
+        words = self.launch.words(str(binary), order.path, order.command, environment, confinement, copies=laid)
         inherited: list[int] = []
         if order.sandbox:
             inherited.append(self._stack.enter_context(order.sandbox.denied()))
-            words = [*order.sandbox.enter(order.directory, binary, inherited[0]), *words]
+            words = [*order.sandbox.enter(order.directory, binary, inherited[0], order.copies), *words]
         companions: list[Companion] = [one for one in (self.launch, self._region, self._guard) if one]
         return Program(words, BASE_VARIABLES, companions, inherited)
 

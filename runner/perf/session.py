@@ -7,10 +7,11 @@ for perf's, and several programs begin together.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.contract.report import Reading, Sample
 from runner.execution.execute import Finished, Program, execute_together
@@ -80,6 +81,7 @@ def count_together(
     sandbox: Sandbox | None = None,
     processes: int = 1,
     recording: Recording | None = None,
+    copies: Mapping[str, Path] = MappingProxyType({}),
 ) -> Burst:
     """Run a command in some processes at once, each under its own perf stat.
 
@@ -95,6 +97,8 @@ def count_together(
         Confine them, each in a sandbox of its own.
     recording
         What to record of the first of them meanwhile.
+    copies
+        What they find in place of files, by the files' paths.
 
     Raises
     ------
@@ -108,7 +112,8 @@ def count_together(
         raise ExecutionFailure(missing)
     # Every perf since 5.10 can name the standing ones, also where the machine cannot count them.
     known, unknown = known_events(events)
-    order = Order(command, path, directory, state.environment, (*ATTACHED_EVENTS, *known), region, sandbox)
+    counted_events = (*ATTACHED_EVENTS, *known)
+    order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
         counted: list[Counted] = []
 

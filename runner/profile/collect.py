@@ -163,7 +163,7 @@ def collect(
     may = recording_permissions()
     progress("counting")
     if not trial.is_cold:
-        trial.execute()  # It warms the page cache.
+        trial.warm_up()
     plain = trial.execute()
     references = _references(trial, progress)
     expected = expectation(plain.processes[0] if plain.processes else plain.readings)

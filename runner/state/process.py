@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from runner.execution.start_block import BASE_VARIABLES, START_SIZE
+from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
 from runner.state.address_layout import Layout
 from runner.state.affinity import Affinity
 from runner.state.attribute import Attribute
@@ -27,23 +27,31 @@ class ProcessState:
         The only processors to run on; all where none is named.
     memory_limit
         Bytes that the process and all it starts may use together.
+    page_cache
+        How the files that it maps are laid out in memory beforehand.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     huge_pages: HugePageChoice = "host"
     cpus: frozenset[int] = frozenset()
     memory_limit: int | None = None
+    page_cache: str = "host"
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables of the process."""
-        return {**BASE_VARIABLES, **self.variables}
+        return {**PROCESS_VARIABLES, **self.variables}
 
     def knobs(self) -> dict[str, str]:
         """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
         with self._held() as attributes:
             held = {attribute.knob: attribute.show() for attribute in attributes}
-        return {HugePages.knob: "host", "process.start_size": str(START_SIZE), **held}
+        fixed = {
+            "process.start_size": str(START_SIZE),
+            "process.page_cache": self.page_cache,
+            "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
+        }
+        return {HugePages.knob: "host", **fixed, **held}
 
     def remarks(self) -> tuple[str, ...]:
         """Return what of this state this host does not allow, and what would let it."""

@@ -15,8 +15,8 @@ from service.config.github_app import GithubSettings
 from service.github import job_order, workflows
 from service.github.client import Client, Failure
 from service.github.commands import Command
-from service.github.comment import links
-from service.github.publication import Publication, publish
+from service.github.comment_text import links
+from service.github.publish_outcome import Publication, publish
 from service.github.retry import Retry, after_failure
 from service.github.run_commands import CommandHandlers, run_commands
 from service.github.webhook_actions import (

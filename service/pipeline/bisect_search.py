@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
+from service.rules import same_bytes
 from service.rules.bisect import exact_search, knob_search, noisy_search, proof
 from service.rules.bisect.knob_search import KnobQuestion
 from service.rules.bisect.question import Answer, Observation, Question, Refused
@@ -56,6 +57,7 @@ def _answer(session: Session, request: SearchRequest, question: Question, seen: 
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
+    seen, question = _same_bytes(question, seen)
     search = exact_search.search if question.exact else noisy_search.search
     answer = search(question, seen, request.slots, request.pending)
     if not isinstance(answer, Found):
@@ -70,6 +72,20 @@ def _answer(session: Session, request: SearchRequest, question: Question, seen: 
         return _answer(session, request, cleared, seen)
     found = Found(culprits=culprits)
     return proof.next_proof(question, found, seen) if request.prove else found
+
+
+def _same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:
+    """Let the same bytes count the same: they have one exact level together, and in noise such commits are cleared."""
+    if not question.exact:
+        parents = ((node.commit, node.parents) for node in question.commits)
+        cleared = question.cleared | same_bytes.changed_nothing(seen, parents)
+        return seen, question.model_copy(update={"cleared": cleared})
+    levels = same_bytes.levels_of_bytes(seen)
+    pooled = [
+        one if one.value is None else one.model_copy(update={"value": levels.get(one.material, one.value)})
+        for one in seen
+    ]
+    return pooled, question
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

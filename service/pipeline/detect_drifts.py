@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Mapping
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
+from service.rules.same_bytes import system_files
 from service.rules.series import describe_drift
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
+from service.rules.series.path import PathPoint
 from service.schemas import history
-from service.store import events, outlines, points, series
+from service.schemas.history import Cause
+from service.store import events, outlines, points, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -108,6 +112,15 @@ def _row(view: history.Drift, position: int) -> DriftRow:
     )
 
 
+def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[str, str]:
+    """Return the knobs of one side, and the files that it mapped from elsewhere where those are what differs."""
+    held = points.knobs(session, point.environment)
+    if shift.cause is not Cause.CONFIG or shift.before.environment != shift.after.environment:
+        return held
+    report = runs.report(session, point.run_id)
+    return {**held, **(system_files(report) if report else {})}
+
+
 def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
@@ -120,8 +133,8 @@ def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drif
             history.Candidate(commit=revision.commit, title=revision.title, author=revision.author)
             for revision in session.scalars(of_subject.where(*between).order_by(Revision.position))
         ],
-        knobs_before=points.knobs(session, shift.before.environment),
-        knobs_after=points.knobs(session, shift.after.environment),
+        knobs_before=_knobs(session, shift, shift.before),
+        knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
     )

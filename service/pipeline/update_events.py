@@ -10,14 +10,14 @@ from typing import cast
 from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from service.pipeline import decide_events
+from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline
 from service.rules.events.assemble import AssembledEvents, assemble
 from service.rules.events.automatic_decisions import new_entries
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.schemas.triage import State
-from service.store import cross_measurements, decisions, event_drifts
+from service.store import decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Event, EventDriftRow, Subject
@@ -66,7 +66,7 @@ def _refresh(session: Session, subject_id: int) -> bool:
     updated = event_drifts.update_all(session, subject_id)
     again, assigned = _rebuild(session, subject_id, updated) if updated.moved else (False, set[str]())
     _mark_drifts(session, updated.refreshed | assigned)
-    cross_measurements.order(session, subject_id, updated.refreshed)
+    order_cross_measurements.order(session, subject_id, updated.refreshed)
     subject.events_version = subject.drifts_version
     return again
 

@@ -1,9 +1,9 @@
-"""Cross-measurements: ordered where commit and configuration changed together, and listed with their results."""
+"""Cross-measurements: those that hosts have still to make, and those of an event with their results."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sqlalchemy import select
@@ -13,8 +13,8 @@ from runner.contract import Outcome
 from runner.contract.level import median
 from service.rules.series.cross_measurement import CrossLevels, split
 from service.schemas import triage
-from service.schemas.history import Cause, Number
 from service.schemas.history import Drift as DriftView
+from service.schemas.history import Number
 from service.store import event_drifts, points, series
 from service.store.models import (
     Case,
@@ -27,13 +27,6 @@ from service.store.models import (
     Series,
     Subject,
 )
-
-
-def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
-    """Order a cross-measurement, once, for each of these drifts that has both causes."""
-    for drift in event_drifts.drifts(session, sorted(drifts), Cause.BOTH):
-        if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
-            _order(session, subject_id, drift)
 
 
 class CrosswiseRun(NamedTuple):
@@ -75,27 +68,6 @@ def of_event(session: Session, event_id: str) -> list[triage.Crossing]:
     return [
         crossing for crossing in crossings if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
     ]
-
-
-def _order(session: Session, subject_id: int, drift: DriftView) -> None:
-    def revision(commit: str) -> int:
-        return session.scalars(
-            select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
-        ).one()
-
-    def environment(hash_: str) -> int:
-        return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
-
-    key = {
-        "series_id": drift.series_id,
-        "revision_before_id": revision(drift.previous_revision),
-        "revision_after_id": revision(drift.revision),
-        "environment_before_id": environment(drift.environment_before),
-        "environment_after_id": environment(drift.environment_after),
-    }
-    if session.scalar(select(CrossingRow.id).filter_by(**key)) is None:
-        session.add(CrossingRow(**key))
-        session.flush()
 
 
 def _view(session: Session, row: CrossingRow) -> triage.Crossing:

@@ -184,6 +184,13 @@ class Run(Base):
     """Why the run is stored but never judged; None where it is judged."""
     session: Mapped[UUID | None]
     """Runs that were measured in turns share it."""
+    own_bytes: Mapped[str | None] = mapped_column(String(16))
+    """Digest of what the program mapped and read of its revision; None where that is not known."""
+    system_bytes: Mapped[str | None] = mapped_column(String(16))
+    """Digest of what the program mapped from elsewhere; None where that is not known."""
+    doubt_least: Mapped[int | None] = mapped_column(BigInteger)
+    doubt_most: Mapped[int | None] = mapped_column(BigInteger)
+    """The range of its faults in files in an undefined state; None where there are none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 

@@ -14,6 +14,7 @@ from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
+from service.rules.same_bytes import material
 from service.store import revisions, shared_rows
 from service.store.engine import bulk
 from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
@@ -22,6 +23,7 @@ _CASES_PER_QUERY = 500
 _RUN_COLUMNS = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
+    *("own_bytes", "system_bytes", "doubt_least", "doubt_most"),
 )
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
@@ -158,6 +160,7 @@ def _run_row(run: _NewRun) -> tuple[object, ...]:
     return (
         *(run.number, report.run_id, subject_id, run.revision_id, case_id, host_id, run.environment_id),
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
+        *(one or None for one in material(report)),
     )
 
 

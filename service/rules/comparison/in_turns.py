@@ -13,6 +13,9 @@ Two rules decide, and each verdict names its rule:
   without a change, the probability that a comparison calls any metric changed is at most ``ERROR``, however often the
   caller looks.
 
+The bytes of both sides have the last word: a base and a head that map and read the same are the same, whatever was
+counted, and what files in an undefined state of the page cache can have caused is no change.
+
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured in turns.
 """
@@ -27,6 +30,7 @@ from runner.contract.budget import Budget, is_over
 from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
 from service.rules.relative_change import percent_change, symmetric_percent_change
+from service.rules.same_bytes import all_the_same, is_no_fact, material
 
 ERROR = 0.001
 """Probability that a comparison without a change calls any noisy metric changed; it is shared among the metrics."""
@@ -59,7 +63,8 @@ def decide(request: ComparisonRequest) -> Comparison:
         judged = (_beside_stored(name, base, head, request.precision) for name in names)
     else:
         judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
-    verdicts = tuple(_apply_budget(verdict, request.budgets.get(verdict.metric, 0)) for verdict in judged)
+    settled = (_by_bytes(verdict, base, head) for verdict in judged)
+    verdicts = tuple(_apply_budget(verdict, request.budgets.get(verdict.metric, 0)) for verdict in settled)
     counting = [verdict for verdict in verdicts if verdict.counts]
     present = {verdict.verdict for verdict in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -69,6 +74,26 @@ def decide(request: ComparisonRequest) -> Comparison:
         metrics=verdicts,
         knobs=differing(base.environment, head.environment),
     )
+
+
+def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+    """Let the bytes of base and head decide: the same ones are the same, and what is in doubt is no fact."""
+    left, right = material(base), material(head)
+    changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
+    if all_the_same(left, right) and (base.environment, base.command) == (head.environment, head.command):
+        sentence = "Base and head are the same bytes: the program, its libraries, and all that it read of its build."
+        if changed:
+            sentence = f"{sentence} That they were counted differently is the host's doing. {verdict.sentence}"
+        elif verdict.rule == "exact" and change == 0:
+            sentence = f"{sentence} {verdict.sentence}"
+    elif changed and verdict.rule == "exact" and is_no_fact(change, left, right):
+        sentence = (
+            f"The counts differ by {abs(change):,}, which is no fact: {left.most:,} faults of base and {right.most:,} "
+            "of head were in files whose state in the page cache could not be defined."
+        )
+    else:
+        return verdict
+    return verdict.model_copy(update={"verdict": Verdict.SAME, "direction": None, "sentence": sentence})
 
 
 def _apply_budget(verdict: MetricVerdict, budget: Budget) -> MetricVerdict:

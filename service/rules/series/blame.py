@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from service.rules.same_bytes import of_one_revision
 from service.rules.series.path import PathPoint
 from service.schemas.history import Cause, KnobChange
 
 
 def blame(before: PathPoint, after: PathPoint) -> Cause:
-    """Blame what differs between the two points around a change of level."""
-    other_revision = before.revision != after.revision
-    other_environment = before.environment != after.environment
+    """Blame what differs between the two points around a change of level.
+
+    A revision of the same bytes is no other one. Where files from elsewhere differ, such as a library that was
+    upgraded, that is a change of the configuration.
+    """
+    same = of_one_revision(before.material, after.material)
+    other_revision = before.revision != after.revision and not same
+    systems = {before.material.system, after.material.system}
+    upgraded = same and "" not in systems and len(systems) > 1
+    other_environment = before.environment != after.environment or upgraded
     if other_revision and other_environment:
         return Cause.BOTH
     if other_environment:

@@ -12,6 +12,7 @@ from uuid import UUID
 from runner.contract import Kind
 from runner.contract.level import median
 from service.rules import detect
+from service.rules.same_bytes import is_no_fact
 from service.rules.series.blame import blame
 from service.rules.series.path import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number
@@ -103,6 +104,9 @@ def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[S
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
+        last, first = sequence[change.index - 1], sequence[change.index]
+        if kind is Kind.COUNT and is_no_fact(change.after - change.before, last.material, first.material):
+            continue
         yield SeriesDrift(
             old_points=sequence[start : change.index],
             new_points=sequence[change.index : end],

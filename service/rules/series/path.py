@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from service.rules.same_bytes import UNKNOWN, Material
 from service.schemas.history import Number
 
 
@@ -26,6 +27,7 @@ class PathPoint:
     measured_at: datetime
     value: Number
     samples: tuple[Number, ...]
+    material: Material = UNKNOWN
 
 
 Points = tuple[PathPoint, ...]

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from service.github import comment, wording
+from service.github import comment_text, wording
 from service.github.extension import queue
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
@@ -58,14 +58,14 @@ def post(json_data: GateReport) -> GateAnswer:
         kept.wake()
     with database().reading() as session:
         finding = replace(finding, insights=gate_insights.find(session, finding))
-    links = comment.links(
+    links = comment_text.links(
         kept.worker.settings.address if kept else "", json_data.base, json_data.head, json_data.log_url
     )
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
         sentence=wording.verdict(finding, plain),
-        summary=comment.text(finding, links, limit=_SUMMARY),
+        summary=comment_text.text(finding, links, limit=_SUMMARY),
         comparisons=tuple(one.comparison for one in finding.cases),
     )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Environment
 from runner.environment import capture, difference
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.start_block import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
 KNOBS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))
@@ -163,7 +163,7 @@ def test_file_system_of_the_work_directory(machine: Make, name: str, directory: 
 
 
 def test_variables_are_knobs_except_the_fixed_ones() -> None:
-    variables = {**BASE_VARIABLES, "MALLOC_CONF": "dirty_decay_ms:0", "LC_ALL": "de_DE.UTF-8"}
+    variables = {**PROCESS_VARIABLES, "MALLOC_CONF": "dirty_decay_ms:0", "LC_ALL": "de_DE.UTF-8"}
     found = capture(variables=variables, build_tools={}).knobs
     assert {name: found[name] for name in found if name.startswith("variable.")} == {
         "variable.LC_ALL": "de_DE.UTF-8",

@@ -5,6 +5,7 @@ import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
+from runner.mapped_files.preparation import page_cache_knob
 from runner.measuring.measurement import failed_build, measure
 from runner.measuring.trial import Bench
 from runner.state.process import ProcessState
@@ -43,7 +44,8 @@ def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -
 def test_the_first_execution_is_not_a_sample(tmp_path: Path) -> None:
     report = report_of("echo x >>runs; wc -l <runs >&2", tmp_path, output="none")
     assert len(report.samples) == 2
-    assert (tmp_path / "runs").read_text() == "x\n" * 3
+    # One more where the first one showed files that lay in memory otherwise than they should.
+    assert len((tmp_path / "runs").read_text().split()) in {3, 4}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.knobs == ProcessState().knobs()
+    assert report.environment.knobs == ProcessState(page_cache=page_cache_knob(None)).knobs()
 
 
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:

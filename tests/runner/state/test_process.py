@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.start_block import PROCESS_VARIABLES
 from runner.state import system_calls
 from runner.state.address_layout import Layout
 from runner.state.attribute import can_apply
@@ -106,5 +106,5 @@ def test_stack_limit_is_fixed() -> None:
 
 
 def test_environment_is_the_base_and_what_is_added() -> None:
-    assert ProcessState().environment == BASE_VARIABLES
-    assert ProcessState(variables={"X": "1"}).environment == {**BASE_VARIABLES, "X": "1"}
+    assert ProcessState().environment == PROCESS_VARIABLES
+    assert ProcessState(variables={"X": "1"}).environment == {**PROCESS_VARIABLES, "X": "1"}

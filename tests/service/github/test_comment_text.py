@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from runner.contract import Stage
 from runner.contract.gate import GateReport
-from service.github import check_run, comment
+from service.github import check_run_text, comment_text
 from service.rules.gate.creep import Baseline
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
@@ -22,8 +22,8 @@ from service.text.markdown import block, code
 from tests.service.github import made_gates
 
 GOLDEN = Path(__file__).with_name("golden_comments")
-LINKS = comment.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
-MARKER = comment.marker(made_gates.REPOSITORY, 7)
+LINKS = comment_text.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
+MARKER = comment_text.marker(made_gates.REPOSITORY, 7)
 OVER = made_gates.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})
 BETTER = made_gates.case([100] * 5, [60] * 5, mib=8)
 SAME = made_gates.case([100] * 5, [100] * 5, mib=16)
@@ -102,7 +102,7 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     assert finding.state is state
     assert finding.verdict == WORDS[state]
     assert (finding.verdict.value not in {"failed", "regressed"}) is finding.passed or accepted
-    written = comment.text(finding, LINKS, MARKER)
+    written = comment_text.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
         file.write_text(written)
@@ -131,7 +131,7 @@ def test_every_text_belongs_to_a_test() -> None:
 def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
     report, accepted, _ = REPORTS[name]
     finding = judge_gate(report, accepted)
-    found = check_run.render(finding, LINKS)
+    found = check_run_text.render(finding, LINKS)
     assert found.conclusion == conclusion
     assert finding.passed is (conclusion != "failure")
     assert found.title
@@ -139,22 +139,22 @@ def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusi
 
 
 def test_a_budget_is_marked_where_it_is_set() -> None:
-    (entry,) = check_run.render(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
+    (entry,) = check_run_text.render(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
     assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
     assert "+1 fault (+1 %)" in entry["message"]
 
 
 def test_annotations_are_sent_in_parts_that_github_takes() -> None:
     cases = [made_gates.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
-    batches = check_run.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
+    batches = check_run_text.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
     assert [len(batch) for batch in batches] == [50, 50, 20]
-    assert [len(batch) for batch in check_run.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
+    assert [len(batch) for batch in check_run_text.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
 
 
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
     cases = [made_gates.case([9] * 5, [10 + number] * 5, mib=f"{number}{'x' * 90}") for number in range(500)]
-    written = comment.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
-    assert comment.LIMIT - 2_000 < len(written.encode()) <= comment.LIMIT
+    written = comment_text.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
+    assert comment_text.LIMIT - 2_000 < len(written.encode()) <= comment_text.LIMIT
     shown = sum(line.startswith("| <code>") for line in written.splitlines())
     assert [int(left) for left in re.findall(r"and (\d+) more rows", written)] == [500 - shown, 500]
     assert written.rstrip().endswith(MARKER)
@@ -171,11 +171,11 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
     cases = [made_gates.case([1] * 5, [2] * 5, mib=text * repeat, knobs=(knobs, {})) for text in texts]
     cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
     report = made_gates.gate(*cases)
-    written = comment.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
-    assert len(written.encode()) <= comment.LIMIT
+    written = comment_text.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
+    assert len(written.encode()) <= comment_text.LIMIT
     assert _rows(written) == {3, 7}
-    found = check_run.render(judge_gate(report), LINKS)
-    assert len(found.summary.encode()) <= check_run.LIMIT
+    found = check_run_text.render(judge_gate(report), LINKS)
+    assert len(found.summary.encode()) <= check_run_text.LIMIT
     assert found.title.isprintable()
     assert _rows(found.summary) == {3, 7}
 

@@ -15,7 +15,7 @@ from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from service.github import check_run, comment
+from service.github import check_run_text, comment_text
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import GateOutcome
 
@@ -29,7 +29,7 @@ class Publication:
     repository: str
     number: int
     outcome: GateOutcome
-    links: comment.Links
+    links: comment_text.Links
     comment_id: int | None
     """The comment as last known."""
     app_id: int
@@ -57,8 +57,8 @@ def publish(repository: Repository, publication: Publication) -> int | None:
 
 
 def _publish_comment(pull: PullRequest, publication: Publication) -> int | None:
-    marker = comment.marker(publication.repository, publication.number)
-    body = comment.text(publication.outcome, publication.links, marker)
+    marker = comment_text.marker(publication.repository, publication.number)
+    body = comment_text.text(publication.outcome, publication.links, marker)
     posted = _posted_comment(pull, publication, marker)
     try:
         if posted is None:
@@ -94,13 +94,13 @@ def _is_by_app(posted: IssueComment, app_id: int) -> bool:
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
     """Create the check run, or complete it where an earlier attempt was interrupted."""
-    check = check_run.render(publication.outcome, publication.links)
+    check = check_run_text.render(publication.outcome, publication.links)
     batches = check.batches()
     try:
         run = _posted_check_run(repository, publication) if publication.attempted else None
         if run is None:
             run = repository.create_check_run(
-                check_run.NAME,
+                check_run_text.NAME,
                 publication.outcome.head,
                 details_url=publication.links.compare or publication.links.log or NotSet,
                 external_id=publication.key,
@@ -108,7 +108,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        sent = max(1, -(-(run.output.annotations_count or 0) // check_run.BATCH))
+        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.BATCH))
         for batch in batches[sent:]:
             run.edit(output=_output(check, batch))
         if run.status != "completed":
@@ -120,9 +120,9 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
 
 
 def _posted_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
-    runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run.NAME, filter="all")
+    runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run_text.NAME, filter="all")
     return next((run for run in runs if run.external_id == publication.key), None)
 
 
-def _output(check: check_run.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+def _output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     return {"title": check.title, "summary": check.summary, "annotations": list(batch)}

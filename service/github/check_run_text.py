@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from service.github import comment
+from service.github import comment_text
 from service.github.wording import change, metric_name, since, verdict
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState
 from service.text.markdown import plain
@@ -36,12 +36,12 @@ class Check:
         return [self.annotations[start : start + BATCH] for start in starts]
 
 
-def render(outcome: GateOutcome, links: comment.Links) -> Check:
+def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_conclusion(outcome),
         title=plain(verdict(outcome, plain), _LONGEST_TITLE),
-        summary=comment.summary(outcome, links, LIMIT),
+        summary=comment_text.summary(outcome, links, LIMIT),
         annotations=tuple(entry for case in outcome.cases for entry in _annotations(case, outcome)),
     )
 

@@ -1,0 +1,40 @@
+"""Orders cross-measurements: the old revision in the new environment, and the new revision in the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.schemas.history import Cause, Drift
+from service.store import event_drifts
+from service.store.models import CrossingRow, Environment, Revision
+
+
+def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
+    """Order a cross-measurement, once, for each of these drifts at which commit and configuration changed together."""
+    for drift in event_drifts.drifts(session, sorted(drifts), Cause.BOTH):
+        if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
+            _order(session, subject_id, drift)
+
+
+def _order(session: Session, subject_id: int, drift: Drift) -> None:
+    def revision(commit: str) -> int:
+        return session.scalars(
+            select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
+        ).one()
+
+    def environment(hash_: str) -> int:
+        return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
+
+    key = {
+        "series_id": drift.series_id,
+        "revision_before_id": revision(drift.previous_revision),
+        "revision_after_id": revision(drift.revision),
+        "environment_before_id": environment(drift.environment_before),
+        "environment_after_id": environment(drift.environment_after),
+    }
+    if session.scalar(select(CrossingRow.id).filter_by(**key)) is None:
+        session.add(CrossingRow(**key))
+        session.flush()
