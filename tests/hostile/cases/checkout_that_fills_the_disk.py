@@ -4,8 +4,6 @@ import subprocess
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload()

@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 SCRIPT = """#!/bin/sh
 setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' >/dev/null 2>&1 &
 setsid nohup sleep 1000 >/dev/null 2>&1 &

@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload(f'[run]\ncommand = ["echo", "{"a" * 60}b"]\noutput = "regex"\npattern = "(?P<seconds>(a+)+)$"')

@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
 SCRIPT = """#!/bin/sh
 test -e poisoned && echo POISONED && exit 1

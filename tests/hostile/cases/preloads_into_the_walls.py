@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 SOURCE = r"""
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 WORDS = ("measure", "workload.toml", "--repo", ".", "--no-sandbox", "--report", "REPORT")
 
 

@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 SCRIPT = """#!/bin/sh
 python3 -c '
 import os
