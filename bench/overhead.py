@@ -29,7 +29,7 @@ from runner.measuring.comparison import Compared, Pairs, compare, undisturbed
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import perf_stat
 from runner.perf.session import count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 from service.rules.comparison import in_turns
 

@@ -21,10 +21,10 @@ from typing import Any
 from runner.errors import FaultwatchError
 from runner.measuring.page_cache import StaysWarm, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count_together
-from runner.state.attribute import can_apply
-from runner.state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
-from runner.state.memory_group import MemoryGroup
-from runner.state.process import ProcessState
+from runner.process_state.attribute import can_apply
+from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.process_state import ProcessState
 from runner.workload.allocators import ALLOCATORS, missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"

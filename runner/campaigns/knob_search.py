@@ -10,12 +10,12 @@ from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
+from runner.process_state.huge_pages import HugePages
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.process_state import ProcessState
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
-from runner.state.huge_pages import HugePages
-from runner.state.memory_group import MemoryGroup
-from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.workload import Workload

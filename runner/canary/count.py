@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.contract.trust import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
 from runner.perf.session import ExecutionFailure, count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 KINDS = ("anonymous", "file", "copy-on-write", "huge")

@@ -43,8 +43,8 @@ def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | N
 def _here(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment of a run whose workload sets nothing."""
     from runner.cli.workbench import prepare_workbench
+    from runner.process_state.process_state import ProcessState
     from runner.settings import load_settings
-    from runner.state.process import ProcessState
 
     bench = prepare_workbench(load_settings(), assignments, examined=False).bench
     return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))

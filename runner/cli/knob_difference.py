@@ -15,7 +15,7 @@ from runner.contract.metrics import metric
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
 from runner.errors import FaultwatchError
-from runner.state.memory_group import MemoryGroup
+from runner.process_state.memory_group import MemoryGroup
 from runner.workload import Workload
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.bound_case import size

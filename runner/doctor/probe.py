@@ -11,9 +11,9 @@ from runner.environment import compilers
 from runner.execution.execute import execute
 from runner.execution.own_command import SAFE_DIRECTORY
 from runner.execution.start_block import BASE_VARIABLES
-from runner.state.address_layout import Layout
-from runner.state.attribute import can_apply
-from runner.state.huge_pages import HugePages
+from runner.process_state.address_layout import Layout
+from runner.process_state.attribute import can_apply
+from runner.process_state.huge_pages import HugePages
 from runner.system.tree import Tree
 
 NOT_FOUND = 127

@@ -11,8 +11,8 @@ from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
 from runner.measuring.trial import Bench
+from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
-from runner.state.process import ProcessState
 from runner.subject.build import Builder
 from runner.subject.repository import Repository
 

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 
 from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
-from runner.state.huge_pages import CHOICES
+from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.strict_toml import Table, first_mistake, read_toml
 

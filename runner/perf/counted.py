@@ -20,7 +20,7 @@ from runner.perf.parse import PerfOutputError
 from runner.perf.recording import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
-from runner.state.memory_group import MemoryGroup
+from runner.process_state.memory_group import MemoryGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from runner.execution.launch import Launch, Start, resolve
 from runner.execution.launcher import launcher
 from runner.execution.sandbox import TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.state.memory_group import MemoryGroup
+from runner.process_state.memory_group import MemoryGroup
 
 
 def execute_confined(

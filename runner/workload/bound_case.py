@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
-from runner.state.huge_pages import CHOICES, HugePageChoice
+from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
 

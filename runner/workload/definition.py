@@ -14,7 +14,7 @@ from runner.contract.metrics import metric
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
-from runner.state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
+from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import located
 from runner.workload.source_tree import digest_of, source_files
 from runner.workload.strict_toml import Table, first_mistake, read_toml

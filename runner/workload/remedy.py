@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner.errors import FaultwatchError
-from runner.state.huge_pages import CHOICES
+from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.assignments import parse_assignments
 from runner.workload.definition import Workload

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner.perf.session import count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 
 FOLDER = Path(__file__).parents[2] / "workloads" / "copy_service"
 SCRIPT = FOLDER / "make_history.py"

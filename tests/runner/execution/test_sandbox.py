@@ -16,7 +16,7 @@ from runner.execution.execute import Finished
 from runner.execution.sandbox import Sandbox, only_reading, sandbox
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import ExecutionFailure, count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 from runner.subject.confined_build import execute_confined
 
 TOUCH = r"""

@@ -7,7 +7,7 @@ import pytest
 from runner.execution.start_block import PADDING, START_SIZE, padded
 from runner.perf import counted
 from runner.perf.session import count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 
 
 def size(variables: dict[str, str], command: list[str]) -> int:

@@ -12,7 +12,7 @@ from runner.host.declared_knobs import Declaration
 from runner.host.trust import HostTrust, assess_host
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, cases
 
 RIGHT = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1009,)),))

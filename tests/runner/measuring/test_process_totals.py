@@ -7,7 +7,7 @@ import pytest
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.process_totals import combine_processes
 from runner.perf.session import ExecutionFailure, count_together
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 
 
 def sample(**readings: float) -> Sample:

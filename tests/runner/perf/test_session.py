@@ -10,7 +10,7 @@ from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.session import Execution, ExecutionFailure, count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.measuring.work_output import READERS, STATED
-from runner.state.huge_pages import CHOICES
+from runner.process_state.huge_pages import CHOICES
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table

@@ -1,0 +1,34 @@
+"""The address-space layout of a process."""
+
+from runner.process_state import system_calls
+from runner.system.tree import Tree
+
+
+class Layout:
+    """Address-space randomisation, off: random addresses change the page tables and the start of the stack."""
+
+    knob = "process.aslr"
+    wanted = "off"
+    remedy = (
+        "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
+        "sudo sysctl -w kernel.randomize_va_space=0"
+    )
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self._tree = tree or Tree()
+        self._before = 0
+
+    def show(self) -> str:
+        """Return ``off`` or ``on``."""
+        off = system_calls.personality() & system_calls.ADDR_NO_RANDOMIZE
+        return "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+
+    def apply(self) -> None:
+        """Switch randomisation off."""
+        before = system_calls.personality()
+        system_calls.set_personality(before | system_calls.ADDR_NO_RANDOMIZE)
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the previous setting."""
+        system_calls.set_personality(self._before)

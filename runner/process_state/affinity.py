@@ -1,0 +1,42 @@
+"""The processors on which a process runs."""
+
+import os
+import re
+
+from runner.system.cpu_list import cpu_ranges, parse_cpus
+from runner.system.tree import Tree
+
+
+class Affinity:
+    """A set of processors, for example those that the host keeps free of other work."""
+
+    knob = "process.cpus"
+    remedy = "name processors that this process may use; `taskset -cp $$` lists them"
+
+    def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
+        self._cpus = cpus
+        self._tree = tree or Tree()
+        self._before: set[int] = set()
+
+    @property
+    def wanted(self) -> str:
+        """The processors as a list of ranges."""
+        return cpu_ranges(self._cpus)
+
+    def show(self) -> str:
+        """Return the processors that this thread may use, as a list of ranges."""
+        status = self._tree.text("proc/thread-self/status") or ""
+        found = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
+        return cpu_ranges(parse_cpus(found[1])) if found else cpu_ranges(os.sched_getaffinity(0))
+
+    def apply(self) -> None:
+        """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
+        before = os.sched_getaffinity(0)
+        if not self._cpus <= before:
+            raise PermissionError(f"only the processors {cpu_ranges(before)} can be used, not all of {self.wanted}")
+        os.sched_setaffinity(0, self._cpus)
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the previous set."""
+        os.sched_setaffinity(0, self._before)

@@ -1,0 +1,46 @@
+"""The protocol of process attributes."""
+
+from typing import Protocol
+
+
+class Attribute(Protocol):
+    """An attribute of this process that child processes inherit."""
+
+    @property
+    def knob(self) -> str:
+        """The name of its knob in the environment."""
+
+    @property
+    def wanted(self) -> str:
+        """The value of :meth:`show` when the attribute is applied."""
+
+    @property
+    def remedy(self) -> str:
+        """How to allow it on a host that forbids it."""
+
+    def show(self) -> str:
+        """Return the current value, read from the kernel."""
+
+    def apply(self) -> None:
+        """Set the attribute.
+
+        Raises
+        ------
+        OSError
+            This host forbids it; then nothing has changed.
+        """
+
+    def undo(self) -> None:
+        """Restore the value from before :meth:`apply`."""
+
+
+def can_apply(attribute: Attribute) -> bool:
+    """Return whether this host allows an attribute; tries it and undoes it."""
+    try:
+        attribute.apply()
+    except OSError:
+        return False
+    try:
+        return attribute.show() == attribute.wanted
+    finally:
+        attribute.undo()

@@ -1,0 +1,100 @@
+"""Changes a setting of the whole host for a while, and restores it even if the runner is killed."""
+
+import fcntl
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.system.tree import Tree
+
+LONGEST_WAIT = 300.0
+"""Seconds to wait for another session that needs a different value: it holds the setting for one execution."""
+_GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
+
+
+class HostSetting:
+    """A file of /sys that lists its choices, held at one choice.
+
+    The file is locked while it is held: shared if it has the value already, so that sessions that agree do not wait for
+    each other, else exclusively. A guard process waits until the runner calls :meth:`restore` or is killed, and then
+    restores the previous value.
+    """
+
+    def __init__(self, name: str, tree: Tree) -> None:
+        self._name = name
+        self._tree = tree
+        self._lock: int | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._before = ""
+
+    def show(self) -> str:
+        """Return the current choice; empty if the host has no such setting."""
+        return self._tree.chosen(self._name) or ""
+
+    def hold(self, value: str) -> None:
+        """Hold the setting at a value; change it if necessary.
+
+        Raises
+        ------
+        OSError
+            This host forbids it; then nothing has changed.
+        FaultwatchError
+            Another session holds a different value for too long.
+        """
+        file = self._tree.path(self._name)
+        self._lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._wait(fcntl.LOCK_SH)
+            if self.show() == value:
+                return
+            if not os.access(file, os.W_OK):
+                raise PermissionError(f"{file} may not be written")
+            self._wait(fcntl.LOCK_EX)
+            self._before = self.show()
+            with file.open("w", encoding="ascii") as writer:
+                self._guard = _guard(self._before, file, self._lock)
+                writer.write(value)
+        except BaseException:
+            self.restore()
+            raise
+
+    def restore(self) -> None:
+        """Let the guard restore the previous value, and release the lock."""
+        guard, self._guard = self._guard, None
+        lock, self._lock = self._lock, None
+        try:
+            if guard and guard.stdin:
+                guard.stdin.close()
+                if guard.wait() != 0:
+                    raise FaultwatchError(
+                        f"/{self._name} could not be restored",
+                        f"restore it yourself: echo {self._before} >/{self._name}",
+                    )
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+    def _wait(self, kind: int) -> None:
+        deadline = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < deadline:
+            with suppress(BlockingIOError):
+                fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
+                return
+            time.sleep(0.02)
+        raise FaultwatchError(f"another session holds /{self._name} at a different value", "wait until it ends")
+
+
+def _guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Start the guard, which restores the value when its standard input ends and keeps the lock until then."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, "guard", before, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+        pass_fds=[lock],
+    )

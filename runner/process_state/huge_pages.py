@@ -1,0 +1,88 @@
+"""The transparent huge pages of a process."""
+
+from typing import Literal, get_args
+
+from runner.process_state import system_calls
+from runner.process_state.host_setting import HostSetting
+from runner.system.tree import Tree
+
+HugePagePolicy = Literal["never", "madvise", "always"]
+HugePageChoice = Literal["host", "never", "madvise", "always"]
+"""A policy, or that of the host."""
+CHOICES: tuple[HugePageChoice, ...] = get_args(HugePageChoice)
+_FOLDER = "sys/kernel/mm/transparent_hugepage"
+_HOST = f"{_FOLDER}/enabled"
+
+
+class HugePages:
+    """A policy for transparent huge pages: none, those that the process asks for (madvise), or all available.
+
+    ``never``, and since Linux 6.18 ``madvise``, can be set for a process. Otherwise the host's policy must be the same;
+    the runner changes it for a while if it may.
+    """
+
+    knob = "process.huge_pages"
+
+    def __init__(self, policy: HugePagePolicy, tree: Tree | None = None) -> None:
+        self._policy = policy
+        self._tree = tree or Tree()
+        self._host: HostSetting | None = None
+        self._before = system_calls.REFUSE_NONE
+
+    @property
+    def wanted(self) -> str:
+        """The policy."""
+        return self._policy
+
+    @property
+    def remedy(self) -> str:
+        """How to allow it: for a single process with a newer kernel, for the host as root."""
+        if self._policy == "never":
+            return "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
+        file = self._decisive()
+        return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
+
+    def show(self) -> str:
+        """Return the effective policy: that of the host, unless the process has a stricter one."""
+        host = self._tree.chosen(self._decisive()) or "never"
+        mode = system_calls.huge_page_refusal()
+        if mode == system_calls.REFUSE_ALL or host == "never":
+            return "never"
+        return "madvise" if mode == system_calls.REFUSE_UNADVISED else host
+
+    def apply(self) -> None:
+        """Refuse huge pages, accept advised ones, or accept all."""
+        before = system_calls.huge_page_refusal()
+        if self._policy == "never":
+            system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
+        elif self._policy == "always" or not self._takes_advised_only():
+            host = HostSetting(self._decisive(), self._tree)
+            host.hold(self._policy)
+            self._host = host
+            system_calls.refuse_huge_pages(system_calls.REFUSE_NONE)
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the setting of the process and the host's policy."""
+        host, self._host = self._host, None
+        try:
+            system_calls.refuse_huge_pages(self._before)
+        finally:
+            if host:
+                host.restore()
+
+    def _takes_advised_only(self) -> bool:
+        """Refuse all but advised huge pages; return whether that suffices without changing the host."""
+        if self._tree.chosen(self._decisive()) not in {"madvise", "always"}:
+            return False
+        try:
+            system_calls.refuse_huge_pages(system_calls.REFUSE_UNADVISED)
+        except OSError:
+            return False
+        return True
+
+    def _decisive(self) -> str:
+        """Return the file that decides: since Linux 6.8 each size has its own, which usually inherits the host's."""
+        size = (self._tree.integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
+        own = f"{_FOLDER}/hugepages-{size}kB/enabled"
+        return _HOST if self._tree.chosen(own) in {None, "inherit"} else own

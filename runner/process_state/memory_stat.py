@@ -1,0 +1,41 @@
+"""Reads the memory counters and the memory stalls of a control group."""
+
+import re
+from pathlib import Path
+
+from runner.contract.report import Reading, Status
+
+PREFIX = "cgroup:"
+COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
+"""Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
+_STALLS = {"some": "memory-stall-some", "full": "memory-stall-full"}
+_TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
+
+
+def memory_readings(folder: Path | None) -> dict[str, Reading]:
+    """Return the counters of a group, with names that start with :data:`PREFIX`; empty without a group.
+
+    A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
+    its readings are absent.
+    """
+    if folder is None:
+        return {}
+    lines = (line.split() for line in _read(folder / "memory.stat").splitlines())
+    counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+    found = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
+    for kind, total in _TOTAL.findall(_read(folder / "memory.pressure")):
+        found[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
+    return found
+
+
+def _reading(count: int | None) -> Reading:
+    if count is None:
+        return Reading(status=Status.NOT_SUPPORTED, reason="the control groups of this kernel do not count it")
+    return Reading(value=count)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,46 @@
+"""The nice value of a process."""
+
+import os
+import resource
+
+from runner.system.tree import Tree
+
+
+class Niceness:
+    """The nice value: a runner started at 19 would otherwise measure at 19, after everything else."""
+
+    knob = "process.nice"
+    remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
+
+    def __init__(self, value: int = 0, tree: Tree | None = None) -> None:
+        self._value = value
+        self._tree = tree or Tree()
+        self._before = value
+
+    @property
+    def wanted(self) -> str:
+        """The nice value."""
+        return str(self._value)
+
+    def show(self) -> str:
+        """Return the nice value of this thread."""
+        # The program's name is in parentheses and may itself contain parentheses.
+        fields = (self._tree.text("proc/thread-self/stat") or "").rpartition(")")[2].split()
+        return fields[16] if len(fields) > 16 else str(os.getpriority(os.PRIO_PROCESS, 0))
+
+    def apply(self) -> None:
+        """Set the nice value, unless it could not be restored."""
+        before = os.getpriority(os.PRIO_PROCESS, 0)
+        if before < self._value and not _may_become(before):
+            raise PermissionError(f"a nice value of {before} could not be restored")
+        os.setpriority(os.PRIO_PROCESS, 0, self._value)
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the nice value."""
+        os.setpriority(os.PRIO_PROCESS, 0, self._before)
+
+
+def _may_become(value: int) -> bool:
+    """Return whether this process may lower its nice value that far; a soft limit of 40 means -20."""
+    return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

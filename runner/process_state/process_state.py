@@ -1,0 +1,95 @@
+"""How a measured process is started: in a state that does not change from one execution to the next."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+
+from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
+from runner.process_state.address_layout import Layout
+from runner.process_state.affinity import Affinity
+from runner.process_state.attribute import Attribute
+from runner.process_state.huge_pages import HugePageChoice, HugePages
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.niceness import Niceness
+from runner.process_state.stack_limit import StackLimit
+from runner.process_state.umask import FileMask
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """The state in which a measured process starts. Set before perf starts, so that no wrapper is counted.
+
+    Attributes
+    ----------
+    variables
+        Added to the base variables.
+    cpus
+        The only processors to run on; all where none is named.
+    memory_limit
+        Bytes that the process and all it starts may use together.
+    page_cache
+        How the files that it maps are laid out in memory beforehand.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    huge_pages: HugePageChoice = "host"
+    cpus: frozenset[int] = frozenset()
+    memory_limit: int | None = None
+    page_cache: str = "host"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the process."""
+        return {**PROCESS_VARIABLES, **self.variables}
+
+    def knobs(self) -> dict[str, str]:
+        """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
+        with self._held() as attributes:
+            held = {attribute.knob: attribute.show() for attribute in attributes}
+        fixed = {
+            "process.start_size": str(START_SIZE),
+            "process.page_cache": self.page_cache,
+            "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
+        }
+        return {HugePages.knob: "host", **fixed, **held}
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what of this state this host does not allow, and what would let it."""
+        with self._held() as attributes:
+            shown = [(attribute, attribute.show()) for attribute in attributes]
+        return tuple(
+            f"{attribute.knob} is {value}, not {attribute.wanted}: {attribute.remedy}"
+            for attribute, value in shown
+            if value != attribute.wanted
+        )
+
+    @contextmanager
+    def applied(self) -> Iterator[MemoryGroup]:
+        """Take on this state for a while; processes started meanwhile by this thread inherit it.
+
+        Yields the control group that is to take in what is started, for that is not inherited.
+
+        The runner takes the state on itself, instead of between fork and exec, so that no code of ours has to run in
+        the child: that would be slower and, in a process with threads, not safe.
+        """
+        with self._held() as attributes:
+            yield next(one for one in attributes if isinstance(one, MemoryGroup))
+
+    @contextmanager
+    def _held(self) -> Iterator[list[Attribute]]:
+        """Apply what can be; the rest is left as it is, for :meth:`remarks` to tell."""
+        attributes = self._attributes()
+        with ExitStack() as stack:
+            for attribute in attributes:
+                with suppress(OSError):
+                    attribute.apply()
+                    stack.callback(attribute.undo)
+            yield attributes
+
+    def _attributes(self) -> list[Attribute]:
+        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryGroup(self.memory_limit)]
+        if self.huge_pages != "host":
+            chosen.append(HugePages(self.huge_pages))
+        if self.cpus:
+            chosen.append(Affinity(self.cpus))
+        return chosen

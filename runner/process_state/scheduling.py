@@ -1,0 +1,32 @@
+"""The scheduling policy of a process."""
+
+import os
+
+
+class RoundRobin:
+    """Round-robin scheduling, before all ordinary processes, so that other work takes no time from a comparison.
+
+    Niceness does not suffice: autogroups apply nice levels only within a session, and each execution has its own.
+    Round-robin, so that a program that spins on every processor still leaves the runner time to kill it.
+    """
+
+    knob = "process.scheduling"
+    wanted = "round-robin"
+    remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
+
+    def __init__(self) -> None:
+        self._before = (os.SCHED_OTHER, os.sched_param(0))
+
+    def show(self) -> str:
+        """Return ``round-robin``, or ``ordinary``."""
+        return "round-robin" if os.sched_getscheduler(0) == os.SCHED_RR else "ordinary"
+
+    def apply(self) -> None:
+        """Switch to round-robin scheduling."""
+        before = (os.sched_getscheduler(0), os.sched_getparam(0))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the previous policy."""
+        os.sched_setscheduler(0, *self._before)

@@ -1,0 +1,44 @@
+"""The stack limit of a process, which determines the layout of its address space."""
+
+import resource
+
+from runner.system.tree import Tree
+
+STACK_LIMIT = 8 * 1024 * 1024
+"""Bytes."""
+
+
+class StackLimit:
+    """The soft limit: the kernel reserves that much space below the stack, and places everything else after it."""
+
+    knob = "process.stack_limit"
+    remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
+
+    def __init__(self, size: int = STACK_LIMIT, tree: Tree | None = None) -> None:
+        self._size = size
+        self._tree = tree or Tree()
+        self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    @property
+    def wanted(self) -> str:
+        """The size in bytes."""
+        return str(self._size)
+
+    def show(self) -> str:
+        """Return the soft limit in bytes, or ``unlimited``."""
+        lines = self._tree.lines("proc/self/limits")
+        found = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)
+        return found or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
+
+    def apply(self) -> None:
+        """Set the soft limit; a lower hard limit prevents it."""
+        before = resource.getrlimit(resource.RLIMIT_STACK)
+        try:
+            resource.setrlimit(resource.RLIMIT_STACK, (self._size, before[1]))
+        except ValueError as error:
+            raise PermissionError(str(error)) from None
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the limits."""
+        resource.setrlimit(resource.RLIMIT_STACK, self._before)

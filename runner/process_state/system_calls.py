@@ -1,0 +1,50 @@
+"""System calls for which Python has no function."""
+
+import ctypes
+import os
+from functools import lru_cache
+
+ADDR_NO_RANDOMIZE = 0x0040000
+"""personality(2): no address-space layout randomisation."""
+_ASK = 0xFFFFFFFF
+REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
+"""Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) returns it."""
+_PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
+
+
+def personality() -> int:
+    """Return the personality of this thread."""
+    return _checked(_libc().personality(_ASK))
+
+
+def set_personality(flags: int) -> None:
+    """Set the personality of this thread and its children."""
+    _checked(_libc().personality(flags))
+
+
+def huge_page_refusal() -> int:
+    """Return which transparent huge pages this process refuses."""
+    return _checked(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
+
+
+def refuse_huge_pages(which: int) -> None:
+    """Make this process and its children refuse transparent huge pages.
+
+    Raises
+    ------
+    OSError
+        This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
+    """
+    _checked(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
+
+
+def _checked(result: int) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+@lru_cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,31 @@
+"""The umask of a process."""
+
+import os
+import re
+
+from runner.system.tree import Tree
+
+
+class FileMask:
+    """The umask: a program that cannot read its own files would do different work."""
+
+    knob = "process.umask"
+    wanted = "0022"
+    remedy = ""  # nothing forbids it
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self._tree = tree or Tree()
+        self._before = 0
+
+    def show(self) -> str:
+        """Return the umask in octal."""
+        found = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
+        return found[1] if found else self.wanted
+
+    def apply(self) -> None:
+        """Set the umask."""
+        self._before = os.umask(int(self.wanted, 8))
+
+    def undo(self) -> None:
+        """Restore the umask."""
+        os.umask(self._before)
