@@ -38,7 +38,7 @@ from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling, levels
 from runner.measuring.trial import Bench
 from runner.perf.session import count
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,19 +1,19 @@
-"""Page faults by what they hit: a program that grew by code is told from one that uses its memory otherwise.
+"""Page faults by what they hit. They distinguish a program with more code from one that uses more memory.
 
-None of them is judged by itself: each fault of theirs is one of the minor or major faults, which are, and a change
-would be told twice. They stand beside a drift and say what it is made of.
+They are never judged by themselves: each of their faults is also a minor or a major fault, and a change would be
+reported twice. They are shown beside a drift, to explain it.
 """
 
 from runner.contract.metric import Kind, Metric
 
-_FOLLOWED = (
-    "Counted in one execution of the session that was followed fault by fault, where that took as many faults as a "
-    "sample."
+_WATCHED = (
+    "Counted in one watched execution of the session, which records every fault, if a sample has the same number of "
+    "faults."
 )
 
 
 def _kind(name: str, title: str, definition: str) -> Metric:
-    return Metric(name, title, "faults", Kind.COUNT, "lower", False, f"{definition} {_FOLLOWED}")
+    return Metric(name, title, "faults", Kind.COUNT, "lower", False, f"{definition} {_WATCHED}")
 
 
 FAULT_KINDS = (
@@ -26,13 +26,13 @@ FAULT_KINDS = (
     _kind(
         "anonymous-faults",
         "Faults in other memory",
-        "Page faults on all other addresses: heap, stack, anonymous and shared memory. They tell how the program uses "
+        "Page faults on all other addresses: heap, stack, anonymous and shared memory. They show how the program uses "
         "its memory.",
     ),
     _kind(
         "kernel-faults",
         "Faults in the kernel",
-        "Page faults, of either kind, that the kernel took while it copied to or from the program's memory, as in "
-        "`read()`. Not supported where the kernel lets this user count the program's own faults only.",
+        "Page faults of either kind that the kernel took while it copied to or from the program's memory, as in "
+        "`read()`. Not supported if the kernel lets this user count only the program's own faults.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The files that a program mapped: what was in them, and how they lay in the page cache."""
+"""The files that a program mapped: their content, and their state in the page cache."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -8,38 +8,38 @@ from pydantic import Field, StringConstraints, model_validator
 from runner.contract.base import Strict
 
 Digest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{16})?$")]
-"""First 16 hex digits of a SHA-256; empty where it is not known."""
+"""First 16 hex digits of a SHA-256; empty if it is unknown."""
 Faults = Annotated[int, Field(ge=0, le=2**63)]
 
 
 class CacheState(StrEnum):
-    """How the pages of a file lay in memory while it was measured."""
+    """The state of a file's pages in the page cache while the program was measured."""
 
-    MADE = "made"
-    """In the one defined way: all of them, each by itself, none marked for reading ahead."""
+    PREPARED = "prepared"
+    """Every page was resident, as a folio by itself, and none was marked for readahead."""
     COPY = "copy"
-    """So were those of a copy that only the measured program maps: the file itself cannot be put out of memory."""
-    LEFT = "left"
-    """As they were found. So the number of faults in them says something of the host's past."""
+    """A private copy of the file was prepared and mapped instead, because the file itself cannot be evicted."""
+    UNPREPARED = "unprepared"
+    """The pages stayed as they were found, so the number of faults in the file depends on the host's past."""
 
 
 class MappedFile(Strict):
-    """A file that the program mapped: itself, its loader, its libraries, its data."""
+    """A file that the program mapped: the program itself, its loader, a library, or data."""
 
     path: Annotated[str, StringConstraints(max_length=4096)]
-    """From the build's directory, where it lies there."""
+    """Relative to the build's directory, if the file lies in it."""
     own: bool
-    """Whether it lies in the build's directory: then the revision decides what is in it."""
+    """Whether it lies in the build's directory, so that the revision decides its content."""
     digest: Digest = ""
     cache: CacheState
     reason: Annotated[str, StringConstraints(max_length=1000)] = ""
-    """Why it was left as it was."""
+    """Why it is unprepared."""
     faults: Faults | None = None
-    """Faults on addresses at which it was mapped, in the execution that was followed."""
+    """Faults on addresses at which it was mapped, in the watched execution."""
 
 
-class Doubt(Strict):
-    """How many faults can have been in files that were left as they were: so much of a count is no fact."""
+class UncertainFaults(Strict):
+    """The range of the number of faults in unprepared files. A difference of that size does not show a change."""
 
     least: Faults = 0
     most: Faults = 0
@@ -51,12 +51,12 @@ class Doubt(Strict):
         return self
 
 
-class Files(Strict):
-    """What a run's program was made of, and how that lay in memory."""
+class ProgramFiles(Strict):
+    """The files that a run's program mapped and read."""
 
     mapped: tuple[MappedFile, ...] = Field(default=(), max_length=20_000)
     own_bytes: Digest = ""
-    """Of all that the program opened in the build's directory, mapped or read; empty where that is not known."""
+    """Of all files in the build's directory that the program mapped or read; empty if it is unknown."""
     system_bytes: Digest = ""
-    """Of all files that it mapped from elsewhere; empty where one of them cannot be read."""
-    doubt: Doubt = Doubt()
+    """Of all files elsewhere that the program mapped; empty if one of them cannot be read."""
+    uncertain_faults: UncertainFaults = UncertainFaults()

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
-from runner.contract.files import Files
+from runner.contract.files import ProgramFiles
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -180,8 +180,8 @@ class Report(Strict):
     """Knobs that the host was declared to have, and has not."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
     """What this host did not let the runner do or find out, for people to read."""
-    files: Files | None = None
-    """What the program was made of, and how that lay in memory; None where that could not be found out."""
+    files: ProgramFiles | None = None
+    """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
     """Measured with knobs that a search tries. It is kept, and is no point of any series."""
 

@@ -1,7 +1,7 @@
-"""The files that a program maps: found by watching it run, known by what is in them, laid out in memory in one way.
+"""Finds the files that a program maps, identifies them by digest, and prepares their state in the page cache.
 
-How many faults a program takes in a file depends on how the file's pages lie in the page cache: a fault maps up to
-64 KiB around it, but only of pages that are there, a whole large folio where there is one, and nothing that is marked
-for reading ahead. So the same bytes count differently by who wrote or read them last. Here they are put into one state
-before they are counted.
+The number of faults that a program takes in a file depends on the state of the file's pages in the page cache. A fault
+maps up to 64 KiB around its address, but only resident pages, a whole large folio where there is one, and no page
+that is marked for readahead. The same bytes therefore count differently depending on who wrote or read them last. This
+package brings all mapped files into one prepared state before they are measured.
 """

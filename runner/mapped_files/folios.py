@@ -1,4 +1,4 @@
-"""How the pages of a file lie in the page cache, as the kernel tells root: /proc/kpageflags."""
+"""Reads the state of a file's folios in the page cache from /proc/kpageflags, which the kernel shows to root only."""
 
 import os
 from array import array
@@ -6,65 +6,65 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
-from runner.mapped_files.residency import Mapped
+from runner.mapped_files.residency import FileMapping
 
-_PAGEMAP, _FLAGS = "/proc/self/pagemap", "/proc/kpageflags"
+_PAGEMAP, _KPAGEFLAGS = "/proc/self/pagemap", "/proc/kpageflags"
 _FRAME = (1 << 55) - 1
-_WRONG = 1 << 15 | 1 << 16 | 1 << 9
-"""KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL, part of a folio of several pages; and KPF_RECLAIM, which for a page that is
-not being written is the mark for reading ahead."""
+_UNPREPARED = 1 << 15 | 1 << 16 | 1 << 9
+"""KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL: a page of a large folio. KPF_RECLAIM: on a page that is not under writeback,
+the readahead mark."""
 
-_LOOKS = 3
+_ATTEMPTS = 3
 
 
-def lie_plainly(descriptor: int) -> bool | None:
-    """Tell whether each page of a file is in memory, a folio by itself, and not marked for reading ahead.
+def has_prepared_folios(descriptor: int) -> bool | None:
+    """Return whether every page of a file is resident, a folio by itself, and not marked for readahead.
 
     Returns
     -------
     bool or None
-        None where the kernel does not tell: it does so to root only.
+        None if the kernel does not show the folios to this user.
 
     Notes
     -----
-    The kernel moves pages now and then, and a frame that was looked up may be another file's when it is looked at. So
-    what is wrong is looked at again.
+    The kernel migrates pages now and then, so a page frame can belong to another file by the time its flags are read.
+    A negative result is therefore checked again.
     """
-    found = _look(descriptor)
-    for _ in range(_LOOKS - 1):
-        if found:
+    prepared = _has_prepared_folios(descriptor)
+    for _ in range(_ATTEMPTS - 1):
+        if prepared:
             break
-        found = _look(descriptor)
-    return found
+        prepared = _has_prepared_folios(descriptor)
+    return prepared
 
 
-def _look(descriptor: int) -> bool | None:
+def _has_prepared_folios(descriptor: int) -> bool | None:
     try:
-        with Mapped(descriptor) as mapped:
-            if not all(state & 1 for state in mapped.resident()):
+        with FileMapping(descriptor) as mapping:
+            if not all(state & 1 for state in mapping.residency_bytes()):
                 return False
-            frames = _frames(mapped)
-        return None if frames is None else not any(flag & _WRONG for flag in _flags(frames))
+            frames = _page_frames(mapping)
+        return None if frames is None else not any(flags & _UNPREPARED for flags in _page_flags(frames))
     except OSError:
         return None
 
 
-def _frames(mapped: Mapped) -> list[int] | None:
-    """Return the numbers of the page frames of a file; None where the kernel does not tell."""
-    if not mapped.pages:
+def _page_frames(mapping: FileMapping) -> list[int] | None:
+    """Return the page frame numbers of a file; None if the kernel does not show them to this user."""
+    if not mapping.pages:
         return []
-    if not mapped.populate():
+    if not mapping.populate():
         return None
     with _opened(_PAGEMAP) as pagemap:
-        entries = array("Q", os.pread(pagemap, 8 * mapped.pages, 8 * mapped.first_page))
+        entries = array("Q", os.pread(pagemap, 8 * mapping.pages, 8 * mapping.first_page))
     frames = [entry & _FRAME for entry in entries]
-    return frames if all(frames) else None  # Who is not root is shown no numbers.
+    return frames if all(frames) else None  # Users other than root read zeros.
 
 
-def _flags(frames: list[int]) -> Iterator[int]:
-    with _opened(_FLAGS) as flags:
+def _page_flags(frames: list[int]) -> Iterator[int]:
+    with _opened(_KPAGEFLAGS) as kpageflags:
         for first, number in _runs(frames):
-            yield from array("Q", os.pread(flags, 8 * number, 8 * first))
+            yield from array("Q", os.pread(kpageflags, 8 * number, 8 * first))
 
 
 @contextmanager
@@ -77,8 +77,9 @@ def _opened(name: str) -> Iterator[int]:
 
 
 def _runs(frames: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield stretches of successive numbers: where each begins, and how long it is."""
-    starts = [0, *(place for place, (one, other) in enumerate(pairwise(frames), 1) if other != one + 1), len(frames)]
+    """Yield the runs of consecutive numbers: the first number and the length of each."""
+    breaks = (index for index, (frame, following) in enumerate(pairwise(frames), 1) if following != frame + 1)
+    starts = [0, *breaks, len(frames)]
     for start, end in pairwise(starts):
         if end > start:
             yield frames[start], end - start

@@ -1,6 +1,6 @@
-"""Private copies of files that cannot be put out of memory because other programs map them, such as the C library.
+"""Stores private copies of files that cannot be evicted because other programs map them, such as the C library.
 
-A copy is kept, and laid over the file in the measured program's own view of the file system: nobody else maps it. Root
+The copy is mounted over the file in the measured program's own view of the file system, so nobody else maps it. Root
 can give a program such a view, and so can a sandbox.
 """
 
@@ -13,49 +13,49 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
-from runner.mapped_files.cache_state import LARGEST
+from runner.mapped_files.cache_preparation import MOST_BYTES
 
 
 class PrivateCopies:
-    """The copies that are kept in a folder."""
+    """The copies in a folder, each named by the digest of its content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def copy_of(self, file: Path) -> Path | None:
-        """Return the copy of a file as it is now, made unless it is kept; None where there can be none."""
+        """Return the copy of a file's current content, stored if it is new; None if the file cannot be copied."""
         try:
             state = file.stat()
-            if state.st_size > LARGEST or state.st_mode & 0o6000:
-                return None  # The kernel lets nobody count what runs with others' rights.
+            if state.st_size > MOST_BYTES or state.st_mode & 0o6000:
+                return None  # The kernel lets nobody count a set-user-ID program.
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()
             if not copy.exists():
-                self._keep(content, copy, state.st_mode & 0o777)
+                self._store(content, copy, state.st_mode & 0o777)
         except OSError:
             return None
         return copy
 
-    def _keep(self, content: bytes, copy: Path, mode: int) -> None:
+    def _store(self, content: bytes, copy: Path, mode: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Under another name first: two runners may make it at once.
+        # Renamed when complete, because two runners may store the same copy at once.
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
-            made = Path(scratch, copy.name)
-            made.write_bytes(content)
-            made.chmod(mode)
-            made.rename(copy)
+            complete = Path(scratch, copy.name)
+            complete.write_bytes(content)
+            complete.chmod(mode)
+            complete.rename(copy)
 
 
-def can_lay_over(sandbox: Sandbox | None) -> bool:
-    """Tell whether a measured program can be given copies in place of files."""
+def can_mount_copies(sandbox: Sandbox | None) -> bool:
+    """Return whether copies can be mounted over files for a measured program."""
     return sandbox is not None or _may_mount(os.geteuid())
 
 
 @lru_cache
 def _may_mount(user: int) -> bool:
-    """Try out what the launcher does."""
+    """Try the mount that the launcher will make."""
     if user != 0 or shutil.which("unshare") is None:
         return False
     with tempfile.NamedTemporaryFile() as file:
-        words = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", file.name, file.name]
-        return subprocess.run(words, check=False, capture_output=True).returncode == 0
+        command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", file.name, file.name]
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-"""Which pages of a file are in memory: seen, put out, read in, kept there."""
+"""Shows, evicts, reads back and locks the pages of a file in the page cache."""
 
 import ctypes
 import mmap
@@ -11,40 +11,40 @@ _PROT_READ, _MAP_SHARED = 1, 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _MADV_RANDOM, _MADV_POPULATE_READ = 1, 22
 _CHUNK = 1 << 17
-"""Bytes that are read at a time. What they are does not matter: without reading ahead each page is read by itself."""
+"""Bytes per read. The size does not affect the folios: without readahead the kernel reads each page by itself."""
 
 
-def put_out(descriptor: int) -> tuple[int, int]:
-    """Drop all pages of an open file that can be dropped; return how many stay in memory, and how many it has."""
-    os.fsync(descriptor)  # A page that was not written yet cannot be dropped.
+def evict(descriptor: int) -> tuple[int, int]:
+    """Evict the pages of an open file, as far as possible; return how many stay resident, and how many it has."""
+    os.fsync(descriptor)  # The kernel does not evict dirty pages.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     return residency(descriptor)
 
 
-def read_in(descriptor: int) -> tuple[int, int]:
-    """Read all of an open file, without reading ahead; return how many pages are in memory, and how many it has.
+def read_back(descriptor: int) -> tuple[int, int]:
+    """Read all of an open file without readahead; return how many pages are resident, and how many it has.
 
-    A page that was not there comes as a folio by itself, and without the mark at which the kernel would go on to read
-    ahead. Those that were there stay as they are.
+    A page that was not resident becomes a folio by itself, without a readahead mark. Pages that were resident do not
+    change.
     """
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     buffer = bytearray(_CHUNK)
-    place = 0
-    while got := os.preadv(descriptor, [buffer], place):
-        place += got
+    offset = 0
+    while length := os.preadv(descriptor, [buffer], offset):
+        offset += length
     return residency(descriptor)
 
 
 def residency(descriptor: int) -> tuple[int, int]:
-    """Return how many pages of an open file are in memory, and how many it has; see :func:`resident_pages`."""
-    with Mapped(descriptor) as mapped:
-        return sum(state & 1 for state in mapped.resident()), mapped.pages
+    """Return how many pages of an open file are resident, and how many it has."""
+    with FileMapping(descriptor) as mapping:
+        return sum(state & 1 for state in mapping.residency_bytes()), mapping.pages
 
 
-class Mapped:
-    """A file mapped to be looked at: mapping it reads nothing of it.
+class FileMapping:
+    """Maps a file in order to inspect its pages. Mapping it reads nothing of it.
 
-    Python's own ``mmap`` would not give away the address of a read-only mapping.
+    Python's own ``mmap`` does not expose the address of a read-only mapping.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -72,8 +72,8 @@ class Mapped:
         """The number of its first page in the address space."""
         return self._address // mmap.PAGESIZE
 
-    def resident(self) -> bytes:
-        """Return a byte for each page, whose lowest bit tells whether it is in memory."""
+    def residency_bytes(self) -> bytes:
+        """Return one byte for each page, whose lowest bit is set if the page is resident."""
         if not self._length:
             return b""
         states = ctypes.create_string_buffer(self.pages)
@@ -82,20 +82,20 @@ class Mapped:
         return states.raw
 
     def populate(self) -> bool:
-        """Enter all pages into the page table, and read nothing ahead; tell whether this kernel can."""
+        """Enter all pages into the page table, without readahead; return whether this kernel can."""
         if not self._length:
             return True
         _libc().madvise(self._address, self._length, _MADV_RANDOM)
         return bool(_libc().madvise(self._address, self._length, _MADV_POPULATE_READ) == 0)
 
     def lock(self) -> bool:
-        """Keep all pages in memory for as long as this is mapped, and read nothing ahead; tell whether that is allowed.
+        """Lock all pages in memory for as long as the file is mapped; return whether this user may.
 
-        The kernel gives up pages that nobody has touched for a while, on some hosts long before memory is short.
+        The kernel reclaims pages that have not been touched for a while, on some hosts long before memory is short.
         """
         if not self._length:
             return True
-        _libc().madvise(self._address, self._length, _MADV_RANDOM)
+        _libc().madvise(self._address, self._length, _MADV_RANDOM)  # Without it, mlock would read ahead.
         return bool(_libc().mlock(self._address, self._length) == 0)
 
 

@@ -1,7 +1,7 @@
-"""Which files of a build a program opens: the kernel's inotify says so, to root and others, from within a sandbox too.
+"""Watches which files of a build a program opens, with inotify: it needs no privileges and sees into a sandbox.
 
-What a program is made of is not only what it maps: the source of a script, a table that is read. A revision in which
-nothing of that is different cannot be to blame for anything.
+The bytes that decide what a program does are not only those that it maps: also the source of a script, or a table that
+it reads. A revision in which none of these bytes differs cannot have changed a count.
 """
 
 import ctypes
@@ -15,34 +15,34 @@ from typing import Self
 
 _OPENED, _MODIFIED, _MOVED_HERE, _CREATED, _OVERFLOWED = 0x20, 0x2, 0x80, 0x100, 0x4000
 _FOLDER, _FOLDERS_ONLY = 0x40000000, 0x01000000
-_HEAD = struct.Struct("iIII")
+_EVENT = struct.Struct("iIII")
 MOST_FOLDERS = 20_000
 
 
 @dataclass(slots=True)
-class Touched:
-    """What happened in a tree.
+class FileAccesses:
+    """The files of a tree that a program opened, wrote and created.
 
     Attributes
     ----------
     opened
-        Files that were opened and had been there before.
+        Files that existed before and were opened.
     written
-        Those of them that were written to: what was in them before is gone.
-    made
-        Files that were made.
+        Files that existed before and were written to: their earlier content is lost.
+    created
+        Files that did not exist before.
     complete
-        Whether nothing was missed.
+        Whether no event was missed.
     """
 
     opened: set[Path] = field(default_factory=set)
     written: set[Path] = field(default_factory=set)
-    made: set[Path] = field(default_factory=set)
+    created: set[Path] = field(default_factory=set)
     complete: bool = True
 
 
 class TreeWatch:
-    """Watches a tree for a while."""
+    """Watches a tree from its entry to its exit."""
 
     def __init__(self, tree: Path) -> None:
         self._tree = tree
@@ -62,7 +62,7 @@ class TreeWatch:
                 self._complete = False
                 break
             self._folders[watch] = Path(folder)
-        self._events()  # Looking through the tree opened its folders.
+        self._read_events()  # Discards the events of os.walk itself.
         return self
 
     def __exit__(
@@ -72,35 +72,35 @@ class TreeWatch:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def touched(self) -> Touched:
-        """Return what happened since the watch began."""
-        found = Touched(complete=self._complete)
-        for watch, mask, name in self._events():
+    def accesses(self) -> FileAccesses:
+        """Return the accesses since the watch began."""
+        accesses = FileAccesses(complete=self._complete)
+        for watch, mask, name in self._read_events():
             if mask & _OVERFLOWED:
-                found.complete = False
+                accesses.complete = False
             if not name or mask & _FOLDER or watch not in self._folders:
-                continue  # Folders are opened by those who look after the tree's size, too.
+                continue  # The runner opens folders itself, when it checks the size of the tree.
             path = self._folders[watch] / name
             if mask & (_CREATED | _MOVED_HERE):
-                found.made.add(path)
-            elif path not in found.made:
-                (found.written if mask & _MODIFIED else found.opened).add(path)
-        return found
+                accesses.created.add(path)
+            elif path not in accesses.created:
+                (accesses.written if mask & _MODIFIED else accesses.opened).add(path)
+        return accesses
 
-    def _events(self) -> list[tuple[int, int, str]]:
-        found = []
+    def _read_events(self) -> list[tuple[int, int, str]]:
+        events = []
         while self._descriptor >= 0:
             try:
                 data = os.read(self._descriptor, 1 << 16)
             except BlockingIOError:
                 break
-            place = 0
-            while place < len(data):
-                watch, mask, _, length = _HEAD.unpack_from(data, place)
-                place += _HEAD.size
-                found.append((watch, mask, os.fsdecode(data[place : place + length].rstrip(b"\0"))))
-                place += length
-        return found
+            offset = 0
+            while offset < len(data):
+                watch, mask, _, length = _EVENT.unpack_from(data, offset)
+                offset += _EVENT.size
+                events.append((watch, mask, os.fsdecode(data[offset : offset + length].rstrip(b"\0"))))
+                offset += length
+        return events
 
 
 @lru_cache

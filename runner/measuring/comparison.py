@@ -11,7 +11,7 @@ from runner.contract.report import Report, Sample, Stage
 from runner.measuring.page_cache import StaysWarm
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
-from runner.state.scheduling import RoundRobin
+from runner.process_state.scheduling import RoundRobin
 from runner.workload import Workload
 
 MOST = 30

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.mapped_files.residency import put_out, residency
+from runner.mapped_files.residency import evict, residency
 
 
 class StaysWarm(FaultwatchError):
@@ -37,7 +37,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise StaysWarm(f"{file} is no file that can be put out of memory", "name files in [run] files")
-            resident, pages = put_out(descriptor)
+            resident, pages = evict(descriptor)
         finally:
             os.close(descriptor)
         if resident:

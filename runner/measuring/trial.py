@@ -27,18 +27,18 @@ from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.preparation import Keeper, Preparation, page_cache_knob
 from runner.mapped_files.tree_watch import TreeWatch
+from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.page_cache import make_cold
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
-from runner.perf.fault_places import FaultPlacesRecorder
+from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import count_together
-from runner.state.huge_pages import HugePages
-from runner.state.memory_group import MemoryGroup
-from runner.state.process import ProcessState
+from runner.process_state.huge_pages import HugePages
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
@@ -63,8 +63,8 @@ class Bench:
         The only processors to measure on; all where none is named.
     sandbox
         What confines the measured programs, if anything.
-    keeper
-        What is known of the files that programs map, from one session to the next.
+    known_files
+        What the runner remembers about mapped files from one session to the next.
     """
 
     host: Host
@@ -73,7 +73,7 @@ class Bench:
     trust: HostTrust = field(default_factory=HostTrust)
     cpus: frozenset[int] = frozenset()
     sandbox: Sandbox | None = None
-    keeper: Keeper = field(default_factory=Keeper)
+    known_files: KnownFiles = field(default_factory=KnownFiles)
 
     def environment_of(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case would be measured now."""
@@ -120,7 +120,7 @@ class Trial:
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
-        self._files = Preparation(tree, subject.case.name, bench.keeper, bench.sandbox, self._cold)
+        self._files = TrialFiles(tree, subject.case.name, bench.known_files, bench.sandbox, self._cold)
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture(self._state)
 
@@ -173,23 +173,23 @@ class Trial:
         return self._tree / path
 
     def warm_up(self) -> None:
-        """Execute the case, find out which files it maps, and put those into one state in the page cache.
+        """Execute the case, watch which files it maps, and prepare their state in the page cache.
 
-        Nothing of this is a sample. It takes a second execution where files lay otherwise during the first one.
+        The executions are not samples. If files were unprepared during the first execution, there is a second one.
 
         Raises
         ------
         ExecutionFailure, StaysWarm, FaultwatchError
             As :meth:`execute` does.
         """
-        self._files.expect(self.program)
+        self._files.prepare_expected(self.program)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            recorder = FaultPlacesRecorder()
+            recorder = FaultsByFileRecorder()
             with TreeWatch(self._tree) as watch:
                 self.execute(recording=Recording((), recorder))
-                touched = watch.touched()
-            changed = self._files.take(recorder.found(), touched, began)
+                accesses = watch.accesses()
+            changed = self._files.prepare_mapped(recorder.result(), accesses, began)
             if not changed or time.monotonic() - started > _LONG:
                 break
 
@@ -239,7 +239,7 @@ class Trial:
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, the outliers among them marked."""
         self._files.verify()
-        samples = with_fault_kinds(samples, self._files.places, self._case.processes)
+        samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def skipped(self, reason: str) -> Report:
@@ -280,5 +280,5 @@ class Trial:
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.mismatches(self._environment),
             remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
-            files=self._files.files() if samples else None,
+            files=self._files.describe() if samples else None,
         )

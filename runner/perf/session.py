@@ -21,9 +21,9 @@ from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import Counted, Order, unsupported
 from runner.perf.event_support import known_events
 from runner.perf.recording import Recording
-from runner.state.memory_group import MemoryGroup
-from runner.state.memory_stat import memory_readings
-from runner.state.process import ProcessState
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.memory_stat import memory_readings
+from runner.process_state.process_state import ProcessState
 
 
 class ExecutionFailure(Exception):

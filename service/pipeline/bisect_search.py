@@ -57,7 +57,7 @@ def _answer(session: Session, request: SearchRequest, question: Question, seen: 
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
-    seen, question = _same_bytes(question, seen)
+    seen, question = _apply_same_bytes(question, seen)
     search = exact_search.search if question.exact else noisy_search.search
     answer = search(question, seen, request.slots, request.pending)
     if not isinstance(answer, Found):
@@ -74,16 +74,16 @@ def _answer(session: Session, request: SearchRequest, question: Question, seen: 
     return proof.next_proof(question, found, seen) if request.prove else found
 
 
-def _same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:
-    """Let the same bytes count the same: they have one exact level together, and in noise such commits are cleared."""
+def _apply_same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:
+    """Give runs of the same bytes one exact level; in a noisy search, clear the commits that change no bytes."""
     if not question.exact:
         parents = ((node.commit, node.parents) for node in question.commits)
-        cleared = question.cleared | same_bytes.changed_nothing(seen, parents)
+        cleared = question.cleared | same_bytes.commits_without_change(seen, parents)
         return seen, question.model_copy(update={"cleared": cleared})
-    levels = same_bytes.levels_of_bytes(seen)
+    levels = same_bytes.levels_by_bytes(seen)
     pooled = [
-        one if one.value is None else one.model_copy(update={"value": levels.get(one.material, one.value)})
-        for one in seen
+        run if run.value is None else run.model_copy(update={"value": levels.get(run.bytes_key, run.value)})
+        for run in seen
     ]
     return pooled, question
 

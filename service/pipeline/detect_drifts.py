@@ -10,7 +10,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
-from service.rules.same_bytes import system_files
+from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
@@ -113,12 +113,12 @@ def _row(view: history.Drift, position: int) -> DriftRow:
 
 
 def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[str, str]:
-    """Return the knobs of one side, and the files that it mapped from elsewhere where those are what differs."""
+    """Return the knobs of one side, and its system files as knobs if only those can differ."""
     held = points.knobs(session, point.environment)
     if shift.cause is not Cause.CONFIG or shift.before.environment != shift.after.environment:
         return held
     report = runs.report(session, point.run_id)
-    return {**held, **(system_files(report) if report else {})}
+    return {**held, **(system_file_knobs(report) if report else {})}
 
 
 def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:

@@ -1,119 +1,118 @@
-"""What the bytes of a program say of a change: the same bytes count the same. Pure.
+"""Compares the bytes of programs: the same bytes count the same. Pure.
 
-A commit can only matter by what it changes of the files that the program maps or reads. Where none of them differs,
-the commit is not to blame, whatever was counted. And where files lay in the page cache as they were found, so many
-faults as were taken in them are no fact.
+A commit can change a count only through the files that the program maps or reads. If none of them differs, the commit
+is not to blame, whatever was counted. Faults in unprepared files, whose number depends on the state of the page cache,
+are uncertain: a difference that they can explain does not show a change.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from runner.contract import Report
 from runner.contract.level import Number, median
 
 
-class Material(NamedTuple):
-    """What a run's program was made of.
+class ProgramBytes(NamedTuple):
+    """The bytes of a run's program.
 
     Attributes
     ----------
     own
-        Digest of what it mapped and read of its revision's build; empty where that is not known.
+        Digest of the files that it mapped and read of its revision's build; empty if it is unknown.
     system
-        Digest of what it mapped from elsewhere; empty where that is not known.
-    least, most
-        Between how many of its faults were in files that lay in the page cache as they were found.
+        Digest of the files that it mapped from elsewhere; empty if it is unknown.
+    least_uncertain, most_uncertain
+        The range of the number of its faults in unprepared files.
     """
 
     own: str = ""
     system: str = ""
-    least: int = 0
-    most: int = 0
+    least_uncertain: int = 0
+    most_uncertain: int = 0
 
     @property
-    def whole(self) -> str:
-        """One name for all its bytes; empty where some are not known."""
+    def key(self) -> str:
+        """A key that is equal for the same bytes; empty if some of them are unknown."""
         return f"{self.own} {self.system}" if self.own and self.system else ""
 
 
-UNKNOWN = Material()
+UNKNOWN = ProgramBytes()
 
 
-def material(report: Report) -> Material:
-    """Return what the program of a run was made of."""
+def program_bytes(report: Report) -> ProgramBytes:
+    """Return the bytes of a run's program."""
     files = report.files
     if files is None:
         return UNKNOWN
-    return Material(files.own_bytes, files.system_bytes, files.doubt.least, files.doubt.most)
+    uncertain = files.uncertain_faults
+    return ProgramBytes(files.own_bytes, files.system_bytes, uncertain.least, uncertain.most)
 
 
-def system_files(report: Report) -> dict[str, str]:
+def system_file_knobs(report: Report) -> dict[str, str]:
     """Return the files that a program mapped from outside of its build, as knobs: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
     return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.own}
 
 
-def of_one_revision(one: Material, other: Material) -> bool:
-    """Tell whether two runs had the same bytes of their revisions, so that no commit can have made a difference."""
-    return bool(one.own) and one.own == other.own
+def have_same_own_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
+    """Return whether two runs had the same bytes of their revisions, so that no commit can have made a difference."""
+    return bool(first.own) and first.own == second.own
 
 
-def all_the_same(one: Material, other: Material) -> bool:
-    """Tell whether two runs had the same bytes altogether."""
-    return bool(one.whole) and one.whole == other.whole
+def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
+    """Return whether two runs had the same bytes, of their revisions and from elsewhere."""
+    return bool(first.key) and first.key == second.key
 
 
-def is_no_fact(change: Number, before: Material, after: Material) -> bool:
-    """Tell whether the state of files in the page cache alone can have made a change of a count.
+def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
+    """Return whether faults in unprepared files alone can explain a change of a count.
 
-    Faults in such files went from between ``before.least`` and ``before.most`` to between ``after.least`` and
-    ``after.most``. What goes further the same way is a fact.
+    Their number changed from between ``before.least_uncertain`` and ``before.most_uncertain`` to between
+    ``after.least_uncertain`` and ``after.most_uncertain``. A larger change, or one in the other direction, is certain.
     """
-    lowest, highest = min(0, after.least - before.most), max(0, after.most - before.least)
+    lowest = min(0, after.least_uncertain - before.most_uncertain)
+    highest = max(0, after.most_uncertain - before.least_uncertain)
     return change != 0 and lowest <= change <= highest
 
 
-class Seen(Protocol):
-    """A run in a search: what it counted, and the name of its bytes."""
+class CountedRun(Protocol):
+    """A run in a search."""
 
     @property
     def commit(self) -> str:
-        """Of which commit."""
+        """The commit that was measured."""
 
     @property
     def value(self) -> Number | None:
-        """What it counted."""
+        """The count."""
 
     @property
-    def material(self) -> str:
-        """The name of all its bytes; empty where that is not known."""
+    def bytes_key(self) -> str:
+        """The key of the program's bytes; empty if some of them are unknown."""
 
 
-S = TypeVar("S", bound=Seen)
-
-
-def levels_of_bytes(runs: Iterable[Seen]) -> dict[str, Number]:
-    """Return the level that all runs of the same bytes have together, by the name of the bytes."""
+def levels_by_bytes(runs: Iterable[CountedRun]) -> dict[str, Number]:
+    """Return the level of all runs with the same bytes together, by the key of the bytes."""
     values: dict[str, list[Number]] = defaultdict(list)
     for run in runs:
-        if run.material and run.value is not None:
-            values[run.material].append(run.value)
-    return {name: level for name, found in values.items() if (level := median(found)) is not None}
+        if run.bytes_key and run.value is not None:
+            values[run.bytes_key].append(run.value)
+    return {key: level for key, counts in values.items() if (level := median(counts)) is not None}
 
 
-def changed_nothing(runs: Sequence[Seen], parents: Iterable[tuple[str, Sequence[str]]]) -> frozenset[str]:
+def commits_without_change(runs: Sequence[CountedRun], parents: Iterable[tuple[str, Sequence[str]]]) -> frozenset[str]:
     """Return the commits whose bytes are those of their only parent."""
-    bytes_of: dict[str, set[str]] = defaultdict(set)
+    keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
-        bytes_of[run.commit].add(run.material)
+        keys[run.commit].add(run.bytes_key)
     return frozenset(
         commit
         for commit, ancestors in parents
         if len(ancestors) == 1
-        and len(bytes_of[commit]) == 1
-        and bytes_of[commit] == bytes_of[ancestors[0]]
-        and "" not in bytes_of[commit]
+        and len(keys[commit]) == 1
+        and keys[commit] == keys[ancestors[0]]
+        and "" not in keys[commit]
     )

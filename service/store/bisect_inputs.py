@@ -17,7 +17,7 @@ from service.rules.bisect.knob_search import Mixture
 from service.rules.bisect.question import Observation, Question
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import MATERIAL, material_of
+from service.store.points import BYTES_COLUMNS, bytes_of
 from service.store.runs import joined
 from service.store.stored_reports import unpack
 
@@ -51,7 +51,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again.
     """
     runs = session.execute(
-        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, *MATERIAL)
+        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, *BYTES_COLUMNS)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
@@ -81,9 +81,9 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
             value=values.get(number) if outcome is Outcome.MEASURED else None,
             session=turns,
             run=run_id,
-            material=material_of(*made_of).whole,
+            bytes_key=bytes_of(*bytes_values).key,
         )
-        for number, run_id, turns, commit, outcome, *made_of in runs
+        for number, run_id, turns, commit, outcome, *bytes_values in runs
     ]
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.rules.same_bytes import material
+from service.rules.same_bytes import program_bytes
 from service.store import revisions, shared_rows
 from service.store.engine import bulk
 from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
@@ -160,7 +160,7 @@ def _run_row(run: _NewRun) -> tuple[object, ...]:
     return (
         *(run.number, report.run_id, subject_id, run.revision_id, case_id, host_id, run.environment_id),
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
-        *(one or None for one in material(report)),
+        *(value or None for value in program_bytes(report)),
     )
 
 

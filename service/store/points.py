@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import median
-from service.rules.same_bytes import Material
+from service.rules.same_bytes import ProgramBytes
 from service.rules.series import path
 from service.schemas import history
 from service.store.engine import bulk
@@ -89,13 +89,13 @@ SERIES_OF_RUN = (
 """Joins a run with the series that it can have points in."""
 
 
-MATERIAL = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_most)
-"""What a run's program was made of."""
+BYTES_COLUMNS = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_most)
+"""The bytes of a run's program."""
 
 
-def material_of(own: str | None, system: str | None, least: int | None, most: int | None) -> Material:
-    """Read what a run's program was made of, from :data:`MATERIAL`."""
-    return Material(own or "", system or "", least or 0, most or 0)
+def bytes_of(own: str | None, system: str | None, least: int | None, most: int | None) -> ProgramBytes:
+    """Return the bytes of a run's program from the values of :data:`BYTES_COLUMNS`."""
+    return ProgramBytes(own or "", system or "", least or 0, most or 0)
 
 
 def joined(*columns: Any) -> Select[Any]:
@@ -136,15 +136,15 @@ def trend_of(session: Session, series_id: int) -> path.Trend:
     rows = session.execute(
         joined(
             *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
-            *(Point.value, Point.n, Point.samples, *MATERIAL),
+            *(Point.value, Point.n, Point.samples, *BYTES_COLUMNS),
         ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
     )
     return path.arrange_trend(
         path.PathPoint(
             *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
-            material=material_of(*made_of),
+            program_bytes=bytes_of(*bytes_values),
         )
-        for run_id, revision, position, environment, measured_at, value, n, samples, *made_of in rows
+        for run_id, revision, position, environment, measured_at, value, n, samples, *bytes_values in rows
         if value is not None
     )
 

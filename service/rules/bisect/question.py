@@ -28,8 +28,8 @@ class Observation(Frozen):
     session: UUID | None = None
     """The session in which it was measured in turns with another run; None where it was measured alone."""
     run: UUID | None = None
-    material: str = ""
-    """The name of all bytes of its program; empty where that is not known."""
+    bytes_key: str = ""
+    """The key of its program's bytes; empty if some of them are unknown."""
 
 
 class Question(Frozen):

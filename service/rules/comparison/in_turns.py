@@ -13,8 +13,8 @@ Two rules decide, and each verdict names its rule:
   without a change, the probability that a comparison calls any metric changed is at most ``ERROR``, however often the
   caller looks.
 
-The bytes of both sides have the last word: a base and a head that map and read the same are the same, whatever was
-counted, and what files in an undefined state of the page cache can have caused is no change.
+The bytes of both sides overrule the counts: a base and a head whose programs map and read the same bytes are the same,
+and a difference that faults in unprepared files can explain is no change.
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured in turns.
@@ -30,7 +30,7 @@ from runner.contract.budget import Budget, is_over
 from runner.contract.comparison import Rule, differing
 from runner.contract.level import Number, bounds, majority, median
 from service.rules.relative_change import percent_change, symmetric_percent_change
-from service.rules.same_bytes import all_the_same, is_no_fact, material
+from service.rules.same_bytes import have_same_bytes, is_uncertain, program_bytes
 
 ERROR = 0.001
 """Probability that a comparison without a change calls any noisy metric changed; it is shared among the metrics."""
@@ -77,19 +77,21 @@ def decide(request: ComparisonRequest) -> Comparison:
 
 
 def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
-    """Let the bytes of base and head decide: the same ones are the same, and what is in doubt is no fact."""
-    left, right = material(base), material(head)
+    """Decide that the same bytes are the same, and that an uncertain difference is none."""
+    base_bytes, head_bytes = program_bytes(base), program_bytes(head)
     changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
-    if all_the_same(left, right) and (base.environment, base.command) == (head.environment, head.command):
-        sentence = "Base and head are the same bytes: the program, its libraries, and all that it read of its build."
+    if have_same_bytes(base_bytes, head_bytes) and (base.environment, base.command) == (head.environment, head.command):
+        sentence = (
+            "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
+        )
         if changed:
-            sentence = f"{sentence} That they were counted differently is the host's doing. {verdict.sentence}"
+            sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
         elif verdict.rule == "exact" and change == 0:
             sentence = f"{sentence} {verdict.sentence}"
-    elif changed and verdict.rule == "exact" and is_no_fact(change, left, right):
+    elif changed and verdict.rule == "exact" and is_uncertain(change, base_bytes, head_bytes):
         sentence = (
-            f"The counts differ by {abs(change):,}, which is no fact: {left.most:,} faults of base and {right.most:,} "
-            "of head were in files whose state in the page cache could not be defined."
+            f"The counts differ by {abs(change):,}, which is uncertain: up to {base_bytes.most_uncertain:,} faults "
+            f"of base and {head_bytes.most_uncertain:,} of head were in files that could not be prepared."
         )
     else:
         return verdict

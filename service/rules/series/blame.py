@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.rules.same_bytes import of_one_revision
+from service.rules.same_bytes import have_same_own_bytes
 from service.rules.series.path import PathPoint
 from service.schemas.history import Cause, KnobChange
 
@@ -12,12 +12,12 @@ from service.schemas.history import Cause, KnobChange
 def blame(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
-    A revision of the same bytes is no other one. Where files from elsewhere differ, such as a library that was
-    upgraded, that is a change of the configuration.
+    Two revisions with the same bytes count as one. If system files differ, such as an upgraded library, the
+    configuration has changed.
     """
-    same = of_one_revision(before.material, after.material)
+    same = have_same_own_bytes(before.program_bytes, after.program_bytes)
     other_revision = before.revision != after.revision and not same
-    systems = {before.material.system, after.material.system}
+    systems = {before.program_bytes.system, after.program_bytes.system}
     upgraded = same and "" not in systems and len(systems) > 1
     other_environment = before.environment != after.environment or upgraded
     if other_revision and other_environment:

@@ -12,7 +12,7 @@ from uuid import UUID
 from runner.contract import Kind
 from runner.contract.level import median
 from service.rules import detect
-from service.rules.same_bytes import is_no_fact
+from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame
 from service.rules.series.path import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number
@@ -105,7 +105,7 @@ def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[S
         # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         last, first = sequence[change.index - 1], sequence[change.index]
-        if kind is Kind.COUNT and is_no_fact(change.after - change.before, last.material, first.material):
+        if kind is Kind.COUNT and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
             continue
         yield SeriesDrift(
             old_points=sequence[start : change.index],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from service.rules.same_bytes import UNKNOWN, Material
+from service.rules.same_bytes import UNKNOWN, ProgramBytes
 from service.schemas.history import Number
 
 
@@ -27,7 +27,7 @@ class PathPoint:
     measured_at: datetime
     value: Number
     samples: tuple[Number, ...]
-    material: Material = UNKNOWN
+    program_bytes: ProgramBytes = UNKNOWN
 
 
 Points = tuple[PathPoint, ...]

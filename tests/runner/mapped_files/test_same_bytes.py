@@ -16,18 +16,20 @@ from runner.contract.files import CacheState
 from runner.contract.report import Outcome, Status
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
-from runner.mapped_files.cache_state import CacheStates
-from runner.mapped_files.folios import lie_plainly
+from runner.mapped_files.cache_preparation import CachePreparer
+from runner.mapped_files.folios import has_prepared_folios
 from runner.measuring.page_cache import resident_pages
-from tests.runner.mapped_files.made import WAYS, built, by_cp, copied, measured
+from tests.runner.mapped_files.sample_programs import WAYS, build, by_cp, copy_build, measure_build
 
 pytestmark = pytest.mark.perf
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay copies over files, or see how pages lie")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can mount copies over files, or read the state of folios"
+)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("source") / "tree")
+    return build(tmp_path_factory.mktemp("source") / "tree")
 
 
 @pytest.fixture(params=["bare", "sandboxed"])
@@ -41,8 +43,8 @@ def box(request: pytest.FixtureRequest) -> Sandbox | None:
 
 
 @pytest.fixture
-def nobodys() -> Iterator[Path]:
-    """A folder that an unprivileged user can reach, and owns."""
+def unprivileged_folder() -> Iterator[Path]:
+    """A folder that an unprivileged user owns and can reach."""
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, 65534, 65534)
         yield Path(folder)
@@ -50,7 +52,7 @@ def nobodys() -> Iterator[Path]:
 
 def test_the_same_bytes_count_the_same(source: Path, tmp_path: Path, box: Sandbox | None) -> None:
     tmp_path.chmod(0o755)
-    reports = [measured(copied(source, tmp_path / way.__name__, way), sandbox=box) for way in WAYS]
+    reports = [measure_build(copy_build(source, tmp_path / way.__name__, way), sandbox=box) for way in WAYS]
     assert all(report.outcome is Outcome.MEASURED for report in reports)
     assert len({value for report in reports for value in report.values("minor-faults")}) == 1
     assert len({report.values("major-faults") for report in reports}) == 1
@@ -58,44 +60,42 @@ def test_the_same_bytes_count_the_same(source: Path, tmp_path: Path, box: Sandbo
     assert len({(report.files.own_bytes, report.files.system_bytes) for report in reports if report.files}) == 1
 
 
-def test_every_file_is_known_that_the_program_maps(source: Path) -> None:
-    report = measured(source)
+def test_every_file_that_the_program_maps_is_reported(source: Path) -> None:
+    report = measure_build(source)
     assert report.files
     mapped = {file.path: file for file in report.files.mapped}
     assert {"program", "libwork.so", "data"} <= mapped.keys()
     assert all(mapped[name].own for name in ("program", "libwork.so", "data"))
     assert any(Path(name).name.startswith("libc.so") and not file.own for name, file in mapped.items())
-    assert {file.cache for file in mapped.values()} <= {CacheState.MADE, CacheState.COPY}
+    assert {file.cache for file in mapped.values()} <= {CacheState.PREPARED, CacheState.COPY}
     assert all(file.digest and file.faults for file in mapped.values())
-    assert report.files.doubt.most == 0
+    assert report.files.uncertain_faults.most == 0
     for name in ("program", "libwork.so", "data"):
-        there, pages = resident_pages(source / name)
-        assert there == pages
+        resident, pages = resident_pages(source / name)
+        assert resident == pages
 
 
-def test_faults_are_told_apart_by_what_they_hit(source: Path) -> None:
-    report = measured(source)
+def test_faults_are_counted_by_what_they_hit(source: Path) -> None:
+    report = measure_build(source)
     files, rest, kernel = (report.values(name) for name in ("file-faults", "anonymous-faults", "kernel-faults"))
     assert files[0] + rest[0] == report.values("page-faults")[0]
     assert files[0] > 30  # Sixty places in two megabytes, sixteen pages at a time.
     assert not kernel or kernel[0] < rest[0]
-    together = measured(source, processes=2)
-    assert {one.status for one in together.readings("file-faults")} == {Status.NOT_SUPPORTED}
+    together = measure_build(source, processes=2)
+    assert {reading.status for reading in together.readings("file-faults")} == {Status.NOT_SUPPORTED}
 
 
 @needs_root
 @pytest.mark.parametrize("way", WAYS)
-def test_each_page_is_put_into_memory_by_itself(
-    source: Path, tmp_path: Path, way: Callable[[Path, Path], None]
-) -> None:
+def test_each_page_becomes_a_folio_by_itself(source: Path, tmp_path: Path, way: Callable[[Path, Path], None]) -> None:
     file = tmp_path / "library"
     way(source / "libwork.so", file)
-    states = CacheStates()
-    made = states.make(file)
-    assert (made.cache, states.holds(file)) == (CacheState.MADE, True)
+    preparer = CachePreparer()
+    assert preparer.prepare(file).cache is CacheState.PREPARED
+    assert preparer.is_prepared(file)
     with file.open("rb") as opened:
-        assert lie_plainly(opened.fileno())
-    assert not states.make(file).changed
+        assert has_prepared_folios(opened.fileno())
+    assert not preparer.prepare(file).changed
 
 
 @needs_root
@@ -103,40 +103,42 @@ def test_a_file_that_others_map_is_replaced_by_a_private_copy(
     source: Path, tmp_path: Path, box: Sandbox | None
 ) -> None:
     tmp_path.chmod(0o755)
-    plain = measured(copied(source, tmp_path / "plain", WAYS[1]), sandbox=box)
-    tree = copied(source, tmp_path / "other", by_cp)
-    # In large folios, and mapped by this process: it cannot be put out of memory.
+    alone = measure_build(copy_build(source, tmp_path / "alone", WAYS[1]), sandbox=box)
+    tree = copy_build(source, tmp_path / "other", by_cp)
+    # In large folios, and mapped by this process, so that it cannot be evicted.
     with (tree / "libwork.so").open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as memory:
         pages = memory[::4096]
         assert pages
-        shared = measured(tree, sandbox=box)
+        shared = measure_build(tree, sandbox=box)
     assert shared.files
     states = {file.path: file.cache for file in shared.files.mapped}
     with (tree / "libwork.so").open("rb") as file:
-        if lie_plainly(file.fileno()):
+        if has_prepared_folios(file.fileno()):
             pytest.skip("this file system has no large folios")
     assert states["libwork.so"] is CacheState.COPY
-    assert set(shared.values("minor-faults")) == set(plain.values("minor-faults"))
+    assert set(shared.values("minor-faults")) == set(alone.values("minor-faults"))
     assert not shared.remarks
 
 
 @needs_root
-def test_who_may_neither_copy_nor_look_is_told_how_much_is_in_doubt(source: Path, nobodys: Path) -> None:
-    tree = copied(source, nobodys / "tree", WAYS[1])
+def test_an_unprivileged_user_learns_how_many_faults_are_uncertain(source: Path, unprivileged_folder: Path) -> None:
+    tree = copy_build(source, unprivileged_folder / "tree", WAYS[1])
     for path in (tree, *tree.iterdir()):
         os.chown(path, 65534, 65534)
-    found = _as_nobody(nobodys, lambda: measured(tree).model_dump_json(include={"files", "remarks", "failure"}))
-    assert '"failure":null' in found
-    assert '"path":"program","own":true' in found
-    assert '"cache":"left"' in found
-    assert "libc.so.6 could not be put into a defined state" in found
-    assert "a private copy needs root or a sandbox" in found
-    assert '"doubt":{"least":0,"most":0}' not in found
+    report = _as_nobody(
+        unprivileged_folder, lambda: measure_build(tree).model_dump_json(include={"files", "remarks", "failure"})
+    )
+    assert '"failure":null' in report
+    assert '"path":"program","own":true' in report
+    assert '"cache":"unprepared"' in report
+    assert "libc.so.6 could not be prepared" in report
+    assert "a private copy needs root or a sandbox" in report
+    assert '"uncertain_faults":{"least":0,"most":0}' not in report
 
 
 def test_a_cold_file_stays_cold(source: Path, tmp_path: Path) -> None:
-    tree = copied(source, tmp_path / "tree", by_cp)
-    report = measured(tree, page_cache="cold", files=["libwork.so"])
+    tree = copy_build(source, tmp_path / "tree", by_cp)
+    report = measure_build(tree, page_cache="cold", files=["libwork.so"])
     if report.failure:
         pytest.skip(report.failure.message)
     assert all(value > 0 for value in report.values("major-faults"))
@@ -145,12 +147,12 @@ def test_a_cold_file_stays_cold(source: Path, tmp_path: Path) -> None:
     assert "program" in {file.path for file in report.files.mapped}
 
 
-def test_what_is_read_is_part_of_the_bytes_and_what_is_written_is_not(source: Path, tmp_path: Path) -> None:
+def test_files_that_are_read_count_as_bytes_and_written_ones_do_not(source: Path, tmp_path: Path) -> None:
     def own_bytes(name: str, **texts: str) -> str:
-        tree = copied(source, tmp_path / name, by_cp)
+        tree = copy_build(source, tmp_path / name, by_cp)
         for file, text in texts.items():
             (tree / file).write_text(text)
-        report = measured(tree, "table")
+        report = measure_build(tree, "table")
         assert report.files
         return report.files.own_bytes
 
@@ -160,13 +162,13 @@ def test_what_is_read_is_part_of_the_bytes_and_what_is_written_is_not(source: Pa
     assert own_bytes("six", table="other table\n") != first
 
 
-def test_the_folder_of_a_build_is_no_part_of_its_bytes(tmp_path: Path) -> None:
+def test_the_name_of_the_build_folder_does_not_change_the_digest(tmp_path: Path) -> None:
     def own_bytes(name: str) -> str:
-        tree = built(tmp_path / name)
-        words = ["cc", "-g", "-O1", "-Wl,--build-id", "-o", "program", tree / "program.c", "-ldl"]
-        subprocess.run(words, cwd=tree, check=True)
+        tree = build(tmp_path / name)
+        command = ["cc", "-g", "-O1", "-Wl,--build-id", "-o", "program", tree / "program.c", "-ldl"]
+        subprocess.run(command, cwd=tree, check=True)
         assert os.fsencode(name) in (tree / "program").read_bytes()
-        report = measured(tree)
+        report = measure_build(tree)
         assert report.files
         return report.files.own_bytes
 
@@ -174,8 +176,8 @@ def test_the_folder_of_a_build_is_no_part_of_its_bytes(tmp_path: Path) -> None:
 
 
 def _as_nobody(folder: Path, work: Callable[[], str]) -> str:
-    """Do something as an unprivileged user, in a process of its own."""
-    home, said = folder / "home", folder / "said"
+    """Run a function as an unprivileged user, in a process of its own."""
+    home, output = folder / "home", folder / "output"
     home.mkdir()
     os.chown(home, 65534, 65534)
     child = os.fork()
@@ -185,12 +187,12 @@ def _as_nobody(folder: Path, work: Callable[[], str]) -> str:
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-            ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # Its own files in /proc are its own again.
-            said.write_text(work())
+            ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc belong to it again.
+            output.write_text(work())
         except BaseException as error:
-            said.write_text(f"{type(error).__name__}: {error}")
+            output.write_text(f"{type(error).__name__}: {error}")
             raise
         finally:
             os._exit(0)
     os.waitpid(child, 0)
-    return said.read_text()
+    return output.read_text()

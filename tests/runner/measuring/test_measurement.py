@@ -5,10 +5,10 @@ import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
-from runner.mapped_files.preparation import page_cache_knob
+from runner.mapped_files.trial_files import page_cache_knob
 from runner.measuring.measurement import failed_build, measure
 from runner.measuring.trial import Bench
-from runner.state.process import ProcessState
+from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, cases
 
 pytestmark = pytest.mark.perf

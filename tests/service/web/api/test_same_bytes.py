@@ -1,36 +1,37 @@
-"""What the service makes of runs whose programs were the same bytes: from the report to the drift and the search."""
+"""Runs of the same bytes, from the report to the drift and the search."""
 
 from __future__ import annotations
 
 from runner.contract import Report
-from runner.contract.files import CacheState, Digest, Doubt, Files, MappedFile
+from runner.contract.files import CacheState, Digest, MappedFile, ProgramFiles, UncertainFaults
 from tests.service import reports
 from tests.service.apiclient import Api
 
 
-def made_of(number: int, faults: int, own: Digest, system: Digest = "1" * 16, doubt: int = 0) -> Report:
-    library = MappedFile(path="/lib/libm.so.6", own=False, digest=system, cache=CacheState.MADE)
-    files = Files(mapped=(library,), own_bytes=own, system_bytes=system, doubt=Doubt(least=doubt, most=doubt))
+def report_of(number: int, faults: int, own: Digest, system: Digest = "1" * 16, uncertain: int = 0) -> Report:
+    library = MappedFile(path="/lib/libm.so.6", own=False, digest=system, cache=CacheState.PREPARED)
+    uncertain_faults = UncertainFaults(least=uncertain, most=uncertain)
+    files = ProgramFiles(mapped=(library,), own_bytes=own, system_bytes=system, uncertain_faults=uncertain_faults)
     return reports.report(number, faults, faults, files=files)
 
 
 def test_a_commit_of_the_same_bytes_is_not_to_blame(api: Api) -> None:
-    for report in (made_of(1, 100, "a" * 16), made_of(2, 105, "a" * 16), made_of(3, 140, "b" * 16)):
+    for report in (report_of(1, 100, "a" * 16), report_of(2, 105, "a" * 16), report_of(3, 140, "b" * 16)):
         assert api.put(report).status_code == 201
     found = {drift["revision"]: drift["cause"] for drift in api.drifts()}
     assert found == {reports.commit(2): "unknown", reports.commit(3): "commit"}
 
 
 def test_an_upgraded_library_is_a_change_of_the_configuration_and_named(api: Api) -> None:
-    for report in (made_of(1, 100, "a" * 16), made_of(2, 105, "a" * 16, "2" * 16)):
+    for report in (report_of(1, 100, "a" * 16), report_of(2, 105, "a" * 16, "2" * 16)):
         assert api.put(report).status_code == 201
     (drift,) = api.drifts()
     assert drift["cause"] == "config"
     assert drift["knobs"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
 
 
-def test_what_is_in_doubt_is_no_drift(api: Api) -> None:
-    for report in (made_of(1, 100, "a" * 16, doubt=20), made_of(2, 103, "b" * 16, doubt=23)):
+def test_an_uncertain_change_is_no_drift(api: Api) -> None:
+    for report in (report_of(1, 100, "a" * 16, uncertain=20), report_of(2, 103, "b" * 16, uncertain=23)):
         assert api.put(report).status_code == 201
     assert api.drifts() == []
 
@@ -38,7 +39,7 @@ def test_what_is_in_doubt_is_no_drift(api: Api) -> None:
 def test_a_search_between_commits_of_the_same_bytes_finds_nothing(api: Api) -> None:
     counted = (103, 97, 99, 100, 102, 104)
     for number, faults in enumerate(counted, 1):
-        assert api.put(made_of(number, faults, "a" * 16)).status_code == 201
+        assert api.put(report_of(number, faults, "a" * 16)).status_code == 201
     question = {
         "subject": "demo",
         "host": {"name": "box"},

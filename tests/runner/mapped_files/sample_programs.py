@@ -1,4 +1,4 @@
-"""Programs whose faults depend on how their files lie in the page cache, and ways in which those get there."""
+"""A program whose faults depend on the page-cache state of its files, and ways of writing and reading the files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _PROGRAM = """
 #include <stdio.h>
 #include <sys/mman.h>
 
-int main(int count, char **words)
+int main(int count, char **arguments)
 {
     void *library = dlopen("./libwork.so", RTLD_NOW);
     long (*work)(void) = library ? (long (*)(void))dlsym(library, "work") : 0;
     char *data = mmap(0, 8192, PROT_READ, MAP_PRIVATE, open("data", O_RDONLY), 0);
     if (!work || data == MAP_FAILED)
         return 1;
-    FILE *text = count > 1 ? fopen(words[1], "r") : 0;
+    FILE *text = count > 1 ? fopen(arguments[1], "r") : 0;
     return (text && fgetc(text) == 'x') || work() + data[0] == 0;
 }
 """
@@ -47,19 +47,19 @@ REVISION = Revision(commit="a" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UT
 CASE = Case(workload="program", definition="0" * 16)
 
 
-def built(folder: Path) -> Path:
+def build(folder: Path) -> Path:
     """Build a program that loads a library and maps a file while it runs."""
     folder.mkdir()
     (folder / "work.c").write_text(_LIBRARY)
     (folder / "program.c").write_text(_PROGRAM)
     (folder / "data").write_bytes(b"data" * 4096)
     (folder / "table").write_text("table\n")
-    for words in (["-shared", "-fPIC", "-o", "libwork.so", "work.c"], ["-o", "program", "program.c", "-ldl"]):
-        subprocess.run(["cc", "-O1", *words], cwd=folder, check=True)
+    for arguments in (["-shared", "-fPIC", "-o", "libwork.so", "work.c"], ["-o", "program", "program.c", "-ldl"]):
+        subprocess.run(["cc", "-O1", *arguments], cwd=folder, check=True)
     return folder
 
 
-def copied(source: Path, target: Path, way: Callable[[Path, Path], None]) -> Path:
+def copy_build(source: Path, target: Path, way: Callable[[Path, Path], None]) -> Path:
     """Copy a build, each file in one way."""
     target.mkdir()
     for file in source.iterdir():
@@ -69,7 +69,7 @@ def copied(source: Path, target: Path, way: Callable[[Path, Path], None]) -> Pat
 
 
 def by_cp(source: Path, target: Path) -> None:
-    """Write in large pieces: large folios, on file systems that have them."""
+    """Write in large pieces, which gives large folios on file systems that have them."""
     subprocess.run(["cp", "--reflink=never", source, target], check=True)
 
 
@@ -79,29 +79,31 @@ def in_odd_blocks(source: Path, target: Path) -> None:
 
 
 def read_ahead(source: Path, target: Path) -> None:
-    """Write, drop from memory, and have pieces of it read: the kernel reads ahead, and marks pages."""
+    """Write, evict, and read some pieces, so that the kernel reads ahead and marks pages."""
     by_cp(source, target)
     with target.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        for place in range(20_000, target.stat().st_size, 300_000):
-            os.pread(file.fileno(), 4096, place)
+        for offset in range(20_000, target.stat().st_size, 300_000):
+            os.pread(file.fileno(), 4096, offset)
 
 
-def half_dropped(source: Path, target: Path) -> None:
-    """Write, and drop half of it from memory."""
+def half_evicted(source: Path, target: Path) -> None:
+    """Write, and evict the first half."""
     by_cp(source, target)
     with target.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, target.stat().st_size // 8192 * 4096, os.POSIX_FADV_DONTNEED)
 
 
-WAYS = (by_cp, in_odd_blocks, read_ahead, half_dropped)
+WAYS = (by_cp, in_odd_blocks, read_ahead, half_evicted)
 
 
-def measured(tree: Path, *words: str, sandbox: Sandbox | None = None, processes: int = 1, **run: object) -> Report:
+def measure_build(
+    tree: Path, *arguments: str, sandbox: Sandbox | None = None, processes: int = 1, **run: object
+) -> Report:
     """Measure the program of a build."""
-    command = {"command": ["./program", *words], "huge_pages": "never", "processes": processes, **run}
+    command = {"command": ["./program", *arguments], "huge_pages": "never", "processes": processes, **run}
     workload = Workload.model_validate({"workload": {"name": "program"}, "run": command})
     bench = Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()), sandbox=sandbox)
     return measure(workload, CASE, tree, bench=bench, subject="subject", revision=REVISION)

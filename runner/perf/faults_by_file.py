@@ -1,8 +1,8 @@
-"""Which faults of one execution hit which files: exact, and the list of all files that the program mapped.
+"""Watches one execution of a program: counts its faults by file, and lists all files that it mapped.
 
-A small program of ours (``fault_places.c``) follows the measured one and all it starts, as perf does: ``perf record``
-takes a second for what is done here in milliseconds, and needs room on disk for each fault. Such an execution is no
-sample: to write each fault down takes time.
+The counts are exact. A small program (``faults_by_file.c``) reads perf's records of the measured program and all its
+children. It takes milliseconds where ``perf record`` takes a second, and needs no disk space for each fault. A watched
+execution is not a sample, because recording every fault takes time.
 """
 
 import subprocess
@@ -14,9 +14,9 @@ from runner.execution.compilation import CompilationError, compile_program
 from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import load_settings
 
-_SOURCE = Path(__file__).with_name("fault_places.c")
-_PATIENCE = 10.0
-"""Seconds in which it must be attached, and in which it must have said what it found."""
+_SOURCE = Path(__file__).with_name("faults_by_file.c")
+_TIMEOUT = 10.0
+"""Seconds that it may take to print its counts."""
 _NO_FILES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - the kernel's names
 
 
@@ -27,11 +27,11 @@ class FileFaults:
     Attributes
     ----------
     path
-        As the program itself sees it.
+        The path that the program itself sees.
     inode
-        Its number, by which it is known again.
+        Its inode number, which identifies it outside of a sandbox.
     pages
-        How many pages of it were mapped, over all mappings: no more can have faulted for the first time.
+        How many pages of it were mapped, in all mappings: an upper bound of its first faults.
     faults
         Faults on addresses at which it was mapped.
     """
@@ -43,17 +43,17 @@ class FileFaults:
 
 
 @dataclass(frozen=True, slots=True)
-class FaultPlaces:
-    """Where the faults of one execution were.
+class FaultsByFile:
+    """The faults of one execution.
 
     Attributes
     ----------
     total
         All faults, minor and major.
     in_kernel
-        Those of them that the kernel took while it copied for the program; None where it does not tell.
+        The faults that the kernel took while it copied for the program; None if this user may not count them.
     lost
-        Records for which there was no room: with any, the numbers are too small.
+        Records that were lost because a buffer was full. If there are any, the other counts are too small.
     files
         All files that were mapped.
     """
@@ -69,15 +69,15 @@ class FaultPlaces:
         return sum(file.faults for file in self.files)
 
 
-class FaultPlacesRecorder:
-    """Follows a program from before its start to its end; see :class:`runner.perf.recording.Watcher`."""
+class FaultsByFileRecorder:
+    """Watches a program from before its start to its end; a :class:`runner.perf.recording.Tracer`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._found: FaultPlaces | None = None
+        self._faults: FaultsByFile | None = None
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Attach to processes that wait, and wait until that is done; where it cannot be, nothing will be found."""
+        """Attach to waiting processes, and return when attached. If that is impossible, there is no result."""
         try:
             program = compile_program(_SOURCE, load_settings().programs)
         except CompilationError:
@@ -90,32 +90,32 @@ class FaultPlacesRecorder:
             stderr=subprocess.DEVNULL,
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # "ready", or nothing where it has ended.
+        self._process.stdout.readline()  # "ready", or end of file if it failed.
 
     def close(self) -> None:
-        """Let it say what it found."""
+        """Stop watching, and read the result."""
         process, self._process = self._process, None
         if process is None:
             return
         try:
-            output, _ = process.communicate(timeout=_PATIENCE)
-            self._found = parse_fault_places(output)
+            output, _ = process.communicate(timeout=_TIMEOUT)
+            self._faults = parse_faults_by_file(output)
         except (subprocess.TimeoutExpired, ValueError):
             process.kill()
             process.communicate()
 
-    def found(self) -> FaultPlaces | None:
-        """Return what it found, after :meth:`close`; None where it could not tell."""
-        return self._found
+    def result(self) -> FaultsByFile | None:
+        """Return the faults, after :meth:`close`; None if the execution could not be watched."""
+        return self._faults
 
 
-def parse_fault_places(output: bytes) -> FaultPlaces:
-    """Read what the program printed.
+def parse_faults_by_file(output: bytes) -> FaultsByFile:
+    """Parse the output of the program.
 
     Raises
     ------
     ValueError
-        Where it is not that.
+        If the output is incomplete or malformed.
     """
     head, *rows = output.rstrip(b"\0").split(b"\0")
     kernel, lost, total, in_kernel = map(int, head.split())
@@ -125,4 +125,4 @@ def parse_fault_places(output: bytes) -> FaultPlaces:
         path = name.decode(errors="surrogateescape")
         if path.startswith("/") and not path.startswith(_NO_FILES):
             files.append(FileFaults(path, int(inode), int(pages), int(faults)))
-    return FaultPlaces(total, in_kernel if kernel else None, lost, tuple(files))
+    return FaultsByFile(total, in_kernel if kernel else None, lost, tuple(files))

@@ -1,0 +1,119 @@
+"""Prepares the page-cache state of one file, and verifies it.
+
+In the prepared state every page of the file is resident, as a folio of one page, and none is marked for readahead. To
+get there, the file is evicted from the page cache and read back without readahead. A file that is already in that state
+is not read again.
+"""
+
+import os
+import stat
+import weakref
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.contract.files import CacheState
+from runner.mapped_files.folios import has_prepared_folios
+from runner.mapped_files.residency import FileMapping, evict, read_back, residency
+
+MOST_BYTES = 1 << 30
+"""Size of the largest file that is evicted and read back. Larger files stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The result of preparing a file.
+
+    Attributes
+    ----------
+    reason
+        Why the file is unprepared; empty if it is prepared.
+    changed
+        Whether the file was in another state before.
+    lock
+        Keeps the file's pages resident for as long as it is referenced.
+    """
+
+    cache: CacheState
+    reason: str = ""
+    changed: bool = False
+    lock: "ResidencyLock | None" = field(default=None, compare=False)
+
+
+class ResidencyLock:
+    """Keeps the pages of a file resident while it is referenced, if this user may lock memory."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._stack = ExitStack()
+        self._stack.enter_context(FileMapping(descriptor)).lock()
+        weakref.finalize(self, self._stack.close)
+
+
+@dataclass(slots=True)
+class CachePreparer:
+    """Prepares files, and remembers which it has prepared, because only root can verify the folios of a file."""
+
+    _prepared: set[tuple[int, ...]] = field(default_factory=set)
+
+    def prepare(self, path: Path) -> Preparation:
+        """Prepare a file, unless it is prepared already."""
+        try:
+            # O_NONBLOCK, because opening a pipe would wait for its other end for ever.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
+        try:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                return Preparation(CacheState.UNPREPARED, "it is not a regular file")
+            if state.st_size > MOST_BYTES:
+                return Preparation(CacheState.UNPREPARED, f"it is larger than {MOST_BYTES >> 20} MiB")
+            return self._prepare(descriptor, identity_of(state))
+        except OSError as error:
+            return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
+        finally:
+            os.close(descriptor)
+
+    def is_prepared(self, path: Path) -> bool:
+        """Return whether a file is in the prepared state now."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return self._is_prepared(descriptor, identity_of(os.fstat(descriptor)))
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+
+    def _prepare(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
+        if self._is_prepared(descriptor, identity):
+            return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
+        not_evicted, pages = evict(descriptor)
+        resident, _ = read_back(descriptor)
+        lock = ResidencyLock(descriptor)
+        verified = has_prepared_folios(descriptor)
+        if resident < pages:
+            return Preparation(CacheState.UNPREPARED, "not all of its pages stay in memory", changed=True)
+        # Pages that another process maps cannot be evicted. Where the kernel does not show the folios, a file with
+        # such pages cannot be verified.
+        if verified or (verified is None and not not_evicted):
+            self._prepared.add(identity)
+            return Preparation(CacheState.PREPARED, changed=True, lock=lock)
+        reason = "another process maps it, or its file system does not evict it"
+        return Preparation(CacheState.UNPREPARED, reason, lock=lock)
+
+    def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:
+        verified = has_prepared_folios(descriptor)
+        if verified:
+            self._prepared.add(identity)
+        if verified is not None or identity not in self._prepared:
+            return bool(verified)
+        resident, pages = residency(descriptor)
+        return resident == pages
+
+
+def identity_of(state: os.stat_result) -> tuple[int, ...]:
+    """Return a tuple that identifies a file and the version of its content."""
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -1,0 +1,227 @@
+"""Prepares the files that a trial's program maps, before it is measured, and reports what they were."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.execution.sandbox import Sandbox
+from runner.mapped_files.cache_preparation import CachePreparer, Preparation, identity_of
+from runner.mapped_files.digests import combine_digests, digest_built_file, digest_file, source_of
+from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
+from runner.mapped_files.tree_watch import FileAccesses
+from runner.perf.faults_by_file import FaultsByFile, FileFaults
+from runner.settings import load_settings
+
+_NO_COPY = "and a private copy needs root or a sandbox"
+WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
+
+
+@dataclass(slots=True)
+class KnownFiles:
+    """What a runner remembers about mapped files from one session to the next.
+
+    Attributes
+    ----------
+    preparer
+        Remembers the files that it has prepared.
+    expected
+        The files that a case mapped last, by case; those in the build's directory relative to it.
+    shared
+        The identity and the copy of each file that other programs map, by path.
+    """
+
+    preparer: CachePreparer = field(default_factory=CachePreparer)
+    expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
+
+
+def page_cache_knob(sandbox: Sandbox | None) -> str:
+    """Return how mapped files are prepared on this host, as a knob of the environment."""
+    return WITH_COPIES if can_mount_copies(sandbox) else WITHOUT_COPIES
+
+
+class TrialFiles:
+    """The files that the program of one trial maps.
+
+    Attributes
+    ----------
+    copies
+        The copies to mount over files, by the path of the file.
+    faults
+        The faults of the last watched execution; None if it could not be watched.
+    """
+
+    def __init__(
+        self, tree: Path, case: str, known: KnownFiles, sandbox: Sandbox | None, untouched: Iterable[Path] = ()
+    ) -> None:
+        self.copies: dict[str, Path] = {}
+        self.faults: FaultsByFile | None = None
+        self._tree = tree.resolve()
+        self._case = case
+        self._known = known
+        self._sandbox = sandbox
+        self._store = PrivateCopies(load_settings().copies)
+        self._untouched = {path.resolve() for path in untouched}
+        self._preparations: dict[str, Preparation] = {}
+        self._opened: set[Path] = set()
+        self._products: set[Path] = set()
+        self._all_seen = True
+
+    def prepare_expected(self, program: Path) -> None:
+        """Prepare the program itself and the files that the case mapped last.
+
+        If the program maps no others, one watched execution is enough.
+        """
+        expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
+        for path in dict.fromkeys((str(program.resolve()), *expected)):
+            if Path(path).is_file():
+                self._prepare(path)
+
+    def prepare_mapped(self, faults: FaultsByFile | None, accesses: FileAccesses, began: int) -> bool:
+        """Prepare the files that a watched execution mapped.
+
+        Parameters
+        ----------
+        faults, accesses
+            What was recorded of the execution.
+        began
+            When it began, in nanoseconds since the epoch. Files that changed later are its own products.
+
+        Returns
+        -------
+        bool
+            Whether any of the files was unprepared during the execution.
+        """
+        self.faults = faults
+        self._products |= accesses.created
+        self._all_seen = accesses.complete and not accesses.written - self._products
+        self._opened |= accesses.opened - self._products
+        changed = False
+        for file in faults.files if faults else ():
+            if self._is_input(file, began):
+                changed |= self._prepare(file.path)
+        paths = (Path(path) for path in self._preparations)
+        self._known.expected[self._case] = tuple(str(self._relative(path)) for path in paths)
+        return changed
+
+    def describe(self) -> ProgramFiles | None:
+        """Return the description of the files for the report; None if no execution could be watched."""
+        if self.faults is None:
+            return None
+        mapped = tuple(self._mapped_file(file) for file in self.faults.files if file.path in self._preparations)
+        own = {source_of(path) for path in self._opened if path.is_file()}
+        own |= {self._tree / file.path for file in mapped if file.own}
+        own_bytes = combine_digests((str(self._relative(path)), digest_built_file(path, self._tree)) for path in own)
+        return ProgramFiles(
+            mapped=mapped,
+            own_bytes=own_bytes if self._all_seen and own else "",
+            system_bytes=combine_digests((file.path, file.digest) for file in mapped if not file.own),
+            uncertain_faults=self._uncertain_faults(mapped),
+        )
+
+    def verify(self) -> None:
+        """Check that all files are still prepared, after the program was measured."""
+        for path, preparation in self._preparations.items():
+            mapped = self.copies.get(path, Path(path))
+            if preparation.cache is not CacheState.UNPREPARED and not self._known.preparer.is_prepared(mapped):
+                self._preparations[path] = Preparation(CacheState.UNPREPARED, "its state changed during the session")
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return one line for each problem, for people to read."""
+        if self.faults is None:
+            return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
+        lost = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
+        unprepared: dict[str, list[str]] = {}
+        for path, preparation in sorted(self._preparations.items()):
+            if preparation.cache is CacheState.UNPREPARED:
+                unprepared.setdefault(preparation.reason, []).append(path)
+        lines = [
+            f"the page-cache state of {_listed(paths)} could not be prepared: {reason}"
+            for reason, paths in unprepared.items()
+        ]
+        return tuple(line[:1000] for line in (lost, *lines) if line)
+
+    def _is_input(self, file: FileFaults, began: int) -> bool:
+        path = Path(file.path)
+        if path.resolve() in self._untouched or path in self._products:
+            return False
+        try:
+            state = path.stat()
+        except OSError:
+            return False  # Created during the execution: it is gone, or only the program sees it.
+        if file.path in self.copies:
+            return True
+        # A path inside a sandbox can name another file outside of it.
+        same = self._sandbox is None or state.st_ino == file.inode
+        return same and state.st_ctime_ns <= began
+
+    def _prepare(self, path: str) -> bool:
+        """Prepare one file; return whether it was unprepared before."""
+        if Path(path).resolve() in self._untouched:
+            return False
+        shared = self._known.shared.get(path)
+        if shared and shared[0] == _identity(path):
+            preparation = self._known.preparer.prepare(shared[1])
+            if preparation.cache is CacheState.PREPARED:
+                preparation = replace(preparation, cache=CacheState.COPY)
+            mounted_before = self.copies.get(path) == shared[1]
+            self.copies[path] = shared[1]
+            self._preparations[path] = preparation
+            return preparation.changed or not mounted_before
+        preparation = self._known.preparer.prepare(Path(path))
+        if preparation.cache is CacheState.UNPREPARED:
+            preparation = self._prepare_copy(path, preparation)
+        self._preparations[path] = preparation
+        return preparation.changed
+
+    def _prepare_copy(self, path: str, failed: Preparation) -> Preparation:
+        if not can_mount_copies(self._sandbox):
+            return replace(failed, reason=f"{failed.reason}, {_NO_COPY}")
+        copy = self._store.copy_of(Path(path))
+        preparation = self._known.preparer.prepare(copy) if copy else failed
+        if copy is None or preparation.cache is CacheState.UNPREPARED:
+            return failed
+        self.copies[path] = copy
+        self._known.shared[path] = _identity(path), copy
+        return replace(preparation, cache=CacheState.COPY, changed=True)
+
+    def _mapped_file(self, file: FileFaults) -> MappedFile:
+        path, preparation = Path(file.path), self._preparations[file.path]
+        own = path.is_relative_to(self._tree)
+        return MappedFile(
+            path=str(self._relative(path)),
+            own=own,
+            digest=digest_built_file(path, self._tree) if own else digest_file(path),
+            cache=preparation.cache,
+            reason=preparation.reason,
+            faults=file.faults if self._is_exact else None,
+        )
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.faults is not None and not self.faults.lost
+
+    def _uncertain_faults(self, mapped: Iterable[MappedFile]) -> UncertainFaults:
+        unprepared = {file.path for file in mapped if file.cache is CacheState.UNPREPARED}
+        watched = self.faults.files if self.faults else ()
+        files = [file for file in watched if str(self._relative(Path(file.path))) in unprepared]
+        faults, pages = sum(file.faults for file in files), sum(file.pages for file in files)
+        return (
+            UncertainFaults(least=faults, most=faults) if self._is_exact else UncertainFaults(most=max(faults, pages))
+        )
+
+    def _relative(self, path: Path) -> Path:
+        return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{', '.join(paths[:3])}{more}"
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    try:
+        return identity_of(Path(path).stat())
+    except OSError:
+        return ()

@@ -1,0 +1,123 @@
+"""The results of a watched execution: its faults by file, and the files that it opens."""
+
+from __future__ import annotations
+
+import py_compile
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Reading, Sample, Status
+from runner.mapped_files.digests import combine_digests, digest_built_file, source_of
+from runner.mapped_files.fault_kinds import with_fault_kinds
+from runner.mapped_files.tree_watch import TreeWatch
+from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder, parse_faults_by_file
+from runner.perf.recording import Recording
+from runner.perf.session import count_together
+from runner.process_state.process_state import ProcessState
+
+
+def watch_script(script: str, folder: Path) -> tuple[FaultsByFile, int]:
+    recorder = FaultsByFileRecorder()
+    burst = count_together(
+        ["sh", "-c", script], directory=folder, state=ProcessState(), timeout=20, recording=Recording((), recorder)
+    )
+    faults = recorder.result()
+    assert faults
+    return faults, int(burst.executions[0].sample.readings["page-faults"].value or 0)
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize(
+    "script",
+    ["true", "ls | sort | uniq >out", "(ls; ls) & ls; wait", "dd if=/dev/zero of=/dev/null bs=40M count=1 2>&1"],
+)
+def test_the_total_equals_the_count_of_perf(script: str, tmp_path: Path) -> None:
+    faults, counted = watch_script(script, tmp_path)
+    assert (faults.total, faults.lost) == (counted, 0)
+    assert 0 < faults.in_files < counted
+    names = {Path(file.path).name for file in faults.files}
+    assert "dash" in names or "bash" in names
+    assert not script.startswith("dd") or {"dd"} <= names
+    assert not script.startswith("dd") or counted - faults.in_files > 10_000
+
+
+def test_mappings_without_a_file_are_left_out() -> None:
+    rows = [
+        b"1 2 9 5",
+        b"3 1 8 1 7 /lib/x y",
+        b"1 1 0 0 0 //anon",
+        b"1 1 0 0 0 [heap]",
+        b"1 1 0 1 9 /dev/zero (deleted)",
+    ]
+    faults = parse_faults_by_file(b"\0".join([*rows, b""]))
+    assert (faults.total, faults.in_kernel, faults.lost) == (9, 5, 2)
+    assert [(file.path, file.inode, file.pages, file.faults) for file in faults.files] == [("/lib/x y", 7, 1, 3)]
+    assert parse_faults_by_file(b"0 0 9 0\0").in_kernel is None
+
+
+@pytest.mark.parametrize("output", [b"", b"x", b"1 2 3\0", b"1 0 9 5\0one two\0"])
+def test_a_malformed_output_is_refused(output: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the message does not matter
+        parse_faults_by_file(output)
+
+
+def sample(faults: int) -> Sample:
+    return Sample(readings={"page-faults": Reading(value=faults)})
+
+
+@pytest.mark.parametrize(
+    ("watched", "processes", "expected"),
+    [
+        (FaultsByFile(7, 2, 0, ()), 1, Status.COUNTED),
+        (FaultsByFile(9, 2, 0, ()), 1, Status.NOT_COUNTED),
+        (FaultsByFile(7, 2, 1, ()), 1, Status.NOT_COUNTED),
+        (FaultsByFile(7, 2, 0, ()), 2, Status.NOT_SUPPORTED),
+        (None, 1, Status.NOT_SUPPORTED),
+    ],
+)
+def test_the_kinds_are_added_to_the_sample_with_the_same_number_of_faults(
+    watched: FaultsByFile | None, processes: int, expected: Status
+) -> None:
+    first, second = with_fault_kinds([sample(8), sample(7)], watched, processes)
+    holder = second if expected is Status.COUNTED else first
+    reading = holder.readings["anonymous-faults"]
+    assert reading.status is expected
+    assert (reading.value is None) == bool(reading.reason)
+    assert len(first.readings) + len(second.readings) == 5
+
+
+def test_opened_written_and_created_files_are_distinguished(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for name in ("read", "deep/read", "written", "untouched"):
+        (tmp_path / name).write_text("text")
+    with TreeWatch(tmp_path) as watch:
+        for name in ("read", "deep/read"):
+            (tmp_path / name).read_text()
+        (tmp_path / "written").write_text("other")
+        (tmp_path / "created").write_text("new")
+        (tmp_path / "created").read_text()
+        accesses = watch.accesses()
+    assert accesses.complete
+    assert accesses.created == {tmp_path / "created"}
+    assert accesses.written == {tmp_path / "written"}
+    assert accesses.opened - accesses.written == {tmp_path / "read", tmp_path / "deep/read"}
+
+
+def test_the_source_of_a_compiled_module_is_returned(tmp_path: Path) -> None:
+    source = tmp_path / "module.py"
+    source.write_text("x = 1\n")
+    compiled = Path(py_compile.compile(str(source)))
+    assert source_of(compiled) == source
+    assert source_of(source) == source
+    source.unlink()
+    assert source_of(compiled) == compiled
+
+
+def test_the_digest_of_a_link_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "link").symlink_to("file")
+    assert digest_built_file(tmp_path / "file", tmp_path)
+    assert digest_built_file(tmp_path / "link", tmp_path) == ""
+    assert combine_digests([("a", "1"), ("b", "")]) == ""
+    assert combine_digests([("a", "1"), ("b", "2")]) == combine_digests([("b", "2"), ("a", "1")]) != ""
