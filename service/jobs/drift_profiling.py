@@ -12,8 +12,9 @@ from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
+from service.rules.jobs.bisect_question import bisect_question
 from service.schemas.history import Drift
-from service.store import drifts, jobs, profiles
+from service.store import drifts, jobs, points, profiles
 from service.store.drifts import DriftFilter
 from service.store.jobs import Requester
 from service.store.models import Job, Run, Subject
@@ -57,7 +58,7 @@ class DriftProfiler:
 
 def profile_question(session: Session, drift: Drift) -> ProfileQuestion:
     """Return what to profile for a drift, in the environment of the drift."""
-    bisect = jobs.bisect_question(session, drift)
+    bisect = bisect_question(drift, points.knobs(session, drift.environment_after))
     return ProfileQuestion(
         subject=bisect.subject,
         case=bisect.case,

@@ -11,8 +11,9 @@ from typing import Protocol
 from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import LEASE
 from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
+from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.states import Act
-from service.store import drifts, jobs
+from service.store import drifts, jobs, points
 from service.store.engine.database import Database
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
@@ -119,7 +120,12 @@ class JobScheduler:
                 drift = drifts.find(session, order.drift)
                 if drift is None:
                     raise WrongOrderError("drift", f"there is no drift {order.drift}")
-                order = order.model_copy(update={"question": jobs.bisect_question(session, drift), "drift": None})
+                order = order.model_copy(
+                    update={
+                        "question": bisect_question(drift, points.knobs(session, drift.environment_after)),
+                        "drift": None,
+                    }
+                )
             if order.github is None and order.question is not None:
                 order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
             order = order.model_copy(update={"backend": self.backend(order)})

@@ -9,25 +9,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract.job import Job as JobView
 from runner.contract.job import (
-    BisectQuestion,
     JobList,
     JobOrder,
     Question,
     State,
     Where,
 )
-from runner.contract.job import Job as JobView
 from runner.contract.report import hash_of
 from service.rules.jobs import states
 from service.rules.jobs.automatic_acts import SERVICE, JobSnapshot
-from service.rules.jobs.job_variables import settable
 from service.rules.jobs.states import Act
-from service.schemas.history import Drift
-from service.store.models import Environment, Job
+from service.store.models import Job
 
-_VARIABLE = "variable."
 OPEN = tuple(state for state in State if state.open)
 
 
@@ -63,32 +58,6 @@ class JobFilter:
             (Job.state.in_(OPEN), self.open),
         )
         return [column == value for column, value in filters if value is not None]
-
-
-def bisect_question(session: Session, drift: Drift) -> BisectQuestion:
-    """Return the question which commit caused a drift, in the environment of the drift.
-
-    Of an exact metric, the bisect ignores changes smaller than a tenth of the drift.
-    """
-    knobs = session.scalar(select(Environment.knobs).where(Environment.hash == drift.environment_after)) or {}
-    return BisectQuestion(
-        subject=drift.subject,
-        case=drift.case,
-        host=drift.host,
-        metric=drift.metric,
-        good=drift.previous_revision,
-        bad=drift.revision,
-        least=abs(drift.change) / 10 if metric(drift.metric).exact else 0,
-        # The values of secrets are not stored.
-        variables=settable(
-            {
-                name[len(_VARIABLE) :]: value
-                for name, value in knobs.items()
-                if name.startswith(_VARIABLE) and value and "(hidden)" not in value
-            }
-        ),
-        drift=drift.id,
-    )
 
 
 def order(session: Session, job_order: JobOrder, requester: Requester, now: datetime) -> tuple[Job, bool]:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.rules.profile_summary import list_entry, summarise_profile
+from service.rules.profile_without_stacks import list_entry, summarise_profile
 from service.rules.retention import thin_profile
 from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import revisions, shared_rows

@@ -9,8 +9,8 @@ from service.rules.detect.input_numbers import centred, checked, checked_samples
 from service.rules.detect.level_change import Kind, LevelChange, Number, format_level
 from service.rules.detect.newest_points import NewestChange
 from service.rules.detect.noisy_series import NoisySeries
+from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
-from service.rules.detect.steps_and_ramps import JudgedChange
 
 KINDS = ("count", "rate", "time", "ratio")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.rules.detect import steps_and_ramps
+from service.rules.detect import ramps
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.measured_change import NEAR, SEARCH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
@@ -26,7 +26,7 @@ class _GroupingState(NamedTuple):
     """The state of grouping after a measured change: how many changes are judged, and the group that is open."""
 
     closed: int
-    group: steps_and_ramps.ChangeGroup
+    group: ramps.ChangeGroup
 
 
 class NoisySeries:
@@ -48,8 +48,8 @@ class NoisySeries:
         self._path = ChangePoints(self.noise)
         self._rows: list[MeasuredChange] = []
         self._states: list[_GroupingState] = []
-        self._closed: list[steps_and_ramps.JudgedChange] = []
-        self._open: list[steps_and_ramps.JudgedChange] = []
+        self._closed: list[ramps.JudgedChange] = []
+        self._open: list[ramps.JudgedChange] = []
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -100,15 +100,15 @@ class NoisySeries:
         self._unchanged = min(self._unchanged, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
-            if group is None or not steps_and_ramps.joins_group(group, row, self.noise.sigma):
-                self._closed += steps_and_ramps.judge_group(group, self.noise.sigma)
-                group = steps_and_ramps.start_group(row)
+            if group is None or not ramps.joins_group(group, row, self.noise.sigma):
+                self._closed += ramps.judge_group(group, self.noise.sigma)
+                group = ramps.start_group(row)
             else:
-                group = steps_and_ramps.extend_group(group, row, self.noise.sigma)
+                group = ramps.extend_group(group, row, self.noise.sigma)
             self._states.append(_GroupingState(len(self._closed), group))
-        self._open = steps_and_ramps.judge_group(group, self.noise.sigma)
+        self._open = ramps.judge_group(group, self.noise.sigma)
 
-    def updates(self) -> tuple[int, list[steps_and_ramps.JudgedChange]]:
+    def updates(self) -> tuple[int, list[ramps.JudgedChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]

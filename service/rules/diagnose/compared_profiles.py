@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Finding, Remedy
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_numbers import Facts
 
 _HUGE = "cgroup:thp_fault_alloc"
 _KNOBS = ("process.huge_pages", "thp.enabled")

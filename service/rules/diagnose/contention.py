@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from runner.contract.diagnosis import Finding, Remedy
 from runner.contract.profile import Memory, Touch
 from runner.contract.report import Reading
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_numbers import Facts
 
 LEAST_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""

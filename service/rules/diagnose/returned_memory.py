@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Finding, Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.profile_facts import PAGE, Facts
+from service.rules.diagnose.profile_numbers import PAGE, Facts
 
 LEAST_COST = 0.10
 """The share of the CPU time from which it matters: the service in the report lost as much."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Finding, Remedy
 from runner.contract.profile import Memory
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_numbers import Facts
 
 _SHORT = 10
 """The number of major faults from which memory counts as short, if the files were in memory before."""

@@ -1,17 +1,15 @@
-"""Judges measured changes: drops the small ones, and joins a staircase in one direction into a ramp."""
+"""Joins a staircase of changes in one direction into a ramp."""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from service.rules.detect.measured_change import MeasuredChange
+from service.rules.detect.smallest_step import SMALLEST, is_large_enough
 
 MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
 WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
 AGAINST = 3  # one change in this many may go against a climb
-SMALLEST = 2.0  # sigma: smaller steps are the wander of a host, not a change
-BALANCED = 80.0  # squared sigma that the shorter side's points must explain: the penalty if both sides were that short
 
 
 class JudgedChange(NamedTuple):
@@ -91,11 +89,5 @@ def judge_group(group: ChangeGroup | None, sigma: float) -> list[JudgedChange]:
     return [
         JudgedChange(change.at, change.before, change.after, change.low, change.high, "step")
         for change in group.steps
-        if _counts(change, sigma)
+        if is_large_enough(change, sigma)
     ]
-
-
-def _counts(change: MeasuredChange, sigma: float) -> bool:
-    """Return whether a step is large enough: for a host, for its shorter side, and for the points around it."""
-    least = max(SMALLEST, math.sqrt(BALANCED / change.shorter)) * sigma
-    return abs(change.after - change.before) >= max(least, change.spread)

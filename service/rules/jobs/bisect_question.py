@@ -1,0 +1,41 @@
+"""Makes the question of a bisect from the drift that it is to explain. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runner.contract import metric
+from runner.contract.job import BisectQuestion
+from service.rules.jobs.job_variables import settable
+from service.schemas.history import Drift
+
+_VARIABLE = "variable."
+_LEAST_SHARE = 10
+"""A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
+
+
+def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion:
+    """Return the question which commit caused a drift.
+
+    Parameters
+    ----------
+    knobs
+        Of the environment after the drift: the bisect reproduces those of its variables that a job may set. The values
+        of secrets are not stored.
+    """
+    variables = {
+        name[len(_VARIABLE) :]: value
+        for name, value in knobs.items()
+        if name.startswith(_VARIABLE) and value and "(hidden)" not in value
+    }
+    return BisectQuestion(
+        subject=drift.subject,
+        case=drift.case,
+        host=drift.host,
+        metric=drift.metric,
+        good=drift.previous_revision,
+        bad=drift.revision,
+        least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
+        variables=settable(variables),
+        drift=drift.id,
+    )

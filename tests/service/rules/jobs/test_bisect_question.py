@@ -1,0 +1,31 @@
+"""A drift becomes the question of a bisect: its ends, the smallest change that matters, and what may be reproduced."""
+
+from service.rules.jobs.bisect_question import bisect_question
+from service.schemas.history import Drift
+from tests.service import made_series
+
+
+def drift(**changes: object) -> Drift:
+    points = [made_series.point(number, 100 * number) for number in (1, 2)]
+    return made_series.drift(1, points[0], points[1]).model_copy(update=changes)
+
+
+def test_the_bisect_goes_from_the_last_point_before_to_the_first_one_after() -> None:
+    step = drift()
+    question = bisect_question(step, {})
+    assert (question.good, question.bad, question.drift) == (step.previous_revision, step.revision, step.id)
+
+
+def test_an_exact_bisect_ignores_less_than_a_tenth_of_the_drift_and_a_noisy_one_nothing() -> None:
+    assert bisect_question(drift(change=-70), {}).least == 7
+    assert bisect_question(drift(metric="elapsed", change=70), {}).least == 0
+
+
+def test_it_reproduces_the_variables_that_a_job_may_set_and_no_secret() -> None:
+    knobs = {
+        "variable.MALLOC_ARENA_MAX": "1",
+        "variable.BASH_ENV": "/tmp/evil",
+        "variable.TZ": "(hidden)",
+        "kernel.release": "6.1",
+    }
+    assert bisect_question(drift(), knobs).variables == {"MALLOC_ARENA_MAX": "1"}
