@@ -1,13 +1,13 @@
-"""The same bytes count the same: however they came into the page cache, and whatever a commit's message says.
+"""Checks that the same bytes count the same, whatever the state of the page cache and whatever the commit.
 
 ``python -m bench.identical_bytes [--quick] [copies] [commits]``, run as ``make bench-identical-bytes``.
 
-- ``copies``: six programs, each built again and again and copied in every way in which files get onto a disk and into
-  memory. All with the same bytes must count the same, in a sandbox and out of it.
-- ``commits``: doc-only commits of real projects, laid onto one state of their sources. A history of them has no drift,
-  nor after the builds were written, read and dropped from memory anew, and a bisect finds nothing.
-  ``FAULTWATCH_PROJECTS`` names the clones, separated by colons; a clone is known by the name of its folder, or of the
-  folder around it.
+- ``copies``: six programs, each built repeatedly and copied in every way in which files get onto a disk and into
+  memory. All copies with the same bytes must count the same, inside and outside of a sandbox.
+- ``commits``: doc-only commits of real projects, applied to one state of their sources. A history of them must have no
+  drift, also after the builds were written, read and evicted in other ways, and a bisect must find nothing.
+  ``FAULTWATCH_PROJECTS`` lists the clones, separated by colons; the name of a clone's folder, or of its parent folder,
+  identifies the project.
 """
 
 import json
@@ -49,7 +49,7 @@ SEED = 20_251_121
 
 @dataclass(frozen=True)
 class Program:
-    """How one of the six is built in a folder that holds the sources, and run."""
+    """How one of the six programs is built, in a folder with the sources, and executed."""
 
     build: str
     command: tuple[str, ...]
@@ -66,7 +66,7 @@ PROGRAMS = {
         f"{_LIBRARY} && c++ -O2 -o program program.cpp -L. -lwork -Wl,-rpath,'$ORIGIN'", ("./program",), "c++"
     ),
     "Rust": Program("rustc -O -o program program.rs", ("./program",), "rustc"),
-    # Go's runtime begins threads when it likes, so one execution in four counts more: by most of many it has a level.
+    # Go's runtime starts threads at any time, so one execution in four counts more: the level needs many samples.
     "Go": Program(
         "go build -trimpath -buildvcs=false -o program program.go",
         ("./program",),
@@ -82,7 +82,7 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Project:
-    """How a real project is built and run."""
+    """How a real project is built and executed."""
 
     build: str
     command: str
@@ -112,11 +112,11 @@ PROJECTS = {
 }
 
 
-# ---- Ways in which files get onto a disk and into memory ----
+# ---- Ways to write files to a disk and into memory ----
 
 
 def shell(script: str) -> Callable[[Path, Path], None]:
-    """Return a way that a shell carries out, with the file to copy as $1 and the copy as $2."""
+    """Return a way that runs a shell script, with the source as $1 and the copy as $2."""
 
     def way(source: Path, target: Path) -> None:
         subprocess.run(["sh", "-ec", script, "way", source, target], check=True, capture_output=True)
@@ -125,7 +125,7 @@ def shell(script: str) -> Callable[[Path, Path], None]:
 
 
 def by_git(source: Path, target: Path) -> None:
-    """Have git write it: through its own zlib, as a checkout does."""
+    """Let git check it out."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         git = ["git", "-C", folder, "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
         subprocess.run([*git, "init", "-q"], check=True)
@@ -141,9 +141,9 @@ def by_pages(source: Path, target: Path) -> None:
     """Write it page by page, the last one first."""
     content = source.read_bytes()
     with target.open("wb") as file:
-        for place in reversed(range(0, len(content), 4096)):
-            file.seek(place)
-            file.write(content[place : place + 4096])
+        for offset in reversed(range(0, len(content), 4096)):
+            file.seek(offset)
+            file.write(content[offset : offset + 4096])
             file.flush()
     target.chmod(0o755)
 
@@ -158,39 +158,39 @@ def by_mapping(source: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def advised(advice: Callable[[int, int], None]) -> Callable[[Path, Path], None]:
-    """Return a way that copies, writes to storage, and then does something to what is in memory."""
+def after_copy(action: Callable[[int, int], None]) -> Callable[[Path, Path], None]:
+    """Return a way that copies, writes back to storage, and then changes the state of the page cache."""
 
     def way(source: Path, target: Path) -> None:
         shutil.copy(source, target)
         with target.open("rb") as file:
             os.fsync(file.fileno())
-            advice(file.fileno(), os.fstat(file.fileno()).st_size)
+            action(file.fileno(), os.fstat(file.fileno()).st_size)
 
     return way
 
 
-def drop(descriptor: int, start: int = 0, length: int = 0) -> None:
-    """Drop a part of a file from memory, or all of it."""
+def evict(descriptor: int, start: int = 0, length: int = 0) -> None:
+    """Evict a part of a file, or all of it."""
     os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
 
 
-def read_again(step: int, start: int = 0) -> Callable[[int, int], None]:
-    """Return what drops a file and reads pieces of it: the kernel reads ahead."""
+def read_pieces(step: int, start: int = 0) -> Callable[[int, int], None]:
+    """Return an action that evicts a file and reads pieces of it, so that the kernel reads ahead."""
 
-    def advice(descriptor: int, size: int) -> None:
-        drop(descriptor)
-        for place in range(start, size, step):
-            os.pread(descriptor, 4096, place)
+    def action(descriptor: int, size: int) -> None:
+        evict(descriptor)
+        for offset in range(start, size, step):
+            os.pread(descriptor, 4096, offset)
 
-    return advice
+    return action
 
 
 def read_backwards(descriptor: int, size: int) -> None:
-    """Drop a file and read it from its end."""
-    drop(descriptor)
-    for place in reversed(range(0, size, 65_536)):
-        os.pread(descriptor, 65_536, place)
+    """Evict a file and read it from its end."""
+    evict(descriptor)
+    for offset in reversed(range(0, size, 65_536)):
+        os.pread(descriptor, 65_536, offset)
 
 
 WAYS: dict[str, Callable[[Path, Path], None]] = {
@@ -208,12 +208,12 @@ WAYS: dict[str, Callable[[Path, Path], None]] = {
     "page by page, backwards": by_pages,
     "through a mapping": by_mapping,
     "over another file": shell('head -c 300000 /dev/zero >"$2"; cp "$1" "$2"; chmod 755 "$2"'),
-    "evicted": advised(lambda descriptor, _: drop(descriptor)),
-    "first half evicted": advised(lambda descriptor, size: drop(descriptor, 0, size // 8192 * 4096)),
-    "last half evicted": advised(lambda descriptor, size: drop(descriptor, size // 8192 * 4096)),
-    "read ahead": advised(read_again(1 << 30)),
-    "read here and there": advised(read_again(50_000, 20_000)),
-    "read backwards": advised(read_backwards),
+    "evicted": after_copy(lambda descriptor, _: evict(descriptor)),
+    "first half evicted": after_copy(lambda descriptor, size: evict(descriptor, 0, size // 8192 * 4096)),
+    "last half evicted": after_copy(lambda descriptor, size: evict(descriptor, size // 8192 * 4096)),
+    "read ahead": after_copy(read_pieces(1 << 30)),
+    "read here and there": after_copy(read_pieces(50_000, 20_000)),
+    "read backwards": after_copy(read_backwards),
 }
 
 
@@ -221,13 +221,13 @@ WAYS: dict[str, Callable[[Path, Path], None]] = {
 
 
 def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
-    """Build and copy six programs in every way, and count each as it is found and as Faultwatch does."""
-    boxes: dict[str, Sandbox | None] = {"": None}
+    """Build and copy six programs in every way, and count the faults of each with and without preparation."""
+    sandboxes: dict[str, Sandbox | None] = {"": None}
     try:
-        boxes[", sandboxed"] = sandbox()
+        sandboxes[", sandboxed"] = sandbox()
     except FaultwatchError as error:
         figures["sandbox"] = str(error)
-    print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'as found':24} counted")
+    print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'unprepared':24} prepared")
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         Path(folder).chmod(0o755)
         for name, program in PROGRAMS.items():
@@ -236,26 +236,26 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
                 misses.append(f"{name}: {program.needs} is not installed")
                 continue
             trees = _trees(Path(folder, name), program, 3 if quick else BUILDS)
-            for label, box in boxes.items():
-                _count_all(f"{name}{label}", program, trees, box, misses, figures)
+            for label, confined in sandboxes.items():
+                _count_all(f"{name}{label}", program, trees, confined, misses, figures)
 
 
 def _trees(folder: Path, program: Program, builds: int) -> list[tuple[str, Path]]:
-    """Return the trees to be measured, each with how it was made; names of one length, as those of builds have."""
-    made = []
+    """Return the trees to measure, each with the way it was written. Like builds, they have names of one length."""
+    trees = []
     for number in range(builds):
         tree = folder / f"{number:04}"
         shutil.copytree(SOURCES, tree)
         _run(program.build, tree)
-        made.append(("built anew", tree))
-    for number, (way, put) in enumerate(WAYS.items(), builds):
+        trees.append(("built", tree))
+    for number, (way, copy) in enumerate(WAYS.items(), builds):
         tree = folder / f"{number:04}"
         tree.mkdir()
-        for source in made[0][1].iterdir():
+        for source in trees[0][1].iterdir():
             if source.is_file():
-                put(source, tree / source.name)
-        made.append((way, tree))
-    return made
+                copy(source, tree / source.name)
+        trees.append((way, tree))
+    return trees
 
 
 def _run(script: str, folder: Path) -> None:
@@ -268,40 +268,40 @@ def _count_all(
     label: str,
     program: Program,
     trees: Sequence[tuple[str, Path]],
-    box: Sandbox | None,
+    confined: Sandbox | None,
     misses: list[str],
     figures: dict[str, Any],
 ) -> None:
-    raw: Counter[int] = Counter()
-    exact: Counter[tuple[str, int]] = Counter()
+    unprepared: Counter[int] = Counter()
+    prepared: Counter[tuple[str, int]] = Counter()
     strays = 0
     ways: dict[tuple[str, int], str] = {}
     for way, tree in trees:
-        if box is None:
-            raw[_as_found(program, tree)] += 1
-        report = _measured(program, tree, box)
+        if confined is None:
+            unprepared[_count_unprepared(program, tree)] += 1
+        report = _measured(program, tree, confined)
         if report.files is None or not report.samples:
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
         level = levels(report.samples).get("minor-faults", -1)
         key = (f"{report.files.own_bytes} {report.files.system_bytes}", int(level))
-        exact[key] += 1
+        prepared[key] += 1
         ways.setdefault(key, way)
         strays += sum(value != level for value in report.values("minor-faults"))
-        if report.files.doubt.most:
+        if report.files.uncertain_faults.most:
             misses.append(f"{label}, {way}: {'; '.join(report.remarks)}")
-    different = len({files for files, _ in exact})
-    found = dict(sorted(Counter(level for _, level in exact.elements()).items()))
-    print(f"{label:22} {len(trees):>5} {different:>5}  {_short(raw):24} {_short(found)}", flush=True)
+    different = len({files for files, _ in prepared})
+    levels_found = dict(sorted(Counter(level for _, level in prepared.elements()).items()))
+    print(f"{label:22} {len(trees):>5} {different:>5}  {_short(unprepared):24} {_short(levels_found)}", flush=True)
     figures[label] = {
         "trees": len(trees),
         "different_bytes": different,
-        "as_found": dict(sorted(raw.items())),
-        "counted": found,
+        "unprepared": dict(sorted(unprepared.items())),
+        "prepared": levels_found,
         "stray_samples": strays,
     }
-    for files in {files for files, _ in exact}:
-        counts = [level for other, level in exact if other == files]
+    for files in {files for files, _ in prepared}:
+        counts = [level for other, level in prepared if other == files]
         if len(counts) > 1:
             misses.append(f"{label}: the same bytes count {counts}: {[ways[files, level] for level in counts]}")
 
@@ -310,21 +310,21 @@ def _short(counts: dict[int, int]) -> str:
     return " ".join(f"{level}" if number == 1 else f"{level}×{number}" for level, number in sorted(counts.items()))[:60]
 
 
-def _as_found(program: Program, tree: Path) -> int:
-    """Count as the files are found: what most executions count after the first one, which warms the page cache."""
+def _count_unprepared(program: Program, tree: Path) -> int:
+    """Return the most frequent count without preparation. The first execution warms the page cache and is left out."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     with undisturbed():
-        found = [
+        counts = [
             count(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value or 0
             for _ in range(1 + program.sampling.least)
         ]
-    return int(Counter(found[1:]).most_common(1)[0][0])
+    return int(Counter(counts[1:]).most_common(1)[0][0])
 
 
 BENCHES: dict[tuple[bool, frozenset[int]], Bench] = {}
 
 
-def _measured(program: Program, tree: Path, box: Sandbox | None) -> Report:
+def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
     workload = Workload.model_validate(
         {
             "workload": {"name": "same"},
@@ -332,8 +332,8 @@ def _measured(program: Program, tree: Path, box: Sandbox | None) -> Report:
         }
     )
     bench = BENCHES.setdefault(
-        (box is not None, program.cpus),
-        Bench(Host(name="bench"), lambda state: Environment(knobs=state.knobs()), cpus=program.cpus, sandbox=box),
+        (confined is not None, program.cpus),
+        Bench(Host(name="bench"), lambda state: Environment(knobs=state.knobs()), cpus=program.cpus, sandbox=confined),
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
@@ -345,98 +345,103 @@ def _measured(program: Program, tree: Path, box: Sandbox | None) -> Report:
 
 
 def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
-    """Measure histories of doc-only commits, disturb their builds, measure them again, and search them for culprits."""
+    """Measure histories of doc-only commits, rewrite the builds, measure again, and search for culprits."""
     clones = [Path(text) for text in os.environ.get("FAULTWATCH_PROJECTS", "").split(":") if text]
     if not clones:
-        print("FAULTWATCH_PROJECTS names no clones: no commits were measured")
+        print("FAULTWATCH_PROJECTS lists no clones, so no commits were measured")
     print(
         f"{'project':10} {'commits':>7} {'bytes':>5} {'drifts':>6} {'again':>5} {'proven':>6} {'seconds':>7}  counted"
     )
     for clone in clones:
-        name = next((one for one in PROJECTS for part in (clone.name, clone.parent.name) if one in part), None)
+        name = next(
+            (project for project in PROJECTS for part in (clone.name, clone.parent.name) if project in part), None
+        )
         if name is None:
-            sys.exit(f"{clone}: how to build it is not known; known are {', '.join(PROJECTS)}")
+            sys.exit(f"{clone}: unknown project; the known ones are {', '.join(PROJECTS)}")
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
-            found = _history(PROJECTS[name], clone, Path(folder), name, 5 if quick else COMMITS)
+            result = _history(PROJECTS[name], clone, Path(folder), name, 5 if quick else COMMITS)
         seconds = round(time.monotonic() - started)
-        figures[name] = {**found, "seconds": seconds}
-        shown = [found[key] for key in ("commits", "different_bytes", "drifts", "drifts_again", "proven")]
+        figures[name] = {**result, "seconds": seconds}
+        columns = [result[key] for key in ("commits", "different_bytes", "drifts", "drifts_again", "proven")]
         print(
-            f"{name:10} {'{:>7} {:>5} {:>6} {:>5} {:>6}'.format(*shown)} {seconds:>7}  {found['counted']}", flush=True
+            f"{name:10} {'{:>7} {:>5} {:>6} {:>5} {:>6}'.format(*columns)} {seconds:>7}  {result['counted']}",
+            flush=True,
         )
-        misses += [f"{name}: {found[key]} {key}" for key in ("drifts", "drifts_again", "proven") if found[key]]
-        if len(found["counted"]) > 1:
-            misses.append(f"{name}: doc-only commits count {found['counted']}")
+        misses += [f"{name}: {result[key]} {key}" for key in ("drifts", "drifts_again", "proven") if result[key]]
+        if len(result["counted"]) > 1:
+            misses.append(f"{name}: doc-only commits count {result['counted']}")
 
 
 def _history(project: Project, clone: Path, folder: Path, name: str, number: int) -> dict[str, Any]:
     repository, home = folder / name, folder / "home"
-    base = lay_docs(clone, repository, project, number)
+    base = apply_doc_commits(clone, repository, project, number)
     workload = folder / "workload.toml"
-    # Of Rust's: quick to build, and not as large as it would be.
+    # Rust's profile: quicker builds, and smaller ones.
     profile = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
     homes = {"CARGO_HOME": "~/.cargo", "RUSTUP_HOME": "~/.rustup"}
     tools = {
         "PATH": os.environ["PATH"],
         **profile,
-        **{name: str(Path(place).expanduser()) for name, place in homes.items()},
+        **{variable: str(Path(path).expanduser()) for variable, path in homes.items()},
     }
-    variables = "\n".join(f"{name} = {json.dumps(value)}" for name, value in tools.items())
+    variables = "\n".join(f"{variable} = {json.dumps(value)}" for variable, value in tools.items())
     workload.write_text(
         f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\ntimeout = 1800\n'
         f"[build.environment]\n{variables}\n"
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
-    about = ("--repo", str(repository), "--workload", str(workload))
-    first = _faultwatch(home, "history", *about, "--range", f"{base}..HEAD", "--json")
+    options = ("--repo", str(repository), "--workload", str(workload))
+    first = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
     generator = random.Random(SEED)
-    _disturb(home / "builds", generator)
+    _rewrite_builds(home / "builds", generator)
     for file in home.glob("faultwatch.db*"):
         file.unlink()
-    again = _faultwatch(home, "history", *about, "--range", f"{base}..HEAD", "--json")
-    _disturb(home / "builds", generator)
+    again = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
+    _rewrite_builds(home / "builds", generator)
     searched = _faultwatch(
-        home, "bisect", f"{base}~0..HEAD", *about, "--metric", "minor-faults", "--json", ends=(0, 1, 2)
+        home, "bisect", f"{base}~0..HEAD", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2)
     )
     reports = _reports(home)
     return {
         "commits": int(_git(repository, "rev-list", "--count", f"{base}..HEAD")),
-        "different_bytes": len({(one.files.own_bytes, one.files.system_bytes) for one in reports if one.files}),
+        "different_bytes": len(
+            {(report.files.own_bytes, report.files.system_bytes) for report in reports if report.files}
+        ),
         "drifts": len(first.get("drifts", [])),
         "drifts_again": len(again.get("drifts", [])),
         "proven": len(searched.get("answer", {}).get("culprits", [])),
-        "counted": dict(sorted(Counter(str(levels(one.samples).get("minor-faults")) for one in reports).items())),
+        "counted": dict(sorted(Counter(str(levels(report.samples).get("minor-faults")) for report in reports).items())),
     }
 
 
-def lay_docs(clone: Path, repository: Path, project: Project, number: int) -> str:
-    """Make a history of doc-only commits on one state of the sources; return the commit before the first of them.
+def apply_doc_commits(clone: Path, repository: Path, project: Project, number: int) -> str:
+    """Create a history of doc-only commits on one state of the sources; return the commit before the first.
 
-    The texts are those of the project's own last commits that changed nothing else.
+    Their content is that of the last commits of the project that changed only documentation.
     """
     subprocess.run(["git", "clone", "-q", clone, repository], check=True)
-    ours = [f":(glob)**/{pattern}" for pattern in project.docs]
+    patterns = [f":(glob)**/{pattern}" for pattern in project.docs]
     log = _git(repository, "log", "--no-merges", "--reverse", "--format=%x00%H", "--name-only").split("\0")[1:]
-    docs = set(_git(repository, "log", "--no-merges", "--format=", "--name-only", "--", *ours).split("\n"))
+    docs = set(_git(repository, "log", "--no-merges", "--format=", "--name-only", "--", *patterns).split("\n"))
     changed = [(lines[0], [line for line in lines[1:] if line]) for lines in (entry.split("\n") for entry in log)]
-    only = [commit for commit, files in changed if files and all(file in docs for file in files)][-number:]
+    doc_commits = [commit for commit, files in changed if files and all(file in docs for file in files)][-number:]
     git = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
     (repository / "demo.cc").exists() or _demo(repository)
     _git(repository, "add", "-A")
     _git(repository, *git, "commit", "-q", "--allow-empty", "-m", "The sources as they are")
     base = _git(repository, "rev-parse", "HEAD")
-    for commit in only:
-        there = _git(repository, "ls-tree", "-r", "--name-only", commit, "--", *dict(changed)[commit])
-        if there:
-            _git(repository, "checkout", "-q", commit, "--", *there.split("\n"))
+    for commit in doc_commits:
+        present = _git(repository, "ls-tree", "-r", "--name-only", commit, "--", *dict(changed)[commit])
+        if present:
+            _git(repository, "checkout", "-q", commit, "--", *present.split("\n"))
         title = _git(repository, "log", "-1", "--format=%s", commit)
         _git(repository, *git, "commit", "-q", "--allow-empty", "-m", title)
     return base
 
 
 def _demo(repository: Path) -> None:
-    """Give snappy, a library, a program."""
+    """Add a program to snappy, which is a library."""
     if (repository / "snappy.h").exists():
         (repository / "demo.cc").write_text(
             '#include "snappy.h"\n#include <cstdio>\nint main() {\n  std::string in, out, back;\n'
@@ -450,8 +455,8 @@ def _demo(repository: Path) -> None:
         )
 
 
-def _disturb(builds: Path, generator: random.Random) -> None:
-    """Write, read and drop what was built anew, each program in another way."""
+def _rewrite_builds(builds: Path, generator: random.Random) -> None:
+    """Write every built program again, each in a random way."""
     for file in sorted(builds.rglob("*")):
         if file.is_file() and not file.is_symlink() and os.access(file, os.X_OK):
             state, copy = file.stat(), file.with_name(f"{file.name}.copy")
@@ -468,33 +473,35 @@ def _reports(home: Path) -> list[Report]:
     return [Report.model_validate_json(zlib.decompress(row[0])) for row in rows]
 
 
-def _faultwatch(home: Path, *words: str, ends: Sequence[int] = (0,)) -> dict[str, Any]:
+def _faultwatch(home: Path, *arguments: str, exit_codes: Sequence[int] = (0,)) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *words],
+        [sys.executable, "-m", "runner", *arguments],
         cwd=ROOT,
         env=os.environ | {"FAULTWATCH_HOME": str(home)},
         check=False,
         capture_output=True,
         text=True,
     )
-    if done.returncode not in ends:
-        sys.exit(f"faultwatch {words[0]} failed: {done.stderr.strip()[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip().startswith("{") else {}
-    return found
+    if done.returncode not in exit_codes:
+        sys.exit(f"faultwatch {arguments[0]} failed: {done.stderr.strip()[-2000:]}")
+    document: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip().startswith("{") else {}
+    return document
 
 
-def _git(repository: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", repository, *words], check=True, capture_output=True, text=True).stdout.strip()
+def _git(repository: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", repository, *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 PARTS = {"copies": copies, "commits": commits}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Check the parts named, or all."""
+    """Run the parts that the arguments name, or all."""
     misses: list[str] = []
-    figures: dict[str, Any] = {"load of the host": [round(one, 1) for one in os.getloadavg()]}
-    for name in [one for one in arguments if one in PARTS] or list(PARTS):
+    figures: dict[str, Any] = {"load of the host": [round(load, 1) for load in os.getloadavg()]}
+    for name in [argument for argument in arguments if argument in PARTS] or list(PARTS):
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
         PARTS[name](misses, figures, "--quick" in arguments)
     finish("identical-bytes", misses, figures)

@@ -7,16 +7,16 @@ import (
 )
 
 func main() {
-	found := map[string][]int{}
+	groups := map[string][]int{}
 	for i := 0; i < 2000; i++ {
 		name := fmt.Sprint(i * 7919 % 1000)
-		found[name] = append(found[name], i)
+		groups[name] = append(groups[name], i)
 	}
-	names := make([]string, 0, len(found))
-	for name := range found {
+	names := make([]string, 0, len(groups))
+	for name := range groups {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	text, _ := json.Marshal(found)
+	text, _ := json.Marshal(groups)
 	fmt.Println(len(names), len(text))
 }

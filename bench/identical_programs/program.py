@@ -1,4 +1,4 @@
-"""A script with a library of its own, which it loads while it runs."""
+"""Loads a library of its own while it runs."""
 
 import ctypes
 import decimal

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 fn main() {
-    let mut found: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for i in 0..2000u64 {
-        found.entry((i * 7919 % 1000).to_string()).or_default().push(i);
+        groups.entry((i * 7919 % 1000).to_string()).or_default().push(i);
     }
-    let text: String = found.iter().map(|(name, values)| format!("{name}: {values:?}\n")).collect();
-    println!("{} {}", found.len(), text.len());
+    let text: String = groups.iter().map(|(name, values)| format!("{name}: {values:?}\n")).collect();
+    println!("{} {}", groups.len(), text.len());
 }
