@@ -33,7 +33,7 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import StaysWarm
+from runner.measuring.page_cache import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import collect
@@ -51,7 +51,7 @@ OPENS = 1.0
 STATE = Path("build/bench-diagnosis.json")
 REVISIONS = {"bad": "Give the buffer back", "good": "Refuse numbers"}
 """The demo's: its first regression, and the commit before."""
-TROUBLE = (FaultwatchError, ExecutionFailure, StaysWarm, subprocess.CalledProcessError)
+TROUBLE = (FaultwatchError, ExecutionFailure, EvictionError, subprocess.CalledProcessError)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import StaysWarm, make_cold
+from runner.measuring.page_cache import EvictionError, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count_together
 from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
@@ -326,7 +326,7 @@ def cold_start(folder: Path, ledger: Ledger) -> None:
                 make_cold([file])
                 cold.append(start().major)
             ledger.claim(f"cold_start[{name},cold]: major faults", min(cold) > 0, cold)
-        except StaysWarm as error:
+        except EvictionError as error:
             ledger.skip(f"cold_start[{name},cold]", str(error))
         start()
         warm = [start() for _ in range(SAMPLES)]

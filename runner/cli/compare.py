@@ -23,7 +23,7 @@ from runner.cli.terminal import activity
 from runner.cli.workbench import prepare_workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.measuring.comparison import Compared, Pairs, beside_stored, compare, undecided
+from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored, undecided
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -104,7 +104,7 @@ def compare_cases(
     with activity("comparing") as say:
         for number, case in enumerate(chosen, 1):
             say(f"comparing {case.name} ({number} of {len(chosen)})")
-            stored = _beside_stored(base, head, case, service, pairs) if from_store else None
+            stored = _compare_with_stored(base, head, case, service, pairs) if from_store else None
             results.append(stored or _compare((base, head), case, service, pairs))
     return results
 
@@ -141,7 +141,7 @@ class _Side:
         return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
 
 
-def _beside_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:
+def _compare_with_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured in turns.
@@ -157,7 +157,7 @@ def _beside_stored(base: _Side, head: _Side, case: Case, service: Service, pairs
         environment=trial.environment.hash,
     )
     stored = service.stored_base(query)
-    return beside_stored(stored, trial, service.compare, pairs=pairs) if stored else None
+    return compare_with_stored(stored, trial, service.compare, pairs=pairs) if stored else None
 
 
 def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs) -> Compared:

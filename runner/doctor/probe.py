@@ -39,7 +39,7 @@ def run(command: Sequence[str]) -> ProgramOutput:
         return ProgramOutput(NOT_FOUND, "")
     except PermissionError as error:
         return ProgramOutput(NOT_FOUND - 1, str(error))
-    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.trouble)
+    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.problem)
 
 
 def free_bytes(folder: Path) -> int | None:

@@ -65,4 +65,4 @@ def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
     except FileNotFoundError:
         return f"there is no C compiler (cc) for {source.name}"
     output = done.output.strip().splitlines()
-    return f"{source.name} does not compile: cc {done.trouble}: {output[0] if output else ''}" if done.trouble else ""
+    return f"{source.name} does not compile: cc {done.problem}: {output[0] if output else ''}" if done.problem else ""

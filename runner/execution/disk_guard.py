@@ -27,12 +27,12 @@ class TreeGuard:
 
     Attributes
     ----------
-    trouble
+    problem
         Why the program was killed; empty if it was not.
     """
 
     def __init__(self, tree: Path, limit: int, period: float = _PERIOD) -> None:
-        self.trouble = ""
+        self.problem = ""
         self._tree = tree
         self._limit = limit
         self._period = period
@@ -55,7 +55,7 @@ class TreeGuard:
     def serve(self, pid: int) -> bool:
         """Kill the program."""
         os.read(self._alarm, 1)
-        self.trouble = self._why
+        self.problem = self._why
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         return False

@@ -39,7 +39,7 @@ class Finished:
     why: str = ""
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Why it failed, as the second half of a sentence; empty if it succeeded."""
         if self.why:
             return self.why

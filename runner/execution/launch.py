@@ -1,4 +1,4 @@
-"""Talk with the launcher (``launch.c``): from the process that will become the program to what became of it."""
+"""Controls the launcher (``launch.c``), from the waiting process to the end of the program."""
 
 import ctypes
 import os
@@ -13,13 +13,13 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 _CREDENTIALS = struct.Struct("iii")
-"""What the kernel itself says about a sender: process, user and group, as seen from the receiver's namespaces."""
+"""The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What became of the program, as the kernel accounts it: seconds, and bytes of memory.
+    """How the program ended, and the kernel's account of it: seconds, and bytes of memory.
 
     ``status`` is its exit code, or the negative number of the signal that ended it.
     """
@@ -33,7 +33,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a program is held to: who it is, how many processes, and bytes of a file and of a process's own data."""
+    """The limits of a program: its user and group, processes, bytes of a file and of a process's data."""
 
     processes: int
     file_bytes: int
@@ -44,23 +44,23 @@ class Confinement:
 
 @dataclass(slots=True)
 class Start:
-    """The moment at which programs begin: when each of them is there, counted and waiting."""
+    """Starts programs together, when each of them exists, is counted, and waits."""
 
     number: int
     _waiting: list["Launch"] = field(default_factory=list)
 
     def wait(self, launch: "Launch") -> None:
-        """Let one wait for the others; the last one lets all of them go."""
+        """Make a launch wait for the others; the last one starts all of them."""
         self._waiting.append(launch)
         if len(self._waiting) == self.number:
-            for one in self._waiting:
-                one.go()
+            for waiting in self._waiting:
+                waiting.go()
 
     def give_up(self) -> None:
-        """Let nobody go: one of them cannot be started."""
+        """Start none of them, because one cannot be started."""
         self.number = 0
-        for one in self._waiting:
-            one.close()
+        for waiting in self._waiting:
+            waiting.close()
 
 
 class Launch:
@@ -69,11 +69,11 @@ class Launch:
     Attributes
     ----------
     program
-        The process that becomes the program, once it is there.
+        The process that becomes the program; None until it exists.
     ending
-        What became of it, once it has ended.
+        How it ended; None until then.
     refusal
-        Why it could not be started.
+        Why it could not be started; empty if it could.
     """
 
     def __init__(self, start: Start, prepare: Callable[[int], None] = lambda _: None) -> None:
@@ -82,13 +82,13 @@ class Launch:
         self.refusal = ""
         self._start = start
         self._prepare = prepare
-        self._asked = 0
-        self._went = 0
-        self._channel, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._rounds = 0
+        self._started_at = 0
+        self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._channel.setblocking(False)
 
-    def words(
+    def command_line(
         self,
         launcher: str,
         path: str,
@@ -98,65 +98,65 @@ class Launch:
         *,
         copies: Mapping[str, Path] = MappingProxyType({}),
     ) -> list[str]:
-        """Return the command line of the launcher. Asked for in the state in which the program is to start.
+        """Return the command line of the launcher. Call it in the process state in which the program starts.
 
         Parameters
         ----------
         copies
-            What the program is to find in place of files, by the files' paths. Only root can have that done.
+            The copies to mount over files, by the path of the file. Only root can mount them.
         """
         personality = ctypes.CDLL(None).personality(_ASK_PERSONALITY)
-        held = confinement or Confinement(0, 0, 0)
-        numbers = (held.user, held.group, held.processes, held.file_bytes, held.data_bytes)
+        limits = confinement or Confinement(0, 0, 0)
+        numbers = (limits.user, limits.group, limits.processes, limits.file_bytes, limits.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
-        head = [launcher, str(self._theirs.fileno()), str(personality), *map(str, numbers)]
-        laid = [word for file, copy in copies.items() for word in (str(copy), file)]
-        return [*head, str(len(environment)), str(len(copies)), *environment, *laid, path, *command]
+        head = [launcher, str(self._launcher_end.fileno()), str(personality), *map(str, numbers)]
+        mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
+        return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 
     @property
     def descriptors(self) -> tuple[int]:
-        """What the launcher must inherit."""
-        return (self._theirs.fileno(),)
+        """The descriptors for the launcher to inherit."""
+        return (self._launcher_end.fileno(),)
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the launcher has something to say."""
+        """Return the descriptor that becomes readable when the launcher has sent something."""
         return self._channel.fileno()
 
     def serve(self, _pid: int) -> bool:
-        """Answer the launcher; return whether it can say more."""
-        # The launcher has its own by now; while this one is open, its end would not be noticed.
-        self._theirs.close()
+        """Answer the launcher; return whether it can send more."""
+        # The launcher has its own copy by now. While this one is open, the end of the launcher goes unnoticed.
+        self._launcher_end.close()
         try:
             message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(_CREDENTIALS.size))
         except BlockingIOError:
             return True
         except OSError:
             return False
-        words = message.decode(errors="replace").split()
-        if words == ["ready"] and self._went == 0:
+        fields = message.decode(errors="replace").split()
+        if fields == ["ready"] and self._started_at == 0:
             self._ready(_CREDENTIALS.unpack(control[0][2])[0])
-        elif words[:1] == ["ended"]:
-            self._end(words[1:])
-        elif words[:1] == ["refused"]:
-            self.refusal = " ".join(words[1:])
-        if not message and self._went == 0:
+        elif fields[:1] == ["ended"]:
+            self._end(fields[1:])
+        elif fields[:1] == ["refused"]:
+            self.refusal = " ".join(fields[1:])
+        if not message and self._started_at == 0:
             self._start.give_up()
         return bool(message)
 
     def go(self) -> None:
-        """Let the program begin."""
-        self._went = time.monotonic_ns()
+        """Start the program."""
+        self._started_at = time.monotonic_ns()
         with suppress(OSError):
             self._channel.send(b"g")
 
     def finish(self) -> None:
-        """Take what the launcher said last."""
+        """Read the last messages of the launcher."""
         while self.serve(0) and self.ending is None and self._unread():
             pass
 
     def close(self) -> None:
-        """Hang up: a program that still waits then never begins."""
-        self._theirs.close()
+        """Close the channel. A program that still waits is never started."""
+        self._launcher_end.close()
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -168,8 +168,8 @@ class Launch:
         self.close()
 
     def _ready(self, pid: int) -> None:
-        self._asked += 1
-        if self._asked == 1:  # The round that only touches the launcher's pages.
+        self._rounds += 1
+        if self._rounds == 1:  # The first round only touches the launcher's pages.
             self._channel.send(b"w")
             return
         self.program = pid
@@ -181,18 +181,18 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _end(self, words: Sequence[str]) -> None:
+    def _end(self, fields: Sequence[str]) -> None:
         try:
-            status, user, system, max_rss, end = (min(int(word), 2**62) for word in words)
+            status, user, system, max_rss, end = (min(int(field), 2**62) for field in fields)
             self.ending = Ending(
                 status=os.waitstatus_to_exitcode(status),
                 user=user / 1e6,
                 system=system / 1e6,
                 max_rss=max_rss * 1024,
-                elapsed=max(0, end - self._went) / 1e9,
+                elapsed=max(0, end - self._started_at) / 1e9,
             )
         except ValueError:
-            self.refusal = "the launcher said what it never says"
+            self.refusal = "the launcher sent a malformed message"
 
     def _unread(self) -> bool:
         try:
@@ -202,12 +202,12 @@ class Launch:
 
 
 def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
-    """Find what to execute for the first word of a command, as ``execvp`` would.
+    """Find the file to execute for the first word of a command, as ``execvp`` does.
 
     Returns
     -------
     tuple
-        The path to execute and nothing, or nothing and why there is none.
+        The path to execute and an empty text, or an empty path and the reason.
     """
     names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
     files = [name for name in names if (directory / name).is_file()]

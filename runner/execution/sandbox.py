@@ -1,7 +1,7 @@
-"""A sandbox for code of strangers: bubblewrap around a program, and what the program is held to in it.
+"""Confines untrusted code: runs a program in bubblewrap, with limits.
 
 A program in it is an unprivileged user in user, process, network, IPC and host-name namespaces of its own. It sees the
-system's programs and libraries read-only, a private ``/tmp``, and its own tree, which is all it can write. The counters
+system's programs and libraries read-only, a private ``/tmp``, and its own tree, which it can write. The counters
 stay outside (see ``runner/perf/session.py``), so the sandbox does not change a count.
 """
 
@@ -26,7 +26,7 @@ _SETTINGS = (
     *("alternatives", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "localtime"),
     *("malloc.conf", "nsswitch.conf", "passwd"),
 )
-"""All that is there of ``/etc``: what programs need to start and compilers to find each other."""
+"""The visible part of ``/etc``: what programs need to start, and compilers to find each other."""
 _NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
@@ -47,9 +47,9 @@ class Sandbox:
     Attributes
     ----------
     user, group
-        Who the program is where the runner is root; -1 where it stays the runner's own user.
+        The user and group of the program if the runner is root; -1 for the runner's own.
     readable
-        Folders that can be read besides the system's, such as a compiler outside of ``/usr``.
+        More readable folders, such as that of a compiler outside of ``/usr``.
     """
 
     user: int = -1
@@ -58,36 +58,36 @@ class Sandbox:
 
     @property
     def memory(self) -> int:
-        """Bytes that a program may use, with all it starts where a control group can be made, else for itself."""
+        """Bytes that a program may use, together with its children if a control group is available, else by itself."""
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MEMORY_SHARE)
 
     @property
     def confinement(self) -> Confinement:
-        """What the launcher is to hold the program to."""
+        """The limits for the launcher to set."""
         return Confinement(PROCESSES, FILE_BYTES, self.memory, self.user, self.group)
 
-    def enter(
-        self, tree: Path, launcher: Path, denied: int, copies: Mapping[str, Path] = MappingProxyType({})
+    def command_prefix(
+        self, tree: Path, launcher: Path, seccomp: int, copies: Mapping[str, Path] = MappingProxyType({})
     ) -> list[str]:
-        """Return what stands before the launcher's command line; the program runs in the tree.
+        """Return the words before the launcher's command line. The program runs in the tree.
 
         Parameters
         ----------
-        denied
-            Descriptor of :meth:`denied`, which bubblewrap must inherit.
+        seccomp
+            Descriptor of :meth:`system_call_filter`, which bubblewrap must inherit.
         copies
-            What the program finds in place of files, by the files' paths.
+            The copies to mount over files, by the path of the file.
         """
-        laid = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
-        view = (*self._view(tree, launcher), *laid, "--seccomp", str(denied))
+        mounts = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
+        view = (*self._view(tree, launcher), *mounts, "--seccomp", str(seccomp))
         return ["bwrap", *self._namespaces(), *view, "--chdir", str(tree), "--"]
 
-    def denied(self) -> AbstractContextManager[int]:
-        """Yield the descriptor of the system calls that are denied, for one program."""
+    def system_call_filter(self) -> AbstractContextManager[int]:
+        """Yield the descriptor of the filter that denies system calls, for one program."""
         return filter_descriptor(no_user_namespaces=self.user < 0 and not _can_disable())
 
-    def give(self, tree: Path) -> None:
-        """Let the program own its tree, where it is another user."""
+    def change_owner(self, tree: Path) -> None:
+        """Make the program the owner of its tree, if it runs as another user."""
         if self.user < 0:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
@@ -95,15 +95,15 @@ class Sandbox:
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
     def seal(self, process: int, launcher: Path) -> None:
-        """Let the program make no user namespaces of its own: in them it could reach more of the kernel.
+        """Forbid the program to create user namespaces, in which it could reach more of the kernel.
 
         Raises
         ------
         FaultwatchError
-            Where the kernel refuses.
+            If the kernel refuses.
         """
         if self.user < 0:
-            return  # bubblewrap has done it.
+            return  # bubblewrap has done that.
         done = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
         if done.returncode:
             raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
@@ -113,7 +113,7 @@ class Sandbox:
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
         else:
-            # Root builds the view, since only root may reach the tree. What the launcher needs to become somebody else.
+            # Root builds the view, because only root may reach the tree. The launcher needs these to change its user.
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
@@ -124,35 +124,35 @@ class Sandbox:
             yield from (*_parents(Path(folder)), "--ro-bind", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
-        # The kernel's addresses; and last, bubblewrap's own folders, into which a program could write without bounds.
+        # Hides the kernel's addresses. Last, bubblewrap's own folders, which a program could fill without limit.
         yield from ("--ro-bind", "/dev/null", "/proc/kallsyms", "--remount-ro", "/dev", "--remount-ro", "/")
 
 
-def only_reading(box: Sandbox | None, *folders: Path) -> list[str]:
-    """Return what stands before a tool that reads files of strangers, such as perf on what it recorded.
+def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
+    """Return the words before a tool that reads untrusted files, such as perf and its recordings.
 
-    It has no network and can write nothing. It sees the system's programs and libraries, and some folders; where the
-    programs themselves were trusted, all there is. Nothing, where they were and bubblewrap is not there.
+    The tool has no network and can write nothing. It sees the system's programs and libraries and the given folders, or
+    everything if the programs ran without a sandbox. Without a sandbox and without bubblewrap there are no words.
     """
-    if box is None and not _is_there():
+    if sandbox is None and not _is_available():
         return []
-    words = ["bwrap", *_NAMESPACES, *_who_reads()]
-    if box is None:
+    words = ["bwrap", *_NAMESPACES, *_reader_privileges()]
+    if sandbox is None:
         return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
     words += [*_system(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for folder in (*map(Path, box.readable), *(folder.absolute() for folder in folders)):
+    for folder in (*map(Path, sandbox.readable), *(folder.absolute() for folder in folders)):
         words += [*_parents(folder), "--ro-bind", str(folder), str(folder)]
     return [*words, "--"]
 
 
-def _who_reads() -> tuple[str, ...]:
-    # Without it the kernel's functions have no addresses.
+def _reader_privileges() -> tuple[str, ...]:
+    # Without CAP_SYSLOG the kernel's functions have no addresses.
     own = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
     return own if os.geteuid() == 0 else ("--unshare-user",)
 
 
 def _system() -> Iterator[str]:
-    """The system's programs and libraries, read-only, and the little of ``/etc`` that they need."""
+    """Yield the options for the system's programs and libraries, read-only, and for the part of ``/etc`` they need."""
     for name in _ROOTS:
         path = Path("/", name)
         if path.is_symlink():
@@ -162,12 +162,12 @@ def _system() -> Iterator[str]:
     yield from ("--perms", "0755", "--dir", "/etc")
     for name in _SETTINGS:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-    # Allocators and runtimes ask it for processors and huge pages, and allocate accordingly.
+    # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
 
 
 def _parents(path: Path) -> Iterator[str]:
-    """Make the folders above a path, so that another user can pass; a new one has nothing else in it."""
+    """Yield the options that create the folders above a path, empty but passable for another user."""
     for folder in reversed(path.parents[:-1]):
         if folder.parts[1] != "usr":
             yield from ("--perms", "0755", "--dir", str(folder))
@@ -179,11 +179,11 @@ def sandbox() -> Sandbox:
     Raises
     ------
     FaultwatchError
-        Where bubblewrap or user namespaces are missing, in one line with what to do.
+        If bubblewrap or user namespaces are missing; the message says what to do.
     """
     readable = tuple(folder for folder in os.environ.get("FAULTWATCH_SANDBOX_READ", "").split(":") if folder)
     if os.geteuid() != 0:
-        made = Sandbox(readable=readable)
+        confined = Sandbox(readable=readable)
     else:
         name = os.environ.get("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
@@ -191,33 +191,33 @@ def sandbox() -> Sandbox:
         except KeyError:
             raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
         if user.pw_uid == 0:
-            raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is no unprivileged user")
-        made = Sandbox(user.pw_uid, user.pw_gid, readable)
-    _try(made)
-    return made
+            raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user")
+        confined = Sandbox(user.pw_uid, user.pw_gid, readable)
+    _check(confined)
+    return confined
 
 
 @lru_cache
-def _try(made: Sandbox) -> None:
+def _check(confined: Sandbox) -> None:
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
-    # The launcher makes root's user namespace later on; whether that can be is tried here too.
-    namespaces = list(made._namespaces()) if made.user < 0 else ["--unshare-user"]
-    with made.denied() as denied:
-        command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(denied), "--", "true"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[denied])
+    # If the runner is root, the launcher creates the user namespace later. Whether it can is checked here too.
+    namespaces = list(confined._namespaces()) if confined.user < 0 else ["--unshare-user"]
+    with confined.system_call_filter() as seccomp:
+        command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(seccomp), "--", "true"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[seccomp])
     if done.returncode:
-        said = done.stderr.strip().rpartition("\n")[2]
+        message = done.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(
-            f"this host allows no sandbox: {said}",
+            f"this host allows no sandbox: {message}",
             f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
         )
 
 
 @lru_cache
-def _is_there() -> bool:
-    """Whether this host allows a sandbox."""
+def _is_available() -> bool:
+    """Return whether this host allows a sandbox."""
     try:
         return (
             subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False, capture_output=True).returncode == 0
@@ -228,5 +228,5 @@ def _is_there() -> bool:
 
 @lru_cache
 def _can_disable() -> bool:
-    """Whether this bubblewrap can forbid further user namespaces; versions before 0.8 cannot."""
+    """Return whether this bubblewrap can forbid further user namespaces; versions before 0.8 cannot."""
     return "--disable-userns" in subprocess.run(["bwrap", "--help"], check=False, capture_output=True, text=True).stdout

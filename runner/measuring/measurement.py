@@ -1,10 +1,10 @@
-"""Measure one case of one revision: a warm-up, then its samples, as a report."""
+"""Measures one case of one revision: a warm-up, then samples. The result is a report."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
-from runner.measuring.page_cache import StaysWarm
+from runner.measuring.page_cache import EvictionError
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
@@ -25,39 +25,39 @@ def measure(
     sampling: Sampling | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Run a case in a built tree and return what was counted, or why nothing could be.
+    """Execute a case in a built tree, and return a report with its samples or with the reason why there are none.
 
-    The first execution warms the page cache and is discarded: what it reads from storage is not the case's doing. It
-    shows which files the program maps, too, and how those lie in the page cache is defined before the first sample.
+    The first execution warms the page cache and is discarded, because the case does not cause what it reads from
+    storage. It also shows which files the program maps. Those are prepared before the first sample.
 
     Parameters
     ----------
     sampling
-        When enough executions are measured; by default what the workload says.
+        Decides how many samples are enough; by default from the workload.
     progress
         Called after each execution.
 
     Raises
     ------
     FaultwatchError
-        Where measuring itself is impossible here; a failing program makes a report of its failure instead.
+        If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
     trial = Trial(workload, Subject(subject, revision, case, build), bench, tree)
     if trial.obstacle:
         return trial.skipped(trial.obstacle)
-    wanted = sampling or Sampling.of(workload)
-    taken: list[Sample] = []
+    rule = sampling or Sampling.of(workload)
+    samples: list[Sample] = []
     try:
         trial.warm_up()
         progress()
-        while wanted.wants_more(taken):
-            taken.append(trial.execute())
+        while rule.wants_more(samples):
+            samples.append(trial.execute())
             progress()
-    except StaysWarm as error:
+    except EvictionError as error:
         return trial.skipped(str(error))
     except ExecutionFailure as failure:
         return trial.failed(Stage.RUN, failure.message, failure.log)
-    return trial.measured(taken)
+    return trial.measured(samples)
 
 
 def measure_revision(
@@ -70,7 +70,7 @@ def measure_revision(
     revision: Revision,
     sampling: Sampling | None = None,
 ) -> Report:
-    """Build a revision, if that was not done before, and measure a case of it; a failing build makes a report too."""
+    """Build a revision, unless it is built already, and measure a case of it; a failed build is reported too."""
     try:
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
@@ -98,7 +98,7 @@ def measure_revision(
 def failed_build(
     workload: Workload, case: Case, *, bench: Bench, subject: str, revision: Revision, message: str, build: Build
 ) -> Report:
-    """Return the report of a revision that does not build, or cannot be built on this host."""
+    """Return the report of a revision whose build failed or is impossible on this host."""
     trial = Trial(workload, Subject(subject, revision, case, build), bench)
     if lacking := missing_programs(workload):
         return trial.skipped(lacking)

@@ -1,4 +1,4 @@
-"""One case of one built revision on the bench: executed as often as asked, then reported."""
+"""Executes one case of one built revision, and creates the report about it."""
 
 import time
 import uuid
@@ -44,12 +44,12 @@ from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
 
 _LONG = 5.0
-"""Seconds that an execution may take to be worth another one that is no sample."""
+"""Seconds after which a watched execution is not repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where measurements are made: the host, and the environment that holds on it now.
+    """The host on which measurements are made, and its current environment.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class Bench:
     capture
         Returns the environment, given the complete state of the measured process.
     trust
-        What was found out of the host before this session.
+        The results of the checks of the host before this session.
     cpus
-        The only processors to measure on; all where none is named.
+        The only processors to measure on; empty for all.
     sandbox
-        What confines the measured programs, if anything.
+        Confines the measured programs; None for no sandbox.
     known_files
         What the runner remembers about mapped files from one session to the next.
     """
@@ -76,7 +76,7 @@ class Bench:
     known_files: KnownFiles = field(default_factory=KnownFiles)
 
     def environment_of(self, workload: Workload, case: Case) -> Environment:
-        """Return the environment in which a case would be measured now."""
+        """Return the environment in which a case is measured now."""
         return self.capture(self.state(bind(workload, case)))
 
     def state(self, case: BoundCase) -> ProcessState:
@@ -107,7 +107,7 @@ class Trial:
     Raises
     ------
     FaultwatchError
-        Where its workload asks for what there is not.
+        If the workload is invalid on this host.
     """
 
     def __init__(self, workload: Workload, subject: Subject, bench: Bench, tree: Path = Path()) -> None:
@@ -126,13 +126,13 @@ class Trial:
 
     @property
     def obstacle(self) -> str:
-        """Why the case cannot be measured on this host, as far as can be told without executing it; empty if it can."""
+        """Why the case cannot be measured on this host, as far as is known without executing it; empty if it can."""
         if self._case.memory_limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
-        held = self._environment.knobs.get(HugePages.knob)
+        actual = self._environment.knobs.get(HugePages.knob)
         match self._case.huge_pages:
-            case "madvise" | "always" as policy if held != policy:
-                return f"huge pages are {held} here, not {policy}: {HugePages(policy).remedy}"
+            case "madvise" | "always" as policy if actual != policy:
+                return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
         library = missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
@@ -143,17 +143,17 @@ class Trial:
 
     @property
     def is_cold(self) -> bool:
-        """Whether files are put out of memory before each execution."""
+        """Whether files are evicted before each execution."""
         return bool(self._cold)
 
     @property
     def environment(self) -> Environment:
-        """The environment that held when the trial was made."""
+        """The environment at the time when the trial was created."""
         return self._environment
 
     @property
     def host(self) -> Host:
-        """Where it is executed."""
+        """The host on which it is executed."""
         return self._bench.host
 
     @property
@@ -163,12 +163,12 @@ class Trial:
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """What confines it, if anything."""
+        """The sandbox that confines it; None for no sandbox."""
         return self._bench.sandbox
 
     @property
     def program(self) -> Path:
-        """The file that is executed, as far as the command tells."""
+        """The file that the command names."""
         path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
@@ -179,7 +179,7 @@ class Trial:
 
         Raises
         ------
-        ExecutionFailure, StaysWarm, FaultwatchError
+        ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
         self._files.prepare_expected(self.program)
@@ -201,25 +201,25 @@ class Trial:
         Parameters
         ----------
         recording
-            What to record meanwhile. Such an execution is no sample.
+            What to record during the execution. A recorded execution is not a sample.
         processes
-            Run as many at once instead of what the case says.
+            How many to run at once; by default as many as the case says.
         as_left
             Leave the page cache as the execution before left it.
 
         Raises
         ------
         ExecutionFailure
-            Where the program is to blame.
-        StaysWarm
-            Where files that have to be out of memory stay there.
+            If the program fails.
+        EvictionError
+            If files of a cold case stay in memory.
         FaultwatchError
-            Where measuring itself is impossible here.
+            If measuring is impossible on this host.
         """
         if not as_left:
             make_cold(self._cold, within=self._tree if self.sandbox else None)
         if self.workload.run.output_file is not None:
-            # What an earlier execution wrote is not this one's result.
+            # The result file of an earlier execution must not count as this one's.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
         burst = count_together(
             self._case.command,
@@ -233,11 +233,11 @@ class Trial:
             recording=recording,
             copies=self._files.copies,
         )
-        each = [sample_of(one, self.workload, self._tree) for one in burst.executions]
+        each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
-        """Return the report of some samples, the outliers among them marked."""
+        """Return the report of some samples, with the outliers marked."""
         self._files.verify()
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
@@ -247,7 +247,7 @@ class Trial:
         return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
 
     def failed(self, stage: Stage, message: str, log: str) -> Report:
-        """Return the report that the subject is to blame that there are no samples."""
+        """Return the report that the build or the program failed."""
         message, log = (without_secrets(text, self._state.variables) for text in (message, log))
         return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
 

@@ -1,4 +1,4 @@
-"""One program, launched and counted: the launcher's command line, its companions, and what they brought."""
+"""Launches and counts one program: the launcher's command line, its companions, and their results."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ from runner.process_state.memory_group import MemoryGroup
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be counted, and how."""
+    """What to count, and how."""
 
     command: Sequence[str]
     path: str
@@ -37,11 +37,11 @@ class Order:
     sandbox: Sandbox | None
     recording: Recording | None = None
     copies: Mapping[str, Path] = field(default_factory=dict)
-    """What the program finds in place of files, by the files' paths."""
+    """The copies to mount over files, by the path of the file."""
 
 
-class Counted:
-    """One of the programs that start together. Made in the process state in which it is to start."""
+class CountedProgram:
+    """One of the programs that start together. Created in the process state in which it starts."""
 
     def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
         self._order = order
@@ -56,28 +56,31 @@ class Counted:
             self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
 
     def program(self) -> Program:
-        """Return what is to be started."""
+        """Return the program to start."""
         order, binary = self._order, launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = padded(variables, order.command)
-        # A sandbox lays them over the files itself: in it nobody may.
-        laid = {} if order.sandbox else order.copies
-        words = self.launch.words(str(binary), order.path, order.command, environment, confinement, copies=laid)
+        # A sandbox mounts the copies itself, because inside of it nobody may.
+        copies = {} if order.sandbox else order.copies
+        command = self.launch.command_line(
+            str(binary), order.path, order.command, environment, confinement, copies=copies
+        )
         inherited: list[int] = []
         if order.sandbox:
-            inherited.append(self._stack.enter_context(order.sandbox.denied()))
-            words = [*order.sandbox.enter(order.directory, binary, inherited[0], order.copies), *words]
-        companions: list[Companion] = [one for one in (self.launch, self._region, self._guard) if one]
-        return Program(words, BASE_VARIABLES, companions, inherited)
+            inherited.append(self._stack.enter_context(order.sandbox.system_call_filter()))
+            prefix = order.sandbox.command_prefix(order.directory, binary, inherited[0], order.copies)
+            command = [*prefix, *command]
+        companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
+        return Program(command, BASE_VARIABLES, companions, inherited)
 
     def readings(self) -> tuple[dict[str, Reading], str]:
-        """End the counting; return what was counted, and perf's own words. For a program that ended well.
+        """Stop counting; return the readings and perf's output. Only for a program that succeeded.
 
         Raises
         ------
         FaultwatchError
-            Where perf printed what cannot be understood.
+            If the output of perf cannot be parsed.
         """
         ending = self.launch.ending
         assert ending is not None
@@ -86,16 +89,16 @@ class Counted:
         for recorder in self._recorders:
             recorder.finish()
         try:
-            found = self._perf.readings()
+            readings = self._perf.readings()
         except PerfOutputError as error:
-            raise FaultwatchError(f"perf stat printed what cannot be understood: {error}") from None
-        found |= {
+            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+        readings |= {
             "user-time": Reading(value=ending.user),
             "sys-time": Reading(value=ending.system),
             "elapsed": Reading(value=ending.elapsed),
             "max-rss": Reading(value=ending.max_rss),
         }
-        return found | (self._region.readings() if self._region else {}), self._perf.text()
+        return readings | (self._region.readings() if self._region else {}), self._perf.text()
 
     def conclude(self, done: Finished) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
@@ -103,25 +106,25 @@ class Counted:
         Raises
         ------
         FaultwatchError
-            Where it could not even be started.
+            If it could not be started.
         """
         self.launch.finish()
         if self._perf:
-            self._perf.stop()  # It takes its time, and there is something else to do meanwhile.
-        if self._guard and self._guard.trouble:
-            return self._guard.trouble
+            self._perf.stop()  # Without waiting: perf takes a while to end.
+        if self._guard and self._guard.problem:
+            return self._guard.problem
         if self.launch.program is None and done.status is not None:
-            said = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.trouble
-            raise FaultwatchError(f"the program cannot be started: {said}", "run `faultwatch doctor`")
+            reason = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.problem
+            raise FaultwatchError(f"the program cannot be started: {reason}", "run `faultwatch doctor`")
         ending = self.launch.ending
         if self.launch.refusal:
             return f"could not be executed: {self.launch.refusal}"
         if done.status is None or ending is None:
-            return done.trouble or "vanished"
-        return Finished(ending.status, "", "", done.seconds, done.deadline).trouble
+            return done.problem or "vanished"
+        return Finished(ending.status, "", "", done.seconds, done.deadline).problem
 
     def _prepare(self, pid: int) -> None:
-        # perf takes ten milliseconds until it is attached, and so does the kernel to move a process to another group.
+        # In the background: attaching perf and moving a process to another group take ten milliseconds each.
         admitted = in_background(partial(self._group.admit, pid))
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
@@ -143,7 +146,7 @@ class Counted:
             ) from None
 
     def _record(self, processes: Sequence[int]) -> list[Recorder]:
-        """Attach what records these processes, if anything does."""
+        """Attach the recorders of these processes."""
         for plan in self._order.recording.plans if self._order.recording else ():
             self._recorders.append(Recorder(plan, processes))
             self._stack.callback(self._recorders[-1].close)

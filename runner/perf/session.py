@@ -1,9 +1,9 @@
-"""One execution of a command under perf stat, in a fixed process state: what was read, and what the program printed.
+"""Executes a command once under perf stat, in a fixed process state; returns the readings and the program's output.
 
-What is counted is one process, from its exec on, with all it starts. It is made by the launcher (``launch.c``), inside
-of a sandbox or not, and waits; perf is attached to it from outside; then it goes. So a sandbox around it is not
-counted, the variables that perf adds to what it starts itself are not in its environment, its memory is not mistaken
-for perf's, and several programs begin together.
+perf counts one process and its children, from the exec on. The launcher (``launch.c``) creates the process, inside of a
+sandbox or not, and it waits until perf is attached from outside. Therefore the sandbox is not counted, the environment
+has no variables that perf adds for its own children, the memory is not mistaken for perf's, and several programs start
+together.
 """
 
 import re
@@ -18,7 +18,7 @@ from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import Sandbox
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import Counted, Order, unsupported
+from runner.perf.counted import CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
 from runner.perf.recording import Recording
 from runner.process_state.memory_group import MemoryGroup
@@ -27,7 +27,7 @@ from runner.process_state.process_state import ProcessState
 
 
 class ExecutionFailure(Exception):
-    """The program did not do its work: crashed, hung, ended with an error or was not there."""
+    """The program failed: it crashed, hung, ended with an error, or does not exist."""
 
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class ExecutionFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What one process of an execution brought: a sample of raw readings, and its output."""
+    """The result of one process: a sample of raw readings, and its output."""
 
     sample: Sample
     output: str
@@ -45,7 +45,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """What processes that started together brought: each one's own, and what their control group counted of all."""
+    """The results of processes that started together: each one's own, and the readings of their control group."""
 
     executions: tuple[Execution, ...]
     group: dict[str, Reading]
@@ -65,9 +65,9 @@ def count(
     burst = count_together(
         command, directory=directory, state=state, timeout=timeout, events=events, region=region, sandbox=sandbox
     )
-    (alone,) = burst.executions
-    readings = alone.sample.readings | burst.group
-    return Execution(alone.sample.model_copy(update={"readings": readings}), alone.output)
+    (execution,) = burst.executions
+    readings = execution.sample.readings | burst.group
+    return Execution(execution.sample.model_copy(update={"readings": readings}), execution.output)
 
 
 def count_together(
@@ -88,67 +88,67 @@ def count_together(
     Parameters
     ----------
     events
-        To count besides the standing ones.
+        Events to count in addition to the standard ones.
     timeout
         Seconds.
     region
-        Also count the region that each program opens, beside the whole of it.
+        Also count the region that each program opens, in addition to the whole program.
     sandbox
-        Confine them, each in a sandbox of its own.
+        Confine each of them in a sandbox of its own.
     recording
-        What to record of the first of them meanwhile.
+        What to record of the first of them.
     copies
-        What they find in place of files, by the files' paths.
+        The copies to mount over files, by the path of the file.
 
     Raises
     ------
     ExecutionFailure
-        Where the program is to blame.
+        If the program fails.
     FaultwatchError
-        Where perf or the sandbox is: it is missing, forbidden, or printed what cannot be understood.
+        If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
     path, missing = resolve(command[0], directory, state.environment["PATH"])
     if missing:
         raise ExecutionFailure(missing)
-    # Every perf since 5.10 can name the standing ones, also where the machine cannot count them.
+    # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
     known, unknown = known_events(events)
     counted_events = (*ATTACHED_EVENTS, *known)
     order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
-        counted: list[Counted] = []
+        counted: list[CountedProgram] = []
 
         def programs(group: MemoryGroup) -> Iterator[Program]:
-            # Each is made when the one before it has started: they share the numbers of the region's descriptors.
+            # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
             for number in range(processes):
-                mine = order if number else replace(order, recording=recording)
-                counted.append(Counted(mine, start, group, stack))
+                own_order = order if number else replace(order, recording=recording)
+                counted.append(CountedProgram(own_order, start, group, stack))
                 yield counted[-1].program()
 
         with state.applied() as group:
             done = execute_together(programs(group), directory=directory, timeout=timeout)
-            for one, finished in zip(counted, done, strict=True):
-                _refuse(command, one.conclude(finished), finished, group)
+            for program, finished in zip(counted, done, strict=True):
+                _raise_on_failure(command, program.conclude(finished), finished, group)
             in_group = memory_readings(group.folder)
-        executions = [_execution(one, finished, unknown) for one, finished in zip(counted, done, strict=True)]
+        executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
     return Burst(tuple(executions), in_group)
 
 
-def _execution(one: Counted, finished: Finished, unknown: Sequence[str]) -> Execution:
-    readings, text = one.readings()
+def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
+    readings, text = program.readings()
     return Execution(Sample(readings=readings | unsupported(unknown), perf_output=text), finished.output)
 
 
-def _refuse(command: Sequence[str], trouble: str, finished: Finished, group: MemoryGroup) -> None:
-    trouble = trouble or _unloaded(finished.error)
-    if trouble:
-        limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in trouble and group.show() != "none" else ""
-        message = f"`{' '.join(command)}` {trouble}{limited}"
+def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
+    problem = problem or _preload_problem(finished.error)
+    if problem:
+        limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        message = f"`{' '.join(command)}` {problem}{limited}"
         raise ExecutionFailure(message, _log(finished.output, finished.error))
 
 
-def _unloaded(error: str) -> str:
-    """Find out whether the loader left out a library of LD_PRELOAD: it says so and goes on with another allocator."""
+def _preload_problem(error: str) -> str:
+    """Return a problem if the loader ignored a library of LD_PRELOAD: it goes on with another allocator."""
     ignored = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
     return f"ran without {ignored[1]!r} of LD_PRELOAD, which could not be loaded" if ignored else ""
 

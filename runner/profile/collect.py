@@ -14,7 +14,7 @@ from runner import __version__
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
-from runner.execution.sandbox import only_reading
+from runner.execution.sandbox import read_only_prefix
 from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
@@ -51,7 +51,7 @@ class Collector:
     """What stands before the tools that read what was recorded, and the binaries."""
 
     def __post_init__(self) -> None:
-        self._within = only_reading(self.trial.sandbox, self.scratch, self.trial.tree)
+        self._within = read_only_prefix(self.trial.sandbox, self.scratch, self.trial.tree)
         self.table = FrameTable(partial(lines_of, within=self._within))
 
     def faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:

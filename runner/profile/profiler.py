@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from runner.contract.profile import Profile
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import StaysWarm
+from runner.measuring.page_cache import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import Progress, collect
@@ -47,5 +47,5 @@ class Profiler:
             raise FaultwatchError(f"{short} does not build: {failure.message}") from None
         except ExecutionFailure as failure:
             raise FaultwatchError(f"{short}, {name}: {failure.message}") from None
-        except StaysWarm as warm:
+        except EvictionError as warm:
             raise FaultwatchError(f"{name} cannot be profiled here: {warm}") from None

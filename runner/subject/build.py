@@ -101,7 +101,7 @@ class Builder:
         else:
             _settle(tree)
             if self.sandbox:
-                self.sandbox.give(tree)
+                self.sandbox.change_owner(tree)
         made = None if failure or not self.sandbox else fingerprint(tree, workload.run.output_file)
         record = {"build": build.model_dump(mode="json"), "failure": failure, "tree": made}
         (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
@@ -175,4 +175,4 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     except PermissionError:
         raise FaultwatchError(f"{workload.path}: [build] command: {command[0]!r} is not executable") from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
-    return (f"`{' '.join(command)}` {done.trouble}" if done.trouble else ""), build
+    return (f"`{' '.join(command)}` {done.problem}" if done.problem else ""), build

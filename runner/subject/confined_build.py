@@ -30,7 +30,7 @@ def execute_confined(
     path, missing = resolve(command[0], tree, environment["PATH"])
     if missing:
         raise FileNotFoundError(missing)
-    sandbox.give(tree)
+    sandbox.change_owner(tree)
     binary = launcher()
     group = MemoryGroup(sandbox.memory)
 
@@ -44,25 +44,25 @@ def execute_confined(
             stack.callback(group.undo)
         guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
         launch = stack.enter_context(Launch(Start(1), prepare))
-        denied = stack.enter_context(sandbox.denied())
+        seccomp = stack.enter_context(sandbox.system_call_filter())
         done = execute(
             [
-                *sandbox.enter(tree, binary, denied),
-                *launch.words(str(binary), path, command, environment, sandbox.confinement),
+                *sandbox.command_prefix(tree, binary, seccomp),
+                *launch.command_line(str(binary), path, command, environment, sandbox.confinement),
             ],
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,
             merge=True,
             companions=[launch, guard],
-            inherited=[denied],
+            inherited=[seccomp],
         )
         launch.finish()
     if launch.program is None and done.status is not None:
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
-        raise FaultwatchError(f"the sandbox cannot be created: {reason or done.trouble}", "run `faultwatch doctor`")
-    if guard.trouble:
-        return dataclasses.replace(done, why=guard.trouble)
+        raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")
+    if guard.problem:
+        return dataclasses.replace(done, why=guard.problem)
     if launch.refusal:
         return dataclasses.replace(done, why=f"could not be executed in the sandbox: {launch.refusal}")
     return done if launch.ending is None else dataclasses.replace(done, status=launch.ending.status)

@@ -10,7 +10,7 @@ import pytest
 
 from bench import physics
 from runner.contract.level import majority
-from runner.measuring.page_cache import StaysWarm, make_cold, resident_pages
+from runner.measuring.page_cache import EvictionError, make_cold, resident_pages
 from runner.workload import cases, load_workload
 
 pytestmark = pytest.mark.perf
@@ -114,7 +114,7 @@ def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> 
     folder = built(builds, "cold_start", "cold_start_O3")
     try:
         make_cold([folder / "cold_start_O3"])
-    except StaysWarm as error:
+    except EvictionError as error:
         pytest.skip(str(error))
     assert resident_pages(folder / "cold_start_O3")[0] == 0
     cold, warm = (
@@ -129,7 +129,7 @@ def test_a_file_that_runs_cannot_be_made_cold(tmp_path: Path) -> None:
     shutil.copy(shutil.which("sleep") or "", copy)
     with subprocess.Popen([copy, "60"]) as sleeping:
         try:
-            with pytest.raises(StaysWarm, match="pages stay in memory"):
+            with pytest.raises(EvictionError, match="pages stay in memory"):
                 make_cold([copy])
         finally:
             sleeping.kill()

@@ -13,7 +13,7 @@ def run(script: str, tmp_path: Path, timeout: float = 10, merge: bool = False) -
 
 def test_keeps_the_streams_apart(tmp_path: Path) -> None:
     done = run("echo out; echo err >&2", tmp_path)
-    assert (done.status, done.output, done.error, done.trouble) == (0, "out\n", "err\n", "")
+    assert (done.status, done.output, done.error, done.problem) == (0, "out\n", "err\n", "")
 
 
 def test_merges_the_streams_on_request(tmp_path: Path) -> None:
@@ -25,13 +25,13 @@ def test_merges_the_streams_on_request(tmp_path: Path) -> None:
     [("exit 3", "ended with exit code 3"), ("kill -SEGV $$", "was ended by SIGSEGV"), ("true", "")],
 )
 def test_says_how_a_program_ended(script: str, trouble: str, tmp_path: Path) -> None:
-    assert run(script, tmp_path).trouble == trouble
+    assert run(script, tmp_path).problem == trouble
 
 
 def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     done = run("(sleep 60; touch late) & echo before; sleep 60", tmp_path, timeout=0.4)
     assert done.status is None
-    assert done.trouble == "did not finish within 0.4 s"
+    assert done.problem == "did not finish within 0.4 s"
     assert done.output == "before\n"
     assert done.seconds < 5
     assert not (tmp_path / "late").exists()

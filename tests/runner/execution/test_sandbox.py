@@ -13,7 +13,7 @@ from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
 from runner.execution.execute import Finished
-from runner.execution.sandbox import Sandbox, only_reading, sandbox
+from runner.execution.sandbox import Sandbox, read_only_prefix, sandbox
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import ExecutionFailure, count
 from runner.process_state.process_state import ProcessState
@@ -130,7 +130,7 @@ def test_the_disk_cannot_be_filled(run: Callable[..., Finished], monkeypatch: py
     monkeypatch.setattr("runner.subject.confined_build.TREE_BYTES", 40 << 20)
     assert "went on" not in run("head -c 2000000 /dev/zero > one && echo went on").output
     done = run("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $i; done", timeout=60)
-    assert done.trouble == f"wrote more than {40 << 20:,} bytes into its tree"
+    assert done.problem == f"wrote more than {40 << 20:,} bytes into its tree"
 
 
 def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
@@ -140,15 +140,15 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     done = execute_confined(
         [str(home / "outside")], sandbox=box, tree=home / "tree", environment=BASE_VARIABLES, timeout=20
     )
-    assert "could not be executed in the sandbox" in done.trouble
+    assert "could not be executed in the sandbox" in done.problem
 
 
-def test_a_missing_bubblewrap_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    module._try.cache_clear()
+def test_a_missing_bubblewrap_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    module._check.cache_clear()
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(FaultwatchError, match=r"^bubblewrap is not installed \(.*--no-sandbox\)$"):
         sandbox()
-    module._try.cache_clear()
+    module._check.cache_clear()
 
 
 @pytest.mark.perf
@@ -160,7 +160,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
     (tree / "touch.c").write_text(TOUCH)
     subprocess.run(["cc", "-O1", "-I", str(HEADERS), "-o", "touch-pages", "touch.c"], cwd=tree, check=True)
     os.sync()
-    box.give(tree)
+    box.change_owner(tree)
 
     def counts(confined: Sandbox | None) -> tuple[object, ...]:
         """Return what most executions count: on a busy machine a stray fault comes in now and then."""
@@ -199,7 +199,7 @@ def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bo
     seen.mkdir()
     for folder, text in ((seen, "a stranger's"), (tmp_path, "mine")):
         (folder / ("file" if folder == seen else "secret")).write_text(text)
-    within = only_reading(sandbox() if confined else None, seen)
+    within = read_only_prefix(sandbox() if confined else None, seen)
 
     def tried(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*within, *words], check=False, capture_output=True, text=True)

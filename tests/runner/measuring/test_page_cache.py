@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.page_cache import StaysWarm, make_cold, resident_pages
+from runner.measuring.page_cache import EvictionError, make_cold, resident_pages
 
 
-def test_a_file_that_was_just_written_is_put_out_of_memory(tmp_path: Path) -> None:
+def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(b"x" * 100_000)
     assert resident_pages(file)[0] > 0
     try:
         make_cold([file])
-    except StaysWarm:
+    except EvictionError:
         pytest.skip("this file system lives in memory")
     assert resident_pages(file) == (0, 25)
 
 
 def test_a_pipe_of_the_tree_does_not_stop_the_runner(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "program")
-    with pytest.raises(StaysWarm, match="program is no file"):
+    with pytest.raises(EvictionError, match="program is not a regular file"):
         make_cold([tmp_path / "program"])
