@@ -1,4 +1,4 @@
-"""Where the runner keeps its data and whom it reports to: from the environment, with defaults that just work."""
+"""Reads the runner's settings from environment variables: where it stores its data and which service it reports to."""
 
 import os
 import re
@@ -24,9 +24,9 @@ class Settings:
     host
         ``FAULTWATCH_HOST``: the name of this machine in reports.
     cpus
-        ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; all of them where it is not set.
+        ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; empty for all.
     token
-        ``FAULTWATCH_TOKEN``, or the text of the file that ``FAULTWATCH_TOKEN_FILE`` names: what the service asks for.
+        ``FAULTWATCH_TOKEN``, or the content of the file ``FAULTWATCH_TOKEN_FILE``: the token for the service.
     """
 
     home: Path
@@ -37,27 +37,27 @@ class Settings:
 
     @property
     def spool(self) -> Path:
-        """Reports that the service does not have yet."""
+        """The folder of reports that the service does not have yet."""
         return self.home / "spool"
 
     @property
     def builds(self) -> Path:
-        """Built revisions."""
+        """The folder of built revisions."""
         return self.home / "builds"
 
     @property
     def programs(self) -> Path:
-        """The runner's own small programs."""
+        """The folder of the runner's own compiled programs."""
         return self.home / "programs"
 
     @property
     def copies(self) -> Path:
-        """Private copies of files that other programs map."""
+        """The folder of private copies of files that other programs map."""
         return self.home / "copies"
 
     @property
     def clones(self) -> Path:
-        """Clones of subjects that were named by an address."""
+        """The folder of clones of subjects that were named by an address."""
         return self.home / "clones"
 
 
@@ -79,13 +79,11 @@ def _url() -> str | None:
     Raises
     ------
     FaultwatchError
-        Where it is none.
+        If it is not an HTTP address.
     """
     url = os.environ.get("FAULTWATCH_URL") or None
     if url and not re.match(r"https?://[^/\s]", url):
-        raise FaultwatchError(
-            "FAULTWATCH_URL does not hold an address", "write it in full, as in https://faults.example.org"
-        )
+        raise FaultwatchError("FAULTWATCH_URL is not an address", "write it in full, as in https://faults.example.org")
     return url
 
 
@@ -95,7 +93,7 @@ def _token() -> str | None:
     Raises
     ------
     FaultwatchError
-        Where its file cannot be read, or what is there cannot be a token. It is not told what is there.
+        If its file cannot be read, or the content is not a token. The message does not contain it.
     """
     text, source = os.environ.get("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
     if not text and (file := os.environ.get("FAULTWATCH_TOKEN_FILE")):
@@ -106,5 +104,5 @@ def _token() -> str | None:
             raise FaultwatchError(f"{source}: {error.strerror}", "name a file that the runner may read") from None
     text = (text or "").strip()
     if not re.fullmatch(r"[!-~]*", text):
-        raise FaultwatchError(f"{source} holds what cannot be a token", "put the token there, and nothing else")
+        raise FaultwatchError(f"{source} does not contain a valid token", "put the token there, and nothing else")
     return text or None

@@ -1,6 +1,6 @@
-"""The metric catalogue: what each number is, its unit, and how it may be judged.
+"""The metric catalogue: the meaning and unit of each metric, and how it may be judged.
 
-Both sides read it: the runner to know what to collect, the service to know what to judge and what to tell.
+The runner reads it to know what to collect, the service to know what to judge and to show.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _METRICS = (
         "lower",
         True,
         "Page faults that the kernel resolved without reading from storage: first touches, copies on write, "
-        "and pages touched again after they were given back. Counted by perf from the program's exec to its end.",
+        "and returned pages touched again. Counted by perf from the program's exec to its end.",
     ),
     Metric(
         "major-faults",
@@ -39,7 +39,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Minor and major faults together, as perf counts them. Not judged by itself: each part is judged alone.",
+        "Minor and major faults together, as perf counts them. Not judged by itself, because each part is judged.",
     ),
     Metric(
         "faults-per-operation",
@@ -66,7 +66,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the program went on on another CPU. Depends on what else the host does.",
+        "Times the program continued on another CPU. Depends on what else the host does.",
     ),
     Metric(
         "task-clock",
@@ -129,8 +129,8 @@ _METRICS = (
         Kind.RATIO,
         "higher",
         False,
-        "Bytes that the program reports, divided by its faults in the region, or in the whole process where it opens "
-        "none. A program that touches each page once and no more cannot get below the page size.",
+        "Bytes that the program reports, divided by its faults in the region, or in the whole process if it opens "
+        "none. A program that touches each page only once cannot get below the page size.",
     ),
     Metric(
         "refault-ratio",
@@ -139,8 +139,8 @@ _METRICS = (
         Kind.RATIO,
         "lower",
         False,
-        "Faults divided by the distinct pages that the program reports to touch: above 1, pages were given back and "
-        "touched again.",
+        "Faults divided by the number of distinct pages that the program says it touches. Above 1, pages were returned "
+        "to the kernel and touched again.",
     ),
     Metric(
         "expected-faults",
@@ -149,8 +149,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults of the region, or of the whole process where it opens none, as the program itself works them out from "
-        "the pages that it touches.",
+        "Faults of the region, or of the whole process if it opens none, which the program itself computes from the "
+        "pages that it touches.",
     ),
     Metric(
         "unexplained-faults",
@@ -159,8 +159,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults that were counted, less the faults in theory: 0 where the program's account of its memory is right, "
-        "negative where fewer were counted.",
+        "Counted faults minus the faults in theory: 0 if the program's account of its memory is right, negative if "
+        "fewer were counted.",
     ),
     Metric(
         "instructions",
@@ -188,7 +188,7 @@ CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
 
 
 def metric(name: str) -> Metric:
-    """Return the catalogue entry of a metric, or a plain one for an event that a workload file added.
+    """Return the catalogue entry of a metric, or a generic one for an event that a workload file added.
 
     ``region:NAME`` is metric NAME counted in the program's region of interest.
     """
@@ -210,5 +210,5 @@ def metric(name: str) -> Metric:
         Kind.COUNT,
         "lower",
         False,
-        f"The perf event {name}, as a workload file asks for it.",
+        f"The perf event {name}, which a workload file requests.",
     )

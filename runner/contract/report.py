@@ -1,4 +1,4 @@
-"""What was measured: one case of one revision on one host in one environment."""
+"""The report of a measurement: one case of one revision on one host in one environment."""
 
 import hashlib
 import json
@@ -15,22 +15,22 @@ from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
 ASIDE = "measured aside, with knobs that a search tries"
-"""What is against judging a run that is no part of the history."""
+"""Why a run outside of the history is not judged."""
 
 
 class Status(StrEnum):
-    """How a value came about. A metric that was not asked for has no reading at all: a fifth case."""
+    """How a value was obtained. A metric that was not requested has no reading."""
 
     COUNTED = "counted"
     MULTIPLEXED = "multiplexed"
-    """Counted during a part of the run only and scaled up by perf: an estimate."""
+    """Counted during a part of the run and extrapolated by perf: an estimate."""
     NOT_COUNTED = "not_counted"
     """The counter exists but did not run."""
     NOT_SUPPORTED = "not_supported"
     """This machine has no such counter."""
 
 
-# A whole number stays one. The first kind that fits is taken: trying all of them takes as long as all the rest.
+# A whole number stays whole. left_to_right takes the first type that fits; trying all doubles the time of parsing.
 _Whole = Annotated[StrictInt, Field(ge=-(2**64), le=2**64)]
 _Fraction = Annotated[float, Field(allow_inf_nan=False, ge=-(2**64), le=2**64)]
 
@@ -40,12 +40,12 @@ class Reading(Strict):
 
     status: Status = Status.COUNTED
     value: _Whole | _Fraction | None = Field(default=None, union_mode="left_to_right")
-    """Any 64-bit count fits; beyond it nothing is counted, and sums of values stay finite."""
+    """Any 64-bit count fits. The bound keeps sums of values finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
-    """Share of the run during which the counter ran, where that is less than all of it."""
+    """Share of the run during which the counter ran; None for all of it."""
     reason: str | None = Field(default=None, max_length=1000)
     outlier: bool = False
-    """The value lies off those of the other samples. It is kept: a level is taken so that it does not move."""
+    """The value lies off those of the other samples. It is stored, and does not affect the level."""
 
     @model_validator(mode="after")
     def _value_fits_status(self) -> Self:
@@ -56,14 +56,14 @@ class Reading(Strict):
 
 
 class Sample(Strict):
-    """One execution of the case: what was read from it, and perf's own output."""
+    """One execution of the case: its readings, and perf's own output."""
 
     readings: dict[str, Reading]
     processes: tuple[dict[str, Reading], ...] = Field(default=(), max_length=1024)
-    """Each process's own readings, where several ran at once; the sample's own are what those come to together."""
+    """Each process's own readings, if several ran at once; the sample's readings combine them."""
     perf_output: Text = ""
     place: int | None = Field(default=None, ge=0)
-    """Place in the order in which a session measured its samples; sessions of one revision do not need it."""
+    """Position in the order of a session's samples; None in sessions of one revision."""
 
 
 class Revision(Strict):
@@ -78,7 +78,7 @@ class Revision(Strict):
 
 
 class RevisionList(Strict):
-    """A stretch of the subject's history, so that the service can put runs in the order of the commits."""
+    """A part of the subject's history, by which the service orders runs by commit."""
 
     revisions: tuple[Revision, ...] = Field(max_length=100_000)
 
@@ -93,7 +93,7 @@ class Case(Strict):
 
     @property
     def name(self) -> str:
-        """The case as people read it, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
+        """The case in readable form, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
         if not self.parameters:
             return self.workload
         point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
@@ -108,7 +108,7 @@ class Host(Strict):
 
 
 class Environment(Strict):
-    """Every knob that can move a fault count, by name. Values are text, exactly as the system shows them."""
+    """Every knob that can change a fault count, by name. Values are text, exactly as the system shows them."""
 
     knobs: dict[Annotated[str, StringConstraints(max_length=200)], Annotated[str, StringConstraints(max_length=4000)]]
 
@@ -119,7 +119,7 @@ class Environment(Strict):
 
 
 class Stage(StrEnum):
-    """Where a run can fail."""
+    """The stage at which a run failed."""
 
     CHECKOUT = "checkout"
     BUILD = "build"
@@ -145,7 +145,7 @@ class Build(Strict):
 
 
 class Outcome(StrEnum):
-    """What became of a run."""
+    """The outcome of a run."""
 
     MEASURED = "measured"
     FAILED = "failed"
@@ -153,7 +153,7 @@ class Outcome(StrEnum):
 
 
 class Report(Strict):
-    """One run: a case × revision × host × environment with its samples, or with the reason why there are none."""
+    """One run: a case × revision × host × environment, with its samples or with the reason why there are none."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     run_id: UUID
@@ -165,7 +165,7 @@ class Report(Strict):
     environment: Environment
     runner_version: Annotated[str, StringConstraints(max_length=100)]
     command: tuple[str, ...] = ()
-    """What was executed, relative to the build's directory."""
+    """The executed command, relative to the build's directory."""
     started_at: Moment
     finished_at: Moment
     outcome: Outcome
@@ -173,17 +173,17 @@ class Report(Strict):
     build: Build | None = None
     failure: Failure | None = None
     session: UUID | None = None
-    """What was measured in turns with this run has the same session."""
+    """Runs that were measured in turns share a session."""
     canary: Canary | None = None
-    """What the host counted before the session, where that could be found out. A wrong count quarantines the run."""
+    """The canary counts before the session; None if there are none. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
-    """Knobs that the host was declared to have, and has not."""
+    """Knobs whose values differ from those declared for the host."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
-    """What this host did not let the runner do or find out, for people to read."""
+    """What the host did not allow the runner to do or read, for people to read."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
-    """Measured with knobs that a search tries. It is kept, and is no point of any series."""
+    """Measured with knobs that a search tries. The run is stored, but is not a point of any series."""
 
     @model_validator(mode="after")
     def _outcome_fits(self) -> Self:
@@ -195,7 +195,7 @@ class Report(Strict):
 
     @property
     def quarantine(self) -> str:
-        """Why the samples are kept but not judged, in one line; empty where nothing is against them."""
+        """Why the samples are stored but not judged, in one line; empty if they are judged."""
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
         return ASIDE if self.aside else ""
@@ -221,13 +221,13 @@ class ReportList(Strict):
 
 
 class Receipts(Strict):
-    """What became of many reports that were sent at once."""
+    """The result of storing many reports at once."""
 
     created: int
     known: int
     """The service already had these very reports."""
     conflicting: tuple[UUID, ...]
-    """Ids under which other reports are stored; a run never changes, so these were not taken."""
+    """Ids under which other reports are stored. A run never changes, so these reports were refused."""
 
 
 def hash_of(document: Any) -> str:
@@ -237,5 +237,5 @@ def hash_of(document: Any) -> str:
 
 
 def safe_name(text: str) -> str:
-    """Turn free text into a :data:`Name`: anything that is not a letter, digit, dot, dash or underscore goes."""
+    """Turn free text into a :data:`Name`: other characters than letters, digits, dots and underscores become dashes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

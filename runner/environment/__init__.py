@@ -1,10 +1,10 @@
-"""The environment: every knob that can move a fault count, as a flat, canonical, small document.
+"""Captures the environment: every knob that can change a fault count, as a flat, canonical, small document.
 
-Rules, so that an unchanged machine always gives the same hash:
+These rules give an unchanged machine always the same hash:
 
-- What comes and goes by itself (free memory, frequencies, process ids, group names) is no knob.
-- A knob that this machine does not have, or does not show, is left out; it is never a guess and never a placeholder.
-- Everything is read below a root, so that a test can hand in a made-up machine. Compilers are asked, not read.
+- A value that changes by itself (free memory, frequencies, process ids, group names) is not a knob.
+- A knob that this machine does not have or does not show is left out, never guessed and never a placeholder.
+- Everything except the versions of compilers is read below a root, so that a test can supply a simulated machine.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ __all__ = ["capture", "difference"]
 
 _LONGEST_NAME = 100
 _LONGEST = 4000
-"""Characters that the contract allows in a value; of a longer one the start and its hash are kept."""
+"""Characters that the contract allows in a value; a longer one is cut, and its hash is appended."""
 
 
 def capture(
@@ -32,7 +32,7 @@ def capture(
     work_directory: Path | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Read the environment that holds now.
+    """Read the current environment.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ def capture(
         a knob ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision (a
         worktree, a build directory) do not belong in them: each revision would have an environment of its own.
     build_tools
-        The tools that build it: role → command. Without it the usual compilers are asked.
+        The tools that build it: role → command; by default the usual compilers.
     root
-        Where the machine's files lie.
+        The root of the machine's file system.
     work_directory
-        Where the built program and its data lie; its file system becomes a knob.
+        The folder of the built program and its data; its file system becomes a knob.
     extra
         Knobs that the caller itself sets, such as the state in which it starts processes.
     """
@@ -65,7 +65,7 @@ def capture(
 
 
 def difference(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
-    """Return the knobs that differ, by name, with the value on either side; ``None`` where one side lacks the knob."""
+    """Return the knobs that differ, by name, with the value on either side; ``None`` if one side lacks the knob."""
     old, new = before.knobs, after.knobs
     return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
 

@@ -1,4 +1,4 @@
-"""Which C library and which memory allocator a process gets."""
+"""The C library and the memory allocator of a process."""
 
 import re
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ def knobs(tree: Tree, variables: Mapping[str, str]) -> Knobs:
 
 
 def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
-    """Name the allocator that the loader puts before the C library's own.
+    """Return the name of the allocator that the loader preloads, or else the C library's own.
 
-    A library that is named but is not there is passed over by the loader with no more than a warning, so the process
-    runs, with the wrong allocator: that is said here.
+    If a named library does not exist, the loader only prints a warning and the process runs with the wrong allocator.
+    The returned text says so.
     """
     search = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
     for entry in re.split(r"[ :]+", variables.get("LD_PRELOAD", "")):
@@ -41,9 +41,9 @@ def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
 
 
 def _mapped_libc(tree: Tree) -> Path | None:
-    """Return the C library that is loaded into this very process, which is the one other programs get too."""
-    found = _LIBC.search(tree.text("proc/self/maps", limit=1 << 22) or "")
-    return tree.path(found[1]) if found else None
+    """Return the C library of this process, which other programs load too."""
+    match = _LIBC.search(tree.text("proc/self/maps", limit=1 << 22) or "")
+    return tree.path(match[1]) if match else None
 
 
 def _libc_name(library: Path) -> str:

@@ -7,13 +7,13 @@ from runner.system.tree import Knobs, Tree
 
 _MOUNT = "sys/fs/cgroup"
 _NO_LIMIT = 1 << 62
-"""Version 1 has no word for «no limit»: it shows the largest number of whole pages."""
+"""Version 1 shows «no limit» as the largest number of whole pages."""
 
 
 def knobs(tree: Tree) -> Knobs:
-    """Return the limits that hold here: the tightest of this group and those around it.
+    """Return the effective limits: the tightest of this group and its parents.
 
-    The group's own name is left out: each login and each container start makes a new one.
+    The group's name is left out, because each login and each container start creates a new one.
     """
     groups: dict[str, str] = {}
     for line in tree.lines("proc/self/cgroup"):
@@ -50,7 +50,7 @@ def _version_1(tree: Tree, groups: dict[str, str]) -> Knobs:
 
 
 def _levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
-    """Yield the group's folder and those around it; in a container only what is mounted there can be seen."""
+    """Yield the folders of the group and its parents; in a container only the mounted ones exist."""
     group = PurePosixPath(path)
     for level in (group, *group.parents):
         folder = f"{mount}/{str(level).strip('/')}".rstrip("/")

@@ -9,16 +9,16 @@ from functools import lru_cache
 from runner.system.tree import Knobs
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
-"""What is looked for where a build does not say otherwise: role → command."""
+"""The default tools of a build: role → command."""
 
 
 def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
-    """Return the first line of what each tool says of itself; a tool that is not there is left out."""
+    """Return the first line of each tool's ``--version``; a missing tool is left out."""
     return {f"compiler.{role}": version(command) for role, command in (TOOLS if tools is None else tools).items()}
 
 
 def version(command: str) -> str | None:
-    """Return the first line of ``command --version``, or ``None`` where there is no such command."""
+    """Return the first line of ``command --version``, or ``None`` if there is no such command."""
     program = shutil.which(command)
     return _version(program) if program else None
 
@@ -26,7 +26,7 @@ def version(command: str) -> str | None:
 @lru_cache(maxsize=32)
 def _version(program: str) -> str | None:
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -37,4 +37,4 @@ def _version(program: str) -> str | None:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.decode(errors="replace").strip().partition("\n")[0] or None
+    return output.decode(errors="replace").strip().partition("\n")[0] or None

@@ -1,4 +1,4 @@
-"""The processors and the memory nodes they belong to."""
+"""The processors and their memory nodes."""
 
 import re
 
@@ -7,7 +7,7 @@ from runner.system.tree import Knobs, Tree
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
 _FIRST_CPUS = 16_384
-"""Bytes of /proc/cpuinfo that surely hold the first processor. All of it takes long on a large machine."""
+"""Bytes of /proc/cpuinfo that include the first processor. Reading all of it takes long on a large machine."""
 
 
 def knobs(tree: Tree) -> Knobs:
@@ -15,7 +15,7 @@ def knobs(tree: Tree) -> Knobs:
     return {
         **_model(tree),
         "cpu.online": online(tree),
-        # How many, not which: a container may be given others each time, and allocators ask for the number.
+        # The number only: a container can get other processors each time, and allocators depend on the number.
         "cpu.allowed": _count(_of_this_process(tree, "Cpus_allowed_list")),
         "cpu.smt": tree.text(f"{_CPU}/smt/control"),
         "cpu.governor": governors(tree),
@@ -29,7 +29,7 @@ def knobs(tree: Tree) -> Knobs:
 
 
 def turbo(tree: Tree) -> str | None:
-    """Return whether the processor may run above its nominal frequency: ``on``, ``off``, or ``None``: unknown."""
+    """Return whether the processor may run above its nominal frequency: ``on``, ``off``, or ``None`` if unknown."""
     forbidden = tree.text(f"{_CPU}/intel_pstate/no_turbo")
     if forbidden is not None:
         return "off" if forbidden == "1" else "on"
@@ -43,7 +43,7 @@ def online(tree: Tree) -> str | None:
 
 
 def governors(tree: Tree) -> str | None:
-    """Return the governors in use, each once: which processor has which is a matter of the moment."""
+    """Return the governors in use, each once, because their assignment to processors changes."""
     policies = tree.names(f"{_CPU}/cpufreq", "policy*")
     governors = {tree.text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
     return " ".join(sorted(name for name in governors if name)) or None
@@ -71,8 +71,8 @@ def _topology(tree: Tree) -> str | None:
 
 
 def _of_this_process(tree: Tree, field: str) -> str | None:
-    found = re.search(rf"^{field}:\s+(\S+)$", tree.text("proc/self/status") or "", re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(rf"^{field}:\s+(\S+)$", tree.text("proc/self/status") or "", re.MULTILINE)
+    return match[1] if match else None
 
 
 def _count(cpus: str | None) -> str | None:

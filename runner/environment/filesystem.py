@@ -1,4 +1,4 @@
-"""The file system that holds the programs and their data: how files are mapped and read ahead depends on it."""
+"""The file system of the programs and their data, which decides how files are mapped and read ahead."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from runner.system.tree import Knobs, Tree
 
 
 def knobs(tree: Tree, directory: Path) -> Knobs:
-    """Return the type of the file system below a directory, and how far it reads ahead."""
+    """Return the type of the file system of a directory, and its readahead size."""
     best: tuple[int, Knobs] = (-1, {})
     for line in tree.lines("proc/self/mountinfo"):
         mount, _, source = line.partition(" - ")
@@ -17,7 +17,7 @@ def knobs(tree: Tree, directory: Path) -> Knobs:
             continue
         point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         inside = os.path.commonpath((point, directory)) == point
-        if inside and len(point) >= best[0]:  # of two mounts on one point the later one hides the earlier
+        if inside and len(point) >= best[0]:  # a later mount hides an earlier one on the same point
             best = (
                 len(point),
                 {
@@ -29,6 +29,6 @@ def knobs(tree: Tree, directory: Path) -> Knobs:
 
 
 def _type(name: str, options: str) -> str:
-    """Return the type, with the options that change what a fault maps: huge pages in memory, or none of the cache."""
+    """Return the type, with the options that change what a fault maps: huge pages, or DAX, which bypasses the cache."""
     decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
     return " ".join([name, *decisive])

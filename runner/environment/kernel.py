@@ -1,4 +1,4 @@
-"""The kernel: its release, the parameters it was started with, its settings that bear on counting."""
+"""The kernel: its release, its boot parameters, and its settings that affect counting."""
 
 import os
 import re
@@ -6,14 +6,14 @@ import re
 from runner.environment.secrets import without_secret
 from runner.system.tree import Knobs, Tree
 
-_SAYS_NOTHING = re.compile(
+_IRRELEVANT = re.compile(
     r"""(?x) (?:
         BOOT_IMAGE | initrd | root | rootflags | rootfstype | rootwait | ro | rw | resume | resume_offset | cryptdevice
         | rd\..* | systemd\..* | init | rdinit | ds | ip | console | earlycon | earlyprintk | quiet | splash | loglevel
         | hostname | boot_id | ostree
     ) (?:=.*)?"""
 )
-"""Parameters that say where the system lies, how it is named and where it talks; some change with every boot."""
+"""Parameters for the location of the system, its name and its console; some change with every boot."""
 
 
 def knobs(tree: Tree) -> Knobs:
@@ -32,9 +32,9 @@ def _command_line(text: str | None) -> str | None:
     if text is None:
         return None
     parameters = re.findall(r'(?:"[^"]*"|\S)+', text)
-    if "--" in parameters:  # what follows is meant for init
+    if "--" in parameters:  # the rest is for init
         parameters = parameters[: parameters.index("--")]
-    return " ".join(_shown(parameter) for parameter in parameters if not _SAYS_NOTHING.fullmatch(parameter))
+    return " ".join(_shown(parameter) for parameter in parameters if not _IRRELEVANT.fullmatch(parameter))
 
 
 def _shown(parameter: str) -> str:

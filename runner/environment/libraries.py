@@ -1,4 +1,4 @@
-"""Shared libraries: where the dynamic loader finds one, and a fingerprint of its file."""
+"""Finds shared libraries as the dynamic loader does, and computes fingerprints of their files."""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
 
 
 def find(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the libraries whose file name fits the pattern, in the loader's folders, ``first`` before all others.
+    """Yield the libraries whose file name matches the pattern, in the loader's folders, ``first`` before all others.
 
-    Libraries for another architecture are passed over, as the loader does.
+    Like the loader, this skips libraries for another architecture.
     """
-    wanted = _architecture(tree.path("proc/self/exe"))
+    own = _architecture(tree.path("proc/self/exe"))
     for folder in dict.fromkeys((*first, *_configured(tree), *_STANDARD)):
         for name in tree.names(folder, pattern):
             path = tree.path(folder) / name
-            if wanted is None or _architecture(path) == wanted:
+            if own is None or _architecture(path) == own:
                 yield path
 
 
 def fingerprint(path: Path) -> str | None:
-    """Return the first 12 hex digits of the file's SHA-256, or ``None`` where it cannot be read."""
+    """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read."""
     try:
         state = path.stat()
         return _fingerprint(path, state.st_mtime_ns, state.st_size)

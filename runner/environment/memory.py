@@ -1,4 +1,4 @@
-"""How the kernel hands out memory: huge pages, overcommit, swap, merging of equal pages."""
+"""The memory management of the kernel: huge pages, overcommit, swap, merging of equal pages."""
 
 import os
 import re
@@ -32,13 +32,13 @@ def knobs(tree: Tree) -> Knobs:
 
 
 def _total(tree: Tree) -> str | None:
-    """Return the memory in whole GiB, rounded up: the kernel's own figure moves a little with every boot."""
+    """Return the memory in whole GiB, rounded up, because the kernel's own figure changes a little with every boot."""
     found = re.search(r"^MemTotal:\s+(\d+) kB", tree.text("proc/meminfo") or "", re.MULTILINE)
     return f"{-(-int(found[1]) // 2**20)} GiB" if found else None
 
 
 def _fault_around(tree: Tree) -> str | None:
-    """Return how much of a file one fault maps, where that is not the kernel's default.
+    """Return how much of a file one fault maps, unless it is the kernel's default.
 
     Only root can read it. Leaving the default out keeps the environment the same for root and for others.
     """
@@ -47,7 +47,7 @@ def _fault_around(tree: Tree) -> str | None:
 
 
 def _swap(tree: Tree) -> str | None:
-    """Return which kinds of swap there are; not how large, how full or of which name."""
+    """Return the kinds of swap, without sizes, usage and names."""
     if tree.text("proc/swaps") is None:
         return None
     areas = (line.split() for line in tree.lines("proc/swaps")[1:])
@@ -71,7 +71,7 @@ def _transparent_huge_pages(tree: Tree) -> Knobs:
 
 
 def _huge_page_pools(tree: Tree) -> Knobs:
-    """Return how many huge pages are set aside, by size, without the surplus that comes and goes with demand."""
+    """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
     found: Knobs = {}
     for folder in tree.names(_HUGETLB, "hugepages-*kB"):
         pages = tree.integer(f"{_HUGETLB}/{folder}/nr_hugepages")

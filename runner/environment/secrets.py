@@ -1,11 +1,11 @@
-"""Keep passwords, tokens and keys out of what is stored and shown."""
+"""Removes passwords, tokens and keys from stored and shown text."""
 
 import re
 from collections.abc import Mapping
 
 HIDDEN = "(hidden)"
 _SHORTEST = 6
-"""Characters of a value that is looked for in a program's output; shorter ones are found in anything."""
+"""Characters of the shortest value to remove from a program's output; shorter ones occur in any text."""
 
 _SECRET_NAME = re.compile(
     r"(?i)token|passw(?:or)?d|passphrase|secret|credential|api_?key|(?:^|[_.-])(?:key|pass|pwd|pat|auth|cookie)s?(?:[_.-]|$)"
@@ -15,9 +15,9 @@ _SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|
 
 
 def without_secret(name: str, value: str) -> str:
-    """Return the value, or a placeholder where the name says that it is a secret; passwords in addresses go too.
+    """Return the value, or a placeholder if the name indicates a secret; passwords in addresses are removed too.
 
-    The placeholder says nothing about the value, not even a hash: short secrets can be guessed from one.
+    The placeholder is not a hash, because a short secret can be guessed from its hash.
     """
     if not value:
         return value
@@ -25,13 +25,13 @@ def without_secret(name: str, value: str) -> str:
 
 
 def without_password(text: str) -> str:
-    """Return text in which user names, passwords and tokens in addresses are hidden."""
+    """Return the text with user names, passwords and tokens in addresses hidden."""
     return _SECRET_IN_QUERY.sub(rf"\1{HIDDEN}", _PASSWORD_IN_ADDRESS.sub(HIDDEN, text))
 
 
 def without_secrets(text: str, variables: Mapping[str, str]) -> str:
-    """Return what a program printed without the values of its secret variables: many print all that they were given."""
-    # The longest first: one secret may be a part of another.
+    """Return a program's output without the values of its secret variables, because many programs print them."""
+    # The longest first, because one secret can be a part of another.
     for value in sorted(variables.values(), key=len, reverse=True):
         if len(value) >= _SHORTEST and any(_SECRET_NAME.search(name) for name in variables if variables[name] == value):
             text = text.replace(value, HIDDEN)

@@ -1,4 +1,4 @@
-"""How a measured process is started: in a state that does not change from one execution to the next."""
+"""Starts measured processes in a state that does not change from one execution to the next."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,11 +24,11 @@ class ProcessState:
     variables
         Added to the base variables.
     cpus
-        The only processors to run on; all where none is named.
+        The only processors to run on; empty for all.
     memory_limit
-        Bytes that the process and all it starts may use together.
+        Bytes that the process and its children may use together.
     page_cache
-        How the files that it maps are laid out in memory beforehand.
+        How the files that it maps are prepared in the page cache.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -43,19 +43,19 @@ class ProcessState:
         return {**PROCESS_VARIABLES, **self.variables}
 
     def knobs(self) -> dict[str, str]:
-        """Return this state as knobs of the run's environment: what holds while it is applied, not what should."""
-        with self._held() as attributes:
-            held = {attribute.knob: attribute.show() for attribute in attributes}
+        """Return this state as knobs of the run's environment: the actual values while it is applied."""
+        with self._applied_attributes() as attributes:
+            actual = {attribute.knob: attribute.show() for attribute in attributes}
         fixed = {
             "process.start_size": str(START_SIZE),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
-        return {HugePages.knob: "host", **fixed, **held}
+        return {HugePages.knob: "host", **fixed, **actual}
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what of this state this host does not allow, and what would let it."""
-        with self._held() as attributes:
+        """Return the attributes that this host does not allow, with the remedies."""
+        with self._applied_attributes() as attributes:
             shown = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
             f"{attribute.knob} is {value}, not {attribute.wanted}: {attribute.remedy}"
@@ -65,19 +65,19 @@ class ProcessState:
 
     @contextmanager
     def applied(self) -> Iterator[MemoryGroup]:
-        """Take on this state for a while; processes started meanwhile by this thread inherit it.
+        """Apply this state to the current thread; processes that it starts in the meantime inherit it.
 
-        Yields the control group that is to take in what is started, for that is not inherited.
+        Yields the control group for the started processes, because children do not inherit a new one.
 
-        The runner takes the state on itself, instead of between fork and exec, so that no code of ours has to run in
-        the child: that would be slower and, in a process with threads, not safe.
+        The runner applies the state to itself instead of between fork and exec, so that no code of its own runs in the
+        child: that would be slower and, in a process with threads, unsafe.
         """
-        with self._held() as attributes:
-            yield next(one for one in attributes if isinstance(one, MemoryGroup))
+        with self._applied_attributes() as attributes:
+            yield next(attribute for attribute in attributes if isinstance(attribute, MemoryGroup))
 
     @contextmanager
-    def _held(self) -> Iterator[list[Attribute]]:
-        """Apply what can be; the rest is left as it is, for :meth:`remarks` to tell."""
+    def _applied_attributes(self) -> Iterator[list[Attribute]]:
+        """Apply the attributes that this host allows; :meth:`remarks` reports the others."""
         attributes = self._attributes()
         with ExitStack() as stack:
             for attribute in attributes:

@@ -1,4 +1,4 @@
-"""Profiles of one case: executed to be counted, for its faults, for their stacks, and for its CPU time and waiting."""
+"""Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting."""
 
 import tempfile
 import uuid
@@ -38,7 +38,7 @@ class Collector:
     Attributes
     ----------
     scratch
-        Where perf writes what it records.
+        The folder for perf's recordings.
     """
 
     trial: Trial
@@ -48,7 +48,7 @@ class Collector:
     remarks: list[str] = field(default_factory=list)
     table: FrameTable = field(init=False)
     _within: list[str] = field(init=False)
-    """What stands before the tools that read what was recorded, and the binaries."""
+    """The words before tools that read recordings and binaries, see :func:`read_only_prefix`."""
 
     def __post_init__(self) -> None:
         self._within = read_only_prefix(self.trial.sandbox, self.scratch, self.trial.tree)
@@ -57,7 +57,7 @@ class Collector:
     def faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
 
-        Not in the same one: where two events take a sample of the same fault, kernels mix up whose it is.
+        Not in the same one, because kernels confuse the events if two of them sample the same fault.
         """
         addresses, period = self.scratch / "faults.data", recording_plan.faults_period(expected)
         plans = [RecordPlan(recording_plan.faults_options(period, tracepoints=self.permissions.tracepoints), addresses)]
@@ -69,19 +69,20 @@ class Collector:
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         counted = sample.processes[0] if sample.processes else sample.readings
         faults = int(_value(counted, "page-faults") or 0)
-        # Reading half a million faults takes as long as the next execution: of that, nothing is timed.
-        with ThreadPoolExecutor(1) as beside:
-            dissected = beside.submit(self._dissected, period, addresses, calls)
+        # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
+        with ThreadPoolExecutor(1) as background:
+            dissecting = background.submit(self._dissect, period, addresses, calls)
             stacks = self._fault_stacks(expected, faults)
-            found = dissected.result()
-        return stacks, found.anatomy(faults, self._locate), strace.census() if strace else found.census(), sample
+            dissection = dissecting.result()
+        census = strace.census() if strace else dissection.census()
+        return stacks, dissection.anatomy(faults, self._locate), census, sample
 
-    def _dissected(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
-        found = Dissection(period)
-        found.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
+    def _dissect(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+        dissection = Dissection(period)
+        dissection.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
         if calls:
-            found.take(self._events(calls, *TRACED))
-        return found
+            dissection.take(self._events(calls, *TRACED))
+        return dissection
 
     def _fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
         stacks, apart = self.scratch / "stacks.data", recording_plan.stacks_period(expected.faults, self.call_graph)
@@ -126,14 +127,14 @@ class Collector:
         )
 
     def _locate(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
-        """Find the source line of each place; of what was inlined there, the innermost function."""
+        """Return the source line of each place, with the innermost function that was inlined there."""
         places = set(places)
-        wanted: dict[str, set[int]] = defaultdict(set)
+        offsets_of: dict[str, set[int]] = defaultdict(set)
         for place in places:
             if place.module.startswith("/") and place.offset:
-                wanted[place.module].add(place.offset)
-        known = {module: self.table.lines(module, offsets) for module, offsets in wanted.items()}
-        return {place: _frame_of(place, known.get(place.module, {})) for place in places}
+                offsets_of[place.module].add(place.offset)
+        lines = {module: self.table.lines(module, offsets) for module, offsets in offsets_of.items()}
+        return {place: _frame_of(place, lines.get(place.module, {})) for place in places}
 
 
 def collect(
@@ -148,28 +149,28 @@ def collect(
     Parameters
     ----------
     call_graph
-        How stacks are found; by what the program's file allows where nothing is said.
+        How perf unwinds stacks; by default what the program's file allows.
     times
         Record CPU time and waiting as well as faults.
 
     Raises
     ------
     ExecutionFailure
-        Where the program is to blame.
+        If the program fails.
     FaultwatchError
-        Where the host forbids it, or perf prints what cannot be understood.
+        If the host forbids it, or perf's output cannot be parsed.
     """
-    began = datetime.now(UTC)
-    may = recording_permissions()
+    started_at = datetime.now(UTC)
+    permissions = recording_permissions()
     progress("counting")
     if not trial.is_cold:
         trial.warm_up()
-    plain = trial.execute()
+    counted = trial.execute()
     references = _references(trial, progress)
-    expected = expectation(plain.processes[0] if plain.processes else plain.readings)
+    expected = expectation(counted.processes[0] if counted.processes else counted.readings)
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
-        collector = Collector(trial, call_graph or call_graph_of(trial.program), may, Path(folder))
-        collector.remarks += may.remarks
+        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, Path(folder))
+        collector.remarks += permissions.remarks
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)
         on_cpu = off_cpu = None
@@ -185,14 +186,14 @@ def collect(
         host=trial.host,
         environment=trial.environment,
         runner_version=__version__,
-        started_at=began,
+        started_at=started_at,
         finished_at=datetime.now(UTC),
         scope="region" if trial.workload.run.region else "process",
         processes=trial.processes,
-        operations=_operations(plain.readings),
-        readings=plain.readings,
+        operations=_operations(counted.readings),
+        readings=counted.readings,
         references=references,
-        overhead_percent=_overhead(plain.readings, recorded.readings),
+        overhead_percent=_overhead(counted.readings, recorded.readings),
         frames=tuple(_from_tree(frame, roots) for frame in collector.table.frames),
         faults=faults,
         on_cpu=on_cpu,
@@ -204,7 +205,7 @@ def collect(
 
 
 def _roots(tree: Path) -> tuple[str, ...]:
-    """Return how paths into the work tree begin: also those that a compiler noted before the build was complete."""
+    """Return the prefixes of paths in the work tree, including those from before the build was complete."""
     tree = tree.absolute()
     return f"{tree}/", f"{tree.parent}.partial/{tree.name}/"
 
@@ -220,7 +221,7 @@ def _anatomy_from_tree(anatomy: Anatomy, roots: tuple[str, ...]) -> Anatomy:
 
 
 def expectation(readings: Mapping[str, Reading]) -> ExpectedCounts:
-    """Return what is to be expected of an execution like one that was counted."""
+    """Return the counts to expect of an execution, from the readings of a counted one."""
     return ExpectedCounts(
         faults=int(_value(readings, "page-faults") or 0),
         switches=int(_value(readings, "context-switches") or 0),
@@ -229,19 +230,19 @@ def expectation(readings: Mapping[str, Reading]) -> ExpectedCounts:
 
 
 def _references(trial: Trial, progress: Progress) -> dict[str, dict[str, Reading]]:
-    """Execute what the case is to be seen against: one process where it has many, warm files where it has cold ones."""
-    found = {}
+    """Execute the references for the case: one process if it has several, warm files if it has cold ones."""
+    references = {}
     if trial.processes > 1:
         progress("counting one process alone")
-        found["alone"] = dict(trial.execute(processes=1).readings)
+        references["alone"] = dict(trial.execute(processes=1).readings)
     if trial.is_cold:
         progress("counting with warm files")
-        found["warm"] = dict(trial.execute(as_left=True).readings)
-    return found
+        references["warm"] = dict(trial.execute(as_left=True).readings)
+    return references
 
 
 def _value(readings: Mapping[str, Reading], name: str) -> float | None:
-    """Return a reading of the region, or else of the whole process."""
+    """Return the value of a metric in the region, or else in the whole process."""
     for key in (f"region:{name}", name):
         reading = readings.get(key)
         if reading is not None and reading.value is not None:
@@ -250,15 +251,15 @@ def _value(readings: Mapping[str, Reading], name: str) -> float | None:
 
 
 def _operations(readings: Mapping[str, Reading]) -> float | None:
-    each, minor = _value(readings, "faults-per-operation"), readings.get("page-faults")
-    if not each or minor is None or not minor.value:
+    per_operation, minor = _value(readings, "faults-per-operation"), readings.get("page-faults")
+    if not per_operation or minor is None or not minor.value:
         return None
-    return float(minor.value / each)
+    return float(minor.value / per_operation)
 
 
-def _overhead(plain: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
-    """Compare CPU times: the elapsed time depends on what else the host does."""
-    before, after = _value(plain, "task-clock"), _value(recorded, "task-clock")
+def _overhead(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
+    """Return the overhead in CPU time, because elapsed time depends on the rest of the host."""
+    before, after = _value(counted, "task-clock"), _value(recorded, "task-clock")
     return 100 * (after - before) / before if before and after is not None else None
 
 

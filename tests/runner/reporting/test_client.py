@@ -109,6 +109,6 @@ def test_a_token_is_shown_to_the_service_and_to_nobody_else(
 
 def test_what_cannot_be_a_token_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_TOKEN", "fw_1_secret\nHost: elsewhere")
-    with pytest.raises(FaultwatchError, match="FAULTWATCH_TOKEN holds what cannot be a token") as refused:
+    with pytest.raises(FaultwatchError, match="FAULTWATCH_TOKEN does not contain a valid token") as refused:
         load_settings()
     assert "secret" not in str(refused.value)
