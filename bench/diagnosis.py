@@ -39,7 +39,7 @@ from runner.perf.session import ExecutionFailure
 from runner.profile.collect import collect
 from runner.settings import load_settings
 from runner.workload import Workload, load_workload
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 from tests.e2e.browser import chromium
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"

@@ -11,6 +11,7 @@ from typing import Protocol
 from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import LEASE
 from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
+from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.states import Act
 from service.store import drifts, jobs, points
@@ -142,16 +143,11 @@ class JobScheduler:
         WrongOrderError
             Where the named backend cannot start the job.
         """
-        if order.backend is Backend.CALLER:
-            return Backend.CALLER
-        for backend in (Backend.GITHUB, Backend.LOCAL) if order.backend is None else (order.backend,):
-            starter = self.starters.get(backend)
-            objection = starter.objection(order) if starter else f"this service starts no jobs by {backend}"
-            if not objection:
-                return backend
-            if order.backend is not None:
-                raise WrongOrderError("backend", objection)
-        return Backend.CALLER
+        objections = {backend: starter.objection(order) for backend, starter in self.starters.items()}
+        try:
+            return choose_backend(order.backend, objections)
+        except BackendRefusedError as error:
+            raise WrongOrderError("backend", str(error)) from None
 
     def work(self) -> None:
         """Do everything that is due."""

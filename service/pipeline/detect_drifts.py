@@ -14,7 +14,7 @@ from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
-from service.rules.series.path import PathPoint
+from service.rules.series.tracks import PathPoint
 from service.schemas import history
 from service.schemas.history import Cause
 from service.store import events, outlines, points, runs, series

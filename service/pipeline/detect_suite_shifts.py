@@ -13,7 +13,7 @@ from runner.contract.report import hash_of
 from service.pipeline import update_events
 from service.rules import detect
 from service.rules.series import suite_shift
-from service.rules.series.path import Points
+from service.rules.series.tracks import Points
 from service.schemas import history as views
 from service.store import points
 from service.store.engine.database import Database

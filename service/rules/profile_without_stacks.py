@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 from service.schemas.profile_summaries import ProfileGist, ProfileSummary, StackHead
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.rules.series import outline
-from service.rules.series.path import Trend
+from service.rules.series.tracks import Trend
 from service.schemas.history import Direction, Drift
 from service.store import drifts, models, points
 

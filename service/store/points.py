@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Status
 from runner.contract.level import median
 from service.rules.same_bytes import ProgramBytes
-from service.rules.series import path
+from service.rules.series import tracks
 from service.schemas import history
 from service.store.engine import bulk
 from service.store.models import Environment, Point, Revision, Run, Series
@@ -131,7 +131,7 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
     return [PointRow._make(row) for row in session.execute(query)]
 
 
-def trend_of(session: Session, series_id: int) -> path.Trend:
+def trend_of(session: Session, series_id: int) -> tracks.Trend:
     """Arrange the judged points of a series: those with a level and outside of quarantine. Reads only their levels."""
     rows = session.execute(
         joined(
@@ -139,8 +139,8 @@ def trend_of(session: Session, series_id: int) -> path.Trend:
             *(Point.value, Point.n, Point.samples, *BYTES_COLUMNS),
         ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
     )
-    return path.arrange_trend(
-        path.PathPoint(
+    return tracks.arrange_trend(
+        tracks.PathPoint(
             *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
             program_bytes=bytes_of(*bytes_values),
         )
@@ -149,10 +149,10 @@ def trend_of(session: Session, series_id: int) -> path.Trend:
     )
 
 
-def arrange(rows: list[PointRow]) -> path.Trend:
+def arrange(rows: list[PointRow]) -> tracks.Trend:
     """Arrange the judged points: those with a level and outside of quarantine."""
-    return path.arrange_trend(
-        path.PathPoint(
+    return tracks.arrange_trend(
+        tracks.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
             position=row.position,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import CATALOGUE, Outcome, metric
 from service.rules.series.blame import knob_changes
-from service.rules.series.path import Points
+from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store import drifts, points, series_layout
 from service.store.models import Case, Host, Revision, Run, Series, Subject

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from service.rules.series.path import Points
+from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store import points
 from service.store.models import Series

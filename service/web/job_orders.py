@@ -18,7 +18,7 @@ from service.rules.jobs.states import Act, JobTransitionError
 from service.store import jobs
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
-from service.web.access import guard
+from service.web.access import ownership
 from service.web.access.author import author
 from service.web.current import database
 from service.web.problems import ProblemError, not_found, unprocessable
@@ -68,9 +68,8 @@ def changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, JobRo
         row = jobs.find(session, job_id)
         if row is None:
             raise not_found(f"job {job_id}")
-        repository = guard.caller().repository
-        if own and repository is not None and repository != row.github:
-            raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
+        if own:
+            ownership.hold_job(row.github)
         try:
             yield session, row, now
         except lease_jobs.BusyError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import by_stack
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 from service.text.markdown import code
 
 _STACKS = 3

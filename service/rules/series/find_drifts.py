@@ -14,7 +14,7 @@ from runner.contract.level import median
 from service.rules import detect
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame
-from service.rules.series.path import PathPoint, Points, Trend
+from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number
 
 _DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {

@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.series.blame import blame, knob_changes
-from service.rules.series.path import PathPoint, Points
+from service.rules.series.tracks import PathPoint, Points
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
 NO_SERIES = 0

@@ -1,4 +1,4 @@
-"""Restricts a job of GitHub Actions to the subjects of its own repository."""
+"""Restricts a job of GitHub Actions to the subjects, nightly runs and jobs of its own repository."""
 
 from __future__ import annotations
 
@@ -47,6 +47,24 @@ def hold_night(name: str) -> str | None:
         if there and owner != repository:
             raise refusal(repository, f"the night {name} is not its own")
     return repository
+
+
+def hold_job(repository: str | None) -> None:
+    """Refuse to change a job that was not dispatched to the caller's repository.
+
+    Parameters
+    ----------
+    repository
+        To which the job was dispatched.
+
+    Raises
+    ------
+    ProblemError
+        403, where the caller is a job of GitHub Actions of another repository.
+    """
+    own = caller().repository
+    if own is not None and own != repository:
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {own}.")
 
 
 def refusal(repository: str, why: str) -> ProblemError:

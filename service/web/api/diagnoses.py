@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 
 bp = APIBlueprint("diagnoses", __name__)
 

@@ -11,7 +11,7 @@ from runner.contract import Case
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
 from runner.contract.profile import Frame, Profile, StackKind
 from runner.contract.profile_difference import Change, Place, StackChange, by_place, by_stack, own_frame
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileGist
 from service.text.commands import parameter_options

@@ -24,7 +24,7 @@ from service.rules.same_bytes import (
     system_file_knobs,
 )
 from service.rules.series.find_drifts import find_drifts
-from service.rules.series.path import PathPoint, arrange_trend
+from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause
 from tests.service import reports
 

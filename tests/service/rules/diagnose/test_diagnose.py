@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Memory, Profile, Touch
-from service.rules.diagnose import diagnose
+from service.rules.diagnose.diagnosis import diagnose
 from tests.service.profiles import anatomy, area, profile
 
 AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}

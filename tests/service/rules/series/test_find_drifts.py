@@ -11,7 +11,7 @@ from runner.contract import Kind
 from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import drift_ids
 from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts
-from service.rules.series.path import PathPoint, arrange_trend
+from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction
 
 START = datetime(2025, 1, 1, tzinfo=UTC)

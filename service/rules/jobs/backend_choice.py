@@ -1,0 +1,35 @@
+"""Chooses the backend that starts a job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runner.contract.job import Backend
+
+PREFERRED = (Backend.GITHUB, Backend.LOCAL)
+"""Backends that start jobs by themselves, the first choice first. Without one of them the caller runs the job."""
+
+
+class BackendRefusedError(ValueError):
+    """The backend that an order names cannot start the job; the message says why."""
+
+
+def choose_backend(requested: Backend | None, objections: Mapping[Backend, str]) -> Backend:
+    """Return the backend that an order names, else the first preferred one without an objection, else the caller.
+
+    Parameters
+    ----------
+    objections
+        Why a backend cannot start the job, an empty text where it can; a missing backend starts no jobs.
+
+    Raises
+    ------
+    BackendRefusedError
+        Where the order names a backend that cannot start the job.
+    """
+    if requested is None:
+        return next((backend for backend in PREFERRED if objections.get(backend) == ""), Backend.CALLER)
+    objection = objections.get(requested, f"this service starts no jobs by {requested}")
+    if requested is not Backend.CALLER and objection:
+        raise BackendRefusedError(objection)
+    return requested
