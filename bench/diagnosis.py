@@ -33,7 +33,7 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import EvictionError
+from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import collect

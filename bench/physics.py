@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import EvictionError, make_cold
+from runner.measuring.cold_files import EvictionError, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count_together
 from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages

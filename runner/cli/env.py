@@ -51,7 +51,7 @@ def _here(assignments: tuple[str, ...]) -> "Environment":
 
 
 def _compare(before: str, after: str, *, as_json: bool) -> None:
-    from runner.environment import difference
+    from runner.environment.capture import difference
 
     knobs = difference(load(before)[0], load(after)[0])
     if as_json:

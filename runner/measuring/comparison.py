@@ -8,7 +8,7 @@ from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Report, Sample, Stage
-from runner.measuring.page_cache import EvictionError
+from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin

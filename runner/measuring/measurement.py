@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
-from runner.measuring.page_cache import EvictionError
+from runner.measuring.cold_files import EvictionError
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.report import Environment, Host
-from runner.environment import capture, compilers
+from runner.environment import compilers
+from runner.environment.capture import capture
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host

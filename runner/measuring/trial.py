@@ -29,8 +29,8 @@ from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
+from runner.measuring.cold_files import make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
-from runner.measuring.page_cache import make_cold
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.perf.faults_by_file import FaultsByFileRecorder

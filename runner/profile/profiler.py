@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from runner.contract.profile import Profile
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
-from runner.measuring.page_cache import EvictionError
+from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import Progress, collect

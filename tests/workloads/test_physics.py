@@ -10,7 +10,7 @@ import pytest
 
 from bench import physics
 from runner.contract.level import majority
-from runner.measuring.page_cache import EvictionError, make_cold, resident_pages
+from runner.measuring.cold_files import EvictionError, make_cold, resident_pages
 from runner.workload import cases, load_workload
 
 pytestmark = pytest.mark.perf

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.environment import capture, libraries
+from runner.environment import libraries
+from runner.environment.capture import capture
 from runner.system.tree import Tree
 
 Make = Callable[[str], Any]

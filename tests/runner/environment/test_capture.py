@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.report import Environment
-from runner.environment import capture, difference
+from runner.environment.capture import capture, difference
 from runner.execution.start_block import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
@@ -191,7 +191,7 @@ def test_this_machine_twice_is_the_same() -> None:
 
 
 def test_another_process_sees_the_same() -> None:
-    program = "from runner.environment import capture; print(capture(variables={}, build_tools={}).hash)"
+    program = "from runner.environment.capture import capture; print(capture(variables={}, build_tools={}).hash)"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == capture(variables={}, build_tools={}).hash
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.environment import capture
+from runner.environment.capture import capture
 from runner.environment.secrets import HIDDEN, without_secret, without_secrets
 
 

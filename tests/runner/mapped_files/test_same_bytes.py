@@ -18,7 +18,7 @@ from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
 from runner.mapped_files.cache_preparation import CachePreparer
 from runner.mapped_files.folios import has_prepared_folios
-from runner.measuring.page_cache import resident_pages
+from runner.measuring.cold_files import resident_pages
 from tests.runner.mapped_files.sample_programs import WAYS, build, by_cp, copy_build, measure_build
 
 pytestmark = pytest.mark.perf

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.page_cache import EvictionError, make_cold, resident_pages
+from runner.measuring.cold_files import EvictionError, make_cold, resident_pages
 
 
 def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
