@@ -1,4 +1,5 @@
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[Compared, str]:
 
 def test_base_and_head_take_turns_after_a_warm_up_of_each(tmp_path: Path) -> None:
     done, log = turns(tmp_path, Service(0), Pairs(4, 4))
-    assert log == "AB" + "ABBAABBA"
+    # A second warm-up follows where a mapped file was not in its defined state during the first one.
+    assert re.fullmatch("A{1,2}B{1,2}" + "ABBAABBA", log)
     assert [sample.place for sample in done.base.samples] == [0, 3, 4, 7]
     assert [sample.place for sample in done.head.samples] == [1, 2, 5, 6]
     assert done.base.session == done.head.session
@@ -58,7 +60,7 @@ def test_more_is_measured_as_long_as_the_service_orders_it(tmp_path: Path) -> No
     done, log = turns(tmp_path, service, Pairs(2, 20))
     assert [len(request.base.samples) for request in service.asked] == [2, 5, 6]
     assert len(done.head.samples) == 6
-    assert log == "AB" + "ABBA" * 3
+    assert re.fullmatch("A{1,2}B{1,2}" + "ABBA" * 3, log)
 
 
 def test_nothing_is_measured_beyond_the_ceiling(tmp_path: Path) -> None:
