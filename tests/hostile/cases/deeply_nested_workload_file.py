@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.write("workload.toml", "x = " + "[" * 100_000 + "]" * 100_000 + "\n")

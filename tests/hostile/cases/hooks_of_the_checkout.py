@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload()

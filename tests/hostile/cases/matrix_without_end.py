@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     values = ", ".join(map(str, range(50)))

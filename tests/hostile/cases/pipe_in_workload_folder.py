@@ -4,8 +4,6 @@ import os
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload(build="directory = 'workload'\ncommand = 'true'")

@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload(build="directory = 'workload'\ncommand = 'sh -c \"cat x; exit 1\"'")

@@ -2,8 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.workload('[run]\ncommand = "sleep 5"\nprocesses = 1000')
