@@ -30,7 +30,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 
     Raises
     ------
-    NotCompiled
+    CompilationError
         There is no compiler, it fails, or the program cannot be stored.
     """
     made_of = b"\0".join(file.read_bytes() for file in (source, *headers))

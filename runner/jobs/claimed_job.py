@@ -54,7 +54,7 @@ class ClaimedJob:
 
         Raises
         ------
-        Stopped
+        JobStopped
             The job was paused or stopped.
         FaultwatchError
             The budget of the job is spent.

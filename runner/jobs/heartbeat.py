@@ -82,7 +82,7 @@ class Heartbeat:
 
         Raises
         ------
-        Stopped
+        JobStopped
             The job was paused or stopped.
         FaultwatchError
             The budget of the job is spent.

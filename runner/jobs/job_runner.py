@@ -52,7 +52,7 @@ class JobRunner:
 
         Raises
         ------
-        Over
+        AlreadyEnded
             The job has ended already.
         FaultwatchError
             The job cannot be claimed, or it failed.

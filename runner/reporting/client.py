@@ -115,7 +115,7 @@ class Service:
 
         Raises
         ------
-        Refused
+        RequestRefused
             The service rejects the report for good.
         FaultwatchError
             The service does not accept it now.
@@ -127,7 +127,7 @@ class Service:
 
         Raises
         ------
-        Refused
+        RequestRefused
             The service rejects the profile for good.
         FaultwatchError
             The service does not accept it now.

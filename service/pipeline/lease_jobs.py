@@ -42,7 +42,7 @@ def claim(session: Session, row: Job, request: Claim, lease: timedelta, now: dat
         Where the host measures something else, or another host has the job.
     WrongHostError
         Where the job is for another host.
-    NotPossibleError
+    JobTransitionError
         Where the job's state does not allow a claim.
     """
     host = row.question.get("host")

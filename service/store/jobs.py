@@ -133,7 +133,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
 
     Raises
     ------
-    NotPossibleError
+    JobTransitionError
         Where the job's state does not allow the act.
     """
     row.state = states.next_state(row.state, act)

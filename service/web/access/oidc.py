@@ -41,9 +41,9 @@ class Identities:
 
         Raises
         ------
-        Refused
+        IdentityRefused
             Where it is none, was made for or by somebody else, is too old, or not of a job that may sign in.
-        Unsure
+        IssuerUnavailable
             Where that cannot be found out now.
         """
         try:
