@@ -6,7 +6,6 @@ is not read again.
 """
 
 import os
-import stat
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
 from runner.mapped_files.residency import FileMapping, evict, read_back, residency
+from runner.system.regular_file import open_regular
 
 MOST_BYTES = 1 << 30
 """Size of the largest file that is evicted and read back. Larger files stay as they are."""
@@ -58,34 +58,21 @@ class CachePreparer:
     def prepare(self, path: Path) -> Preparation:
         """Prepare a file, unless it is prepared already."""
         try:
-            # O_NONBLOCK, because opening a pipe would wait for its other end for ever.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open_regular(path) as file:
+                state = os.fstat(file.fileno())
+                if state.st_size > MOST_BYTES:
+                    return Preparation(CacheState.UNPREPARED, f"it is larger than {MOST_BYTES >> 20} MiB")
+                return self._prepare(file.fileno(), identity_of(state))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
-        try:
-            state = os.fstat(descriptor)
-            if not stat.S_ISREG(state.st_mode):
-                return Preparation(CacheState.UNPREPARED, "it is not a regular file")
-            if state.st_size > MOST_BYTES:
-                return Preparation(CacheState.UNPREPARED, f"it is larger than {MOST_BYTES >> 20} MiB")
-            return self._prepare(descriptor, identity_of(state))
-        except OSError as error:
-            return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
-        finally:
-            os.close(descriptor)
 
     def is_prepared(self, path: Path) -> bool:
         """Return whether a file is in the prepared state now."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open_regular(path) as file:
+                return self._is_prepared(file.fileno(), identity_of(os.fstat(file.fileno())))
         except OSError:
             return False
-        try:
-            return self._is_prepared(descriptor, identity_of(os.fstat(descriptor)))
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
 
     def _prepare(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
         if self._is_prepared(descriptor, identity):

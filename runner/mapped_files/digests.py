@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runner.contract.report import hash_of
 from runner.mapped_files.cache_preparation import MOST_BYTES, identity_of
+from runner.system.regular_file import read_regular
 
 _BUILD_ID = re.compile(rb"\x04\0\0\0(\x14)\0\0\0\x03\0\0\0GNU\0.{20}", re.DOTALL)
 """The ELF note with the build id: the length of its owner's name, the length of the id, the type, the owner, the id."""
@@ -68,7 +69,7 @@ def _digest_of(path: Path, folder: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
-    content = path.read_bytes()
+    content = read_regular(path, MOST_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
     if folder:
         content = _loaded_content(content)
         # During the build the folder may have had the name of an incomplete one.
