@@ -69,7 +69,8 @@ def _history(random_: random.Random) -> tuple[History, str, str]:
     """Return a history with a range, and with patches before the range that branches may lack."""
     history = histories.grow(random_, random_.choice([12, 40, 120, 400]))
     good, bad = histories.ends(random_, history)
-    before = [name for name in history.parents if name not in set(history.between(good, bad))]
+    inside = set(history.between(good, bad))
+    before = [name for name in history.parents if name not in inside]
     for number, name in enumerate(random_.sample(before, min(len(before), random_.randrange(4)))):
         history.applies[name] = f"old{number}"
         history.sizes[f"old{number}"] = random_.choice([3, -2, 7])

@@ -214,7 +214,7 @@ class _ExactSearch:
         """
         if commit in self.values:
             return self.values[commit]
-        graph, bit = self.graph, 1 << self.graph.place[commit]
+        graph, bit, suspected = self.graph, 1 << self.graph.place[commit], self._suspected
         older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
         newer = [name for name in self.values if graph.ancestry(name) & bit]
         agreed = (
@@ -222,7 +222,7 @@ class _ExactSearch:
             for low in older
             for high in newer
             if not self.differ(self.values[low], self.values[high])
-            and not self._between(low, high) & self._suspected
+            and not self._between(low, high) & suspected
         )
         return next(agreed, None)
 
@@ -275,7 +275,7 @@ class _ExactSearch:
             self.required += required
             return False
         brought = self._brought(suspects)
-        unclear = brought != 0 or self._takes_a_branch(new, suspects)
+        unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
         alike = suspects if unclear else left | self._failed_before(new)
         self.culprits[new] = Culprit(
             commit=new,
@@ -364,10 +364,13 @@ class _ExactSearch:
 
     def _tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
         tests: dict[str, int] = {}
+        known: dict[str, bool] = {}
         for commit in self.graph.members(left):
             reference = references.of(commit)
             if commit != new and commit not in self.failed and reference is not None:
-                if self._level(reference) is not None:
+                if reference not in known:
+                    known[reference] = self._level(reference) is not None
+                if known[reference]:
                     tests[commit] = (self._between(reference, commit) & left).bit_count()
         return tests
 
