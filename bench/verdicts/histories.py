@@ -52,7 +52,7 @@ class History:
 
 
 def grow(random_: random.Random, commits: int) -> History:
-    """Return a history with short and long branches, merges of up to three, crosswise merges and updates of branches."""
+    """Return a history with short and long branches, merges of up to three, and crosswise merges."""
     history = History({"c0": ()})
     heads = ["c0"]
     merging = random_.choice([0.05, 0.15, 0.3])

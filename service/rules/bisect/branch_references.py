@@ -17,7 +17,6 @@ from math import log2
 
 from service.rules.bisect.graph import Graph
 
-
 _FORKS = 8
 """Commits that are tried as the start of a branch, the newest first."""
 
@@ -59,9 +58,7 @@ class BranchReferences:
             return self._old
         base, contained = self._base_of[commit], self._contained[commit]
         earlier = [
-            other
-            for other in self._measured[base]
-            if other != commit and contained >> self._graph.place[other] & 1
+            other for other in self._measured[base] if other != commit and contained >> self._graph.place[other] & 1
         ]
         if earlier:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))

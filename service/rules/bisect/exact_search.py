@@ -187,7 +187,8 @@ class _ExactSearch:
                 complete = self._explain_undivided(old, new, suspects)
             else:
                 halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
-                complete = all([self.explain(low, high) for low, high in halves])
+                results = [self.explain(low, high) for low, high in halves]  # All of them, so that all gaps open.
+                complete = all(results)
             self._explained[old, new] = complete
         return self._explained[old, new]
 
@@ -221,8 +222,7 @@ class _ExactSearch:
             self.values[low]
             for low in older
             for high in newer
-            if not self.differ(self.values[low], self.values[high])
-            and not self._between(low, high) & suspected
+            if not self.differ(self.values[low], self.values[high]) and not self._between(low, high) & suspected
         )
         return next(agreed, None)
 
@@ -269,7 +269,9 @@ class _ExactSearch:
             left &= ~innocent | self._failed_ones
         if tests := self._tests(new, left, references):
             return self._open_gap(left, tests)
-        opening = references.best_opening(left, lambda commit: commit not in self.failed and self._level(commit) is None)
+        opening = references.best_opening(
+            left, lambda commit: commit not in self.failed and self._level(commit) is None
+        )
         required = [opening] if opening is not None else self._unmeasured_parents(old, new, suspects, references)
         if required:
             self.required += required
