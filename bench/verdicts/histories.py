@@ -105,8 +105,8 @@ class GitHistory:
             lines += [f"commit refs/heads/{name}", f"mark :{place}", f"committer bench <bench@localhost> {place} +0000"]
             lines += [f"data {len(name)}", name]
             lines += [f"{'merge' if index else 'from'} :{places[parent]}" for index, parent in enumerate(parents)]
-            lines += ["deleteall" if not parents else "", ""]
-        stream = "\n".join(line for line in lines)
+            lines.append("")
+        stream = "\n".join([*lines, ""])
         self.git("fast-import", "--quiet", "--force", given=stream)
         rows = self.git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads").splitlines()
         self.hashes = dict(row.split() for row in rows)
