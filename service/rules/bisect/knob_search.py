@@ -204,11 +204,12 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     failed = {place[mixture.changed] for mixture in known if mixture.value is None}
     data = Data.of(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.knobs)]
-    for which, end in (("before", before), ("after", after)):
-        if end in failed:
-            return Refused(sentence=f"The environment {which} could not be measured.")
-        if data.n[end] < FIRST:
-            return _measure(question, tests[end])
+    lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    if lacking is not None:
+        return Refused(sentence=f"The environment {lacking} could not be measured.")
+    few = next((end for end in (before, after) if data.n[end] < FIRST), None)
+    if few is not None:
+        return _measure(question, tests[few])
     belief = believe(effect, data, NONE_AT_ALL)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
@@ -223,20 +224,18 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         )
     if belief.none > DOUBT:
         end = min((before, after), key=lambda test: data.n[test])
-        if data.n[end] >= question.patience:
-            return Refused(
-                sentence=f"It is not certain that the environments differ after {question.patience} runs of each: "
-                f"there is no difference with a probability of {belief.none:.2g}."
-            )
-        return _measure(question, tests[end])
-    if len(measured) >= MOST_RUNS:
-        likely = ", ".join(sorted(explanations[best]))
-        return Refused(
-            sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
-            f"{likely} with a probability of {float(belief.each[best]):.2g}."
+        doubt = (
+            f"It is not certain that the environments differ after {question.patience} runs of each: "
+            f"there is no difference with a probability of {belief.none:.2g}."
         )
+        return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+    if len(measured) < MOST_RUNS:
+        return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+    return Refused(
+        sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
+        f"{', '.join(sorted(explanations[best]))} with a probability of {float(belief.each[best]):.2g}."
+    )
 
 
 @lru_cache(maxsize=4)
