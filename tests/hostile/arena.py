@@ -106,7 +106,7 @@ class Arena:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(self.subject), "-c", "protocol.file.allow=always", *arguments],
+            ["git", "-C", str(self.subject), "-c", "protocol.file.allow=always", "-c", "safe.directory=*", *arguments],
             check=True,
             capture_output=True,
             text=True,
