@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from pydantic import ValidationError
+
 from runner.contract.report import (
     Case,
     Environment,
@@ -84,13 +86,18 @@ def make_reports(
     look_up
         Returns the commit of a revision if the repository is available, else None: then the revision is placed in the
         history by the time of its first measurement.
+
+    Raises
+    ------
+    FaultwatchError
+        A run has a value that no report may have.
     """
     first: dict[tuple[str, str], datetime] = {}
     for record in runs:
         key = (_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
     commits = {key: look_up(key[1]) or _made_up(*key, at) for key, at in first.items()}
-    reports = (_report(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
+    reports = (_checked(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
 
@@ -134,6 +141,17 @@ def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
 def _hash_of_text(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    try:
+        return _report(record, revision, defaults)
+    except ValidationError as error:
+        mistake = error.errors()[0]
+        where = ".".join(map(str, mistake["loc"]))
+        raise FaultwatchError(f"{record.place}: {where}: {mistake['msg']}") from None
+    except (ValueError, ArithmeticError) as error:
+        raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
 
 
 def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
