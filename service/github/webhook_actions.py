@@ -113,7 +113,7 @@ _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 
 
 def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant, or a field is missing or is no such value."""
+    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
     handler = _HANDLERS.get(event)
     try:
         return tuple(handler(payload)) if handler else ()

@@ -40,8 +40,7 @@ def opened(folder: Path) -> Iterator[Attempt]:
             for case in cases(workload)[:3]:
                 bind(workload, case)
             budget_lines(text)
-        except FaultwatchError as error:
-            assert "\n" not in error.what.removesuffix("\n") or len(error.what) < 5000, error.what
+        except FaultwatchError:
             return "refused"
         return "read"
 
