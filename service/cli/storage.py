@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -94,11 +95,11 @@ def retain(days: int) -> None:
     click.echo(f"{result.runs:,} reports and {result.profiles:,} profiles thinned, {result.freed:,} bytes freed")
 
 
-def _record(database: Database, action: AuditAction, target: str, detail: dict[str, object]) -> None:
+def _record(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
     from service.store import audit
 
     with database.writing() as session:
-        audit.record(session, audit.local_actor(), action, datetime.now(UTC), target, detail)
+        audit.record(session, audit.local_actor(), action, target, detail, now=datetime.now(UTC))
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:

@@ -41,6 +41,7 @@ def token() -> None:
     help="Registers runners of these repositories only: owner/name, owner/*. Repeatable; needed with register.",
 )
 def new(
+    *,
     name: str,
     scopes: tuple[str, ...],
     days: int,
@@ -55,8 +56,8 @@ def new(
     detail = {"name": name, "scopes": scopes, "days": days, **tokens.limits(reach)}
     try:
         with _database().writing() as session:
-            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, now, reach)
-            audit.record(session, audit.local_actor(), AuditAction.TOKEN_MADE, now, f"token {issued.id}", detail)
+            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, now, reach=reach)
+            audit.record(session, audit.local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now)
     except tokens.WrongTokenError as error:
         raise ServiceError(f"Wrong {error.part}", repr(name), f"{error}.".capitalize()) from None
     click.echo(issued.text)
@@ -85,7 +86,7 @@ def revoke(token_id: str) -> None:
         row = tokens.revoke(session, token_id, now)
         if row is not None:
             detail = {"name": row.name}
-            audit.record(session, audit.local_actor(), AuditAction.TOKEN_REVOKED, now, f"token {row.id}", detail)
+            audit.record(session, audit.local_actor(), AuditAction.TOKEN_REVOKED, f"token {row.id}", detail, now=now)
     if row is None:
         raise ServiceError("There is no such token", token_id, "List the tokens with: faultwatch-service token list")
     click.echo(f"{token_id} was revoked.")

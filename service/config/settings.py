@@ -84,9 +84,9 @@ class Config:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS, _PROXIES.
+        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
 
-        The settings of the GitHub App and of trusted jobs are read as well.
+        FAULTWATCH_PROXIES and the settings of the GitHub App and of trusted jobs are read as well.
         """
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(

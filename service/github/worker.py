@@ -170,7 +170,9 @@ class GithubWorker:
                 target = f"{comment.repository}#{comment.number}"
                 detail = {"kind": command.verb.value, "case": command.text, "head": head}
                 with self.database.writing() as session:
-                    audit.record(session, Actor(comment.author), AuditAction.JOB_ORDERED, self.now(), target, detail)
+                    audit.record(
+                        session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
+                    )
             return ordered
 
         return CommandHandlers(accept, order_job, self.settings.workflow)
@@ -189,7 +191,7 @@ class GithubWorker:
             store.accept(gate, action.author, reason, self.now())
             target = f"{action.repository}#{action.number}"
             detail = {"head": action.head, "reason": reason}
-            audit.record(session, Actor(action.author), AuditAction.ACCEPTED, self.now(), target, detail)
+            audit.record(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())
         return True
 
     def _attempt(self, work: Callable[[], None], attempts: int) -> tuple[Retry | None, str | None]:

@@ -34,7 +34,7 @@ class LeaseLostError(Exception):
 
 
 def claim(
-    session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, holder: str | None = None
+    session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> str:
     """Lease a job to a runner; return the secret that the runner shows with each report.
 
@@ -76,7 +76,7 @@ def claim(
     return row.lease
 
 
-def progress(row: Job, report: Progress, lease: timedelta, now: datetime, holder: str | None = None) -> Orders:
+def progress(row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
 
     Raises
@@ -95,7 +95,7 @@ def progress(row: Job, report: Progress, lease: timedelta, now: datetime, holder
     return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
 
 
-def finish(row: Job, report: Finish, now: datetime, holder: str | None = None) -> None:
+def finish(row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
     """Record the end of a runner's work. A runner may report the same end twice.
 
     Raises

@@ -43,9 +43,10 @@ def record(
     session: Session,
     actor: Actor,
     action: AuditAction,
-    now: datetime,
     target: str = "",
     detail: Mapping[str, Any] | None = None,
+    *,
+    now: datetime,
 ) -> None:
     """Add an entry. Whatever looks like a token in it is left out, wherever it comes from."""
     session.add(

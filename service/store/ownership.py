@@ -24,7 +24,7 @@ def foreign(
     """
     names = set(subjects)
     rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(names))).all()
-    owners: dict[str, str | None] = {name: owner for name, owner in rows}
+    owners = {row.name: row.repository for row in rows}
     return {
         name: owners.get(name)
         for name in sorted(names)

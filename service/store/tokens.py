@@ -27,7 +27,7 @@ class WrongTokenError(ValueError):
 
 
 def issue(
-    session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, reach: Reach = EVERYWHERE
+    session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, reach: Reach = EVERYWHERE
 ) -> PresentedToken:
     """Create a token that is valid for some days; return it with its secret, which is not stored.
 

@@ -219,4 +219,4 @@ def record_changes(database: Database, config: Config) -> None:
     changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
     target = ", ".join(changed) if last else "first start"
     with database.writing() as session:
-        audit.record(session, audit.local_actor(), AuditAction.SETTINGS_CHANGED, datetime.now(UTC), target, now)
+        audit.record(session, audit.local_actor(), AuditAction.SETTINGS_CHANGED, target, now, now=datetime.now(UTC))

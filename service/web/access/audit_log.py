@@ -9,6 +9,7 @@ from typing import Any
 from flask import g
 from sqlalchemy.orm import Session
 
+from service.rules.access.caller import Caller
 from service.schemas.audit import AuditAction
 from service.store import audit
 from service.store.audit import Actor
@@ -29,6 +30,7 @@ def record(
     author
         Who does it, where the caller's token does not tell.
     """
-    caller = g.get("caller")
-    actor = Actor(author or getattr(caller, "name", ""), getattr(caller, "token_id", None), caller_address())
-    audit.record(session, actor, action, datetime.now(UTC), target, detail)
+    caller: Caller | None = g.get("caller")
+    name = author or (caller.name if caller else "")
+    actor = Actor(name, caller.token_id if caller else None, caller_address())
+    audit.record(session, actor, action, target, detail, now=datetime.now(UTC))

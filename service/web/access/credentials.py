@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, seconds_to_wait
-from service.rules.access.token import proves, parse_token
+from service.rules.access.token import parse_token, proves
 from service.schemas.audit import AuditAction
 from service.store import failed_sign_ins, tokens
 from service.store.models import Token

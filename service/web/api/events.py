@@ -89,8 +89,8 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
             )
         try:
             decision = decisions.view(decide_events.decide(session, event, json_data, by))
-            detail = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", detail, by)
+            what = {"decision": json_data.action.value, "reason": json_data.reason}
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", what, by)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

@@ -111,7 +111,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     with job_orders.changing(job_id, own=True) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
-        shown = lease_jobs.claim(session, row, json_data, lasts, now, caller().holder)
+        shown = lease_jobs.claim(session, row, json_data, lasts, now, holder=caller().holder)
         return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS)
 
 
@@ -121,7 +121,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the answer says whether to go on."""
     with job_orders.changing(job_id, own=True) as (_, row, now):
-        return lease_jobs.progress(row, json_data, scheduler().lease, now, caller().holder)
+        return lease_jobs.progress(row, json_data, scheduler().lease, now, holder=caller().holder)
 
 
 @bp.post("/jobs/<int:job_id>/finish")
@@ -130,7 +130,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.changing(job_id, own=True) as (_, row, now):
-        lease_jobs.finish(row, json_data, now, caller().holder)
+        lease_jobs.finish(row, json_data, now, holder=caller().holder)
         found = jobs.view(row)
     scheduler().wake()
     return found

@@ -21,7 +21,7 @@ _COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "de
 def listed() -> Page:
     """List entries, the newest first."""
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
-    if text and text not in set(AuditAction) or not 0 <= offset < 2**31:
+    if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
         abort(404, "There are no such entries.")
     with database().reading() as session:
         log = audit.page(session, AuditAction(text) if text else None, LISTED, offset)

@@ -74,7 +74,7 @@ def make() -> ResponseReturnValue:
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with database().writing() as session:
-            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC), Reach(**limits))
+            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits))
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
             audit_log.record(session, AuditAction.TOKEN_MADE, f"token {shown.id}", detail)
     except tokens.WrongTokenError as error:
