@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,8 +11,6 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from service.app import create_app
-from service.config.settings import Access, Config
 from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
 from service.schemas.audit import AuditAction
@@ -24,11 +21,9 @@ from tests.service import reports
 from tests.service.apiclient import Api
 
 Given = Callable[[Scope], dict[str, str]]
+Start = Callable[..., FlaskClient]
 
-
-@pytest.fixture
-def closed(config: Config) -> FlaskClient:
-    return create_app(replace(config, access=Access.TOKENS)).test_client()
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture
@@ -140,9 +135,9 @@ def test_what_looks_like_a_token_or_cannot_be_stored_is_left_out(closed: FlaskCl
     assert "\x1b" not in entry.author
 
 
-def test_a_start_with_other_settings_is_recorded(config: Config, database: Database) -> None:
+def test_a_start_with_other_settings_is_recorded(start: Start, database: Database) -> None:
     for lease in (90, 90, 60):
-        create_app(replace(config, lease=timedelta(seconds=lease)))
+        start(lease=timedelta(seconds=lease))
     with database.reading() as session:
         found = audit.page(session, AuditAction.SETTINGS_CHANGED, 10).items
     assert [entry.target for entry in found] == ["Lease", "first start"]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.report import Host
-from service.app import create_app
-from service.config.settings import Access, Config
 from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
 from service.store import tokens
@@ -20,10 +17,7 @@ from tests.service import reports
 
 Give = Callable[..., dict[str, str]]
 
-
-@pytest.fixture
-def closed(config: Config) -> FlaskClient:
-    return create_app(replace(config, access=Access.TOKENS)).test_client()
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask.testing import FlaskClient
 
-from service.app import create_app
-from service.config.settings import Access, Config
 from service.rules.access.scope import Scope
 from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, WINDOW
-from service.rules.access.token import proves
 from service.store import failed_sign_ins, tokens
 from service.store.engine.database import Database
 from service.store.tokens import mint
 
-Closed = Callable[[], FlaskClient]
+Start = Callable[..., FlaskClient]
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture
-def closed(config: Config) -> Closed:
-    """Make another process of the same service."""
-    return lambda: create_app(replace(config, access=Access.TOKENS)).test_client()
-
-
-@pytest.fixture
-def token(closed: Closed, database: Database) -> str:
-    closed()
+def token(start: Start, database: Database) -> str:
+    start()
     with database.writing() as session:
         return tokens.issue(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
 
@@ -41,9 +33,9 @@ def ask(client: FlaskClient, text: str, address: str = "192.0.2.1") -> tuple[int
 
 
 def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited(
-    closed: Closed, token: str, database: Database
+    start: Start, token: str, database: Database
 ) -> None:
-    one, two = closed(), closed()
+    one, two = start(), start()
     for number in range(MOST_OF_ADDRESS):
         assert ask((one, two)[number % 2], mint().text) == (401, 0)
     for client in (one, two):
@@ -60,34 +52,26 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
         assert not failed_sign_ins.times(session, datetime.now(UTC) + WINDOW + timedelta(seconds=1))
 
 
-def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(closed: Closed, token: str) -> None:
-    client = closed()
+def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(start: Start, token: str) -> None:
+    client = start()
     for number in range(MOST):
         assert ask(client, mint().text, f"10.0.{number}.1")[0] == 401
     assert ask(client, mint().text, "10.1.0.1")[0] == 429
     assert ask(client, token, "10.1.0.2")[0] == 200
 
 
-def test_a_token_that_has_expired_or_was_revoked_is_no_guess(closed: Closed, token: str, database: Database) -> None:
-    client = closed()
+def test_a_token_that_has_expired_or_was_revoked_is_no_guess(start: Start, token: str, database: Database) -> None:
+    client = start()
     with database.writing() as session:
         tokens.revoke(session, token.split("_")[1], datetime.now(UTC))
     assert {ask(client, token) for _ in range(MOST_OF_ADDRESS + 2)} == {(401, 0)}
 
 
-def test_only_a_proxy_is_believed_for_whom_it_asks(closed: Closed, token: str) -> None:
-    client = closed()
+def test_only_a_proxy_is_believed_for_whom_it_asks(start: Start, token: str) -> None:
+    client = start()
     for number in range(MOST_OF_ADDRESS):
         headers = {"Authorization": f"Bearer {mint().text}", "X-Forwarded-For": f"10.0.0.{number}"}
         client.get("/api/v1/runs", headers=headers, environ_base={"REMOTE_ADDR": "198.51.100.7"})
     right = {"Authorization": f"Bearer {token}"}
     answer = client.get("/api/v1/runs", headers=right, environ_base={"REMOTE_ADDR": "198.51.100.7"})
     assert answer.status_code == 429
-
-
-def test_nothing_proves_an_unknown_token() -> None:
-    shown = mint()
-    assert proves(shown, shown.digest)
-    assert not proves(shown, None)
-    assert not proves(None, shown.digest)
-    assert not proves(None, None)
