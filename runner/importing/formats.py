@@ -6,9 +6,11 @@ import json
 import zlib
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from runner.errors import FaultwatchError
 from runner.importing import csv_columns, perf_output, pyperf_suite
-from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.imported_run import ImportDefaults, ImportedRun, first_mistake
 from runner.system.regular_file import read_regular
 
 _GZIP = b"\x1f\x8b"
@@ -24,7 +26,13 @@ def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     FaultwatchError
         The file cannot be read completely; then nothing of it is imported.
     """
-    text = _text(file)
+    try:
+        return _read(_text(file), file, defaults)
+    except ValidationError as error:
+        raise FaultwatchError(f"{file}: {first_mistake(error)}") from None
+
+
+def _read(text: str, file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     if defaults.columns:
         return csv_columns.read(text, file.name, defaults)
     if _is_suite(text):

@@ -96,7 +96,7 @@ def make_reports(
     for record in runs:
         key = (_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    commits = {key: look_up(key[1]) or _made_up(*key, at) for key, at in first.items()}
+    commits = {key: look_up(key[1]) or _placed(*key, at, runs[0].place) for key, at in first.items()}
     reports = (_checked(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
@@ -128,6 +128,19 @@ def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
     return safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
+def first_mistake(error: ValidationError) -> str:
+    """Return in one line what no report may contain."""
+    mistake = error.errors()[0]
+    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+
+
+def _placed(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
+    try:
+        return _made_up(subject, revision, first_measured)
+    except ValidationError as error:
+        raise FaultwatchError(f"{place}: {first_mistake(error)}") from None
+
+
 def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a commit for a revision of which only the name is known.
 
@@ -147,9 +160,7 @@ def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) 
     try:
         return _report(record, revision, defaults)
     except ValidationError as error:
-        mistake = error.errors()[0]
-        where = ".".join(map(str, mistake["loc"]))
-        raise FaultwatchError(f"{record.place}: {where}: {mistake['msg']}") from None
+        raise FaultwatchError(f"{record.place}: {first_mistake(error)}") from None
     except (ValueError, ArithmeticError) as error:
         raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
 

@@ -36,7 +36,7 @@ def opened(_: Path) -> Iterator[Attempt]:
 
     def attempt(rng: Random) -> str:
         parse_summary(mutated_text(_CENSUS, rng))
-        parsed = parse_lines(mutated_text(_SOURCE, rng)) if rng.random() < 0.2 else {}
+        parsed = parse_lines(mutated_text(_SOURCE, rng).encode(errors="replace").decode()) if rng.random() < 0.2 else {}
         lines = rng.choice(recordings)
         start = rng.randrange(len(lines))
         text = mutated_text("".join(lines[start : start + _LINES]), rng).encode(errors="replace").decode()

@@ -231,6 +231,12 @@ def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
     assert (put("bench-sort"), put("copies"), put("bench-sort", "lab-9")) == (201, 403, 403)
 
 
+def test_an_identity_in_a_document_nested_deeply_is_refused(closed: FlaskClient) -> None:
+    body = b'{"token": "x", "deep": ' + b"[" * 3000 + b"]" * 3000 + b"}"
+    answer = closed.post("/api/v1/sign-in/actions", data=body, content_type="application/json")
+    assert (answer.status_code, answer.mimetype) == (400, "application/problem+json")
+
+
 @pytest.mark.parametrize("words", ["copies", "octo-org/copies=", "octo-org/*=x", "octo-org/copies=a/b"])
 def test_an_assignment_that_means_nothing_is_refused(words: str) -> None:
     environment = {
