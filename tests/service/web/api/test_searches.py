@@ -78,7 +78,7 @@ def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
 
 
 def in_turns(number: int, value: int, session: uuid.UUID) -> Any:
-    return reports.report(number, *[value] * 5, session=session)
+    return reports.report(number, *[value] * 30, session=session)
 
 
 def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
