@@ -134,7 +134,8 @@ def _noise(verdict: MetricVerdict) -> str:
 
 
 def _span(verdict: MetricVerdict, side: Side) -> str:
-    return span(side.low or 0, side.high or 0, metric(verdict.metric).unit)
+    unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
+    return quantity(low, unit) if low == high else span(low, high, unit)
 
 
 def _verdict(row: MetricOutcome) -> str:

@@ -90,7 +90,7 @@ def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
     api.send(in_turns(12, 7, session), in_turns(13, 8, session))
     (culprit,) = ask(api)["answer"]["culprits"]
     assert culprit["proof"]["state"] == "stands"
-    assert "5 of 5" in culprit["proof"]["sentence"]
+    assert "30 of 30" in culprit["proof"]["sentence"]
 
 
 def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
