@@ -13,6 +13,7 @@ from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
+from runner.subject.built_tree import begin_session
 from runner.workload import Workload
 
 MOST = 400
@@ -98,6 +99,8 @@ def compare(
     trial = base
     with undisturbed():
         try:
+            for tree in dict.fromkeys((base.tree, head.tree)):
+                begin_session(tree)
             for trial in (base, head):
                 trial.warm_up()
                 progress()
@@ -155,6 +158,7 @@ def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pai
     wanted = max(2, pairs.first)
     with undisturbed():
         try:
+            begin_session(head.tree)
             head.warm_up()
             while True:
                 samples += (
