@@ -50,7 +50,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
         raise unprocessable("profile_id", detail)
-    hold([json_data.subject])
+    hold([json_data.subject], [json_data.host.name])
     prepared = profiles.prepare(json_data)
     with database().writing() as session:
         taken = profiles.store(session, prepared)
