@@ -30,13 +30,11 @@ def _locked(facts: Facts) -> bool:
 
 
 def _price_of_lock(facts: Facts) -> float:
-    """Return what not mapping wins: the waiting, up to the time that the processors were idle; the calls; their faults.
+    """Return what not waiting wins: the share of the threads' time, up to the time that the processors were idle.
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
-    idle = facts.idle
-    waiting = min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), idle)
-    return waiting + (1 - idle) * facts.call_cost
+    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle)
 
 
 def _evidence_of_lock(facts: Facts) -> tuple[str, ...]:
