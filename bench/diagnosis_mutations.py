@@ -49,6 +49,8 @@ class Mutation:
 
 
 Draw = Callable[[random.Random], Mutation]
+Words = Mapping[str, str]
+_NONE: Words = {}
 
 _PUT = "void put(char *, std::size_t) override {}"
 
@@ -62,11 +64,20 @@ def _advised(advice: str) -> dict[str, str]:
     return {_PUT: f"void put(char *buffer, std::size_t bytes) override {{ {body} }}"}
 
 
-def _tensor(mib: int, buffer: str, rule: str | None, title: str, allocator: str = "glibc", **change: object) -> Mutation:
+def _tensor(
+    mib: int,
+    buffer: str,
+    rule: str | None,
+    title: str,
+    allocator: str = "glibc",
+    *,
+    variables: Words = _NONE,
+    patch: Words = _NONE,
+) -> Mutation:
     steps = max(8, COPIED // (mib << 20))
-    words = {"{steps}": str(steps), **change.pop("command", {})}  # type: ignore[dict-item]
     parameters = {"mib": mib, "steps": 500, "allocator": allocator, "buffer": buffer}
-    return Mutation(f"{mib} MiB, {title}", "tensor_copy", parameters, rule, Change(command=words, **change))  # type: ignore[arg-type]
+    change = Change(command={"{steps}": str(steps)}, run={"environment": dict(variables)}, patch=patch)
+    return Mutation(f"{mib} MiB, {title}", "tensor_copy", parameters, rule, change)
 
 
 def _decay(draw: random.Random) -> Mutation:
@@ -76,7 +87,8 @@ def _decay(draw: random.Random) -> Mutation:
 
 def _oversize(draw: random.Random) -> Mutation:
     # jemalloc returns extents of 8 MiB or more at once, whatever the decay.
-    return _tensor(draw.choice([12, 18, 24, 30]), "fresh", "returned-memory", "jemalloc's oversized extents", "jemalloc")
+    mib = draw.choice([12, 18, 24, 30])
+    return _tensor(mib, "fresh", "returned-memory", "jemalloc's oversized extents", "jemalloc")
 
 
 def _kept_by_allocator(draw: random.Random) -> Mutation:
@@ -89,9 +101,10 @@ def _above_threshold(draw: random.Random) -> Mutation:
 
 
 def _trimmed(draw: random.Random) -> Mutation:
-    variables = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": str(draw.choice([4096, 65536, 262144]))}
+    trim = draw.choice([4096, 65536, 262144])
+    variables = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": str(trim)}
     mib = draw.choice([2, 4, 9, 15])
-    return _tensor(mib, "fresh", "temporary-buffers", "heap trimmed at each free", run={"environment": variables})
+    return _tensor(mib, "fresh", "temporary-buffers", "heap trimmed at each free", variables=variables)
 
 
 def _mapped(draw: random.Random) -> Mutation:
@@ -121,9 +134,7 @@ def _slower_start(draw: random.Random) -> Mutation:
         "    for (std::size_t i = 0; i < sizeof start_table; i += 512)\n"
         "        *static_cast<volatile char *>(&start_table[i]) = 1;\n    "
     )
-    mutation = _tensor(
-        4, "reused", "loader", f"a table of {table} MiB filled at start-up", patch={loop: read + loop}
-    )
+    mutation = _tensor(4, "reused", "loader", f"a table of {table} MiB filled at start-up", patch={loop: read + loop})
     return Mutation(
         mutation.title,
         mutation.workload,
@@ -134,12 +145,20 @@ def _slower_start(draw: random.Random) -> Mutation:
     )
 
 
-def _image(temporaries: str, rule: str | None, title: str, draw: random.Random, **change: object) -> Mutation:
+def _image(
+    temporaries: str,
+    rule: str | None,
+    title: str,
+    draw: random.Random,
+    *,
+    run: Mapping[str, object] | None = None,
+    patch: Words = _NONE,
+) -> Mutation:
     width, height = draw.choice([(640, 480), (1024, 768), (1280, 720), (1500, 1500), (2560, 1440), (1920, 1200)])
     words = {"{images}": str(max(6, PIXELS // (width * height)))}
     parameters = {"temporaries": temporaries, "width": width, "height": height, "images": 20}
-    name = f"{width} by {height}, {title}"
-    return Mutation(name, "image_filter", parameters, rule, Change(command=words, **change))  # type: ignore[arg-type]
+    change = Change(command=words, run=run or {}, patch=patch)
+    return Mutation(f"{width} by {height}, {title}", "image_filter", parameters, rule, change)
 
 
 def _image_malloc(draw: random.Random) -> Mutation:
@@ -167,17 +186,25 @@ def _image_kept(draw: random.Random) -> Mutation:
 
 
 def _image_decay(draw: random.Random) -> Mutation:
-    return _image(
-        "malloc", "returned-memory", "jemalloc without decay", draw, run={"allocator": "jemalloc-no-decay"}
-    )
+    return _image("malloc", "returned-memory", "jemalloc without decay", draw, run={"allocator": "jemalloc-no-decay"})
 
 
-def _scan(access: str, threads: int, rule: str | None, title: str, draw: random.Random, **change: object) -> Mutation:
+def _scan(
+    access: str,
+    threads: int,
+    rule: str | None,
+    title: str,
+    draw: random.Random,
+    *,
+    command: Words = _NONE,
+    limit: str = "none",
+    patch: Words = _NONE,
+) -> Mutation:
     order = draw.choice(["row", "column"])
-    words = {"640": str(max(40, 2400 // threads)), **change.pop("command", {})}  # type: ignore[dict-item]
+    words = {"640": str(max(40, 2400 // threads)), **command}
     parameters = {"access": access, "order": order, "cache": "warm", "threads": threads}
     name = f"by {order}, {threads} threads, {title}"
-    return Mutation(name, "matrix_scan", parameters, rule, Change(command=words, **change))  # type: ignore[arg-type]
+    return Mutation(name, "matrix_scan", parameters, rule, Change(words, {"memory_limit": limit}, patch))
 
 
 def _scan_mapped(draw: random.Random) -> Mutation:
@@ -200,7 +227,7 @@ def _scan_read(draw: random.Random) -> Mutation:
 
 def _scan_roomy(draw: random.Random) -> Mutation:
     limit = draw.choice(["4G", "16G", "64G"])
-    return _scan("read", draw.choice([2, 4]), None, f"read, limit {limit}", draw, run={"memory_limit": limit})
+    return _scan("read", draw.choice([2, 4]), None, f"read, limit {limit}", draw, limit=limit)
 
 
 def _scan_short(draw: random.Random) -> Mutation:
@@ -209,9 +236,7 @@ def _scan_short(draw: random.Random) -> Mutation:
     # A file that the execution itself wrote: the runner keeps its hands off the page cache of that.
     prepare = "prepare_cache(path);\n    if (cache_state"
     patch = {prepare: f'write_file(path = "scratch.data");\n    {prepare}'}
-    return _scan(
-        "mmap", 1, "memory-short", f"limit {limit}", draw, command=words, run={"memory_limit": limit}, patch=patch
-    )
+    return _scan("mmap", 1, "memory-short", f"limit {limit}", draw, command=words, limit=limit, patch=patch)
 
 
 def _fortran(storage: str, processes: int, steps: int, n: int, rule: str | None) -> Mutation:
@@ -222,7 +247,8 @@ def _fortran(storage: str, processes: int, steps: int, n: int, rule: str | None)
 
 
 def _storm(draw: random.Random) -> Mutation:
-    return _fortran("per_step", draw.choice([3, 4, 6, 8]), draw.choice([12, 16, 24]), draw.choice([90, 100, 115]), "first-touch-storm")
+    processes, steps, n = draw.choice([3, 4, 6, 8]), draw.choice([12, 16, 24]), draw.choice([90, 100, 115])
+    return _fortran("per_step", processes, steps, n, "first-touch-storm")
 
 
 def _fortran_alone(draw: random.Random) -> Mutation:
@@ -230,10 +256,13 @@ def _fortran_alone(draw: random.Random) -> Mutation:
 
 
 def _fortran_kept(draw: random.Random) -> Mutation:
-    return _fortran(draw.choice(["once", "static"]), draw.choice([1, 2, 4, 6]), draw.choice([25, 40]), draw.choice([90, 100]), None)
+    storage, processes = draw.choice(["once", "static"]), draw.choice([1, 2, 4, 6])
+    return _fortran(storage, processes, draw.choice([25, 40]), draw.choice([90, 100]), None)
 
 
-def _gallery(memory: str, fill: str, searches: int, rule: str | None, draw: random.Random, limit: str = "none") -> Mutation:
+def _gallery(
+    memory: str, fill: str, searches: int, rule: str | None, draw: random.Random, limit: str = "none"
+) -> Mutation:
     mib = draw.choice([64, 96, 160, 320])
     parameters = {
         **{"memory": memory, "fill": fill, "count": "bursts", "searches": searches, "ramp_ms": 0},
@@ -273,9 +302,7 @@ def _huge_pages_lost(draw: random.Random) -> Mutation:
 
 def _cold(draw: random.Random) -> Mutation:
     program = draw.choice(["O3", "Os", "large", "perl"])
-    return Mutation(
-        f"{program} from storage", "cold_start", {"page_cache": "cold", "program": program}, "cold-start"
-    )
+    return Mutation(f"{program} from storage", "cold_start", {"page_cache": "cold", "program": program}, "cold-start")
 
 
 def _warm(draw: random.Random) -> Mutation:

@@ -28,7 +28,9 @@ class Program:
     command: Sequence[str]
 
 
-_COUNT = "import collections,sys\nc=collections.Counter()\nfor l in open('words.txt'): c.update(l.split())\nprint(len(c))"
+_COUNT = (
+    "import collections,sys\nc=collections.Counter()\nfor l in open('words.txt'): c.update(l.split())\nprint(len(c))"
+)
 _LISTS = "t=0\nfor n in range(60):\n    rows=[(i,str(i)) for i in range(n*400)]\n    t+=len(rows)\nprint(t)"
 _JSON = "import json\nd=json.load(open('rows.json'))\nprint(len(json.dumps(sorted(d,key=lambda r:r['b']))))"
 _ZLIB = "import zlib\nb=open('words.txt','rb').read()\nprint(len(zlib.compress(b,6)))"
@@ -63,7 +65,9 @@ PROGRAMS = (
     Program("awk, counting words", ["mawk", "{for (i = 1; i <= NF; i++) n[$i]++} END {print length(n)}", "words.txt"]),
     Program("sed", ["sed", "-n", "s/\\([a-m]*\\) \\([n-z]*\\)/\\2 \\1/w out.sed", "words.txt"]),
     Program("perl, counting words", ["perl", "-ne", "$n{$_}++ for split; END {print scalar keys %n}", "words.txt"]),
-    Program("perl, a regular expression", ["perl", "-ne", "$n += () = /[aeiou]+[st]\\w/g; END {print $n}", "words.txt"]),
+    Program(
+        "perl, a regular expression", ["perl", "-ne", "$n += () = /[aeiou]+[st]\\w/g; END {print $n}", "words.txt"]
+    ),
     Program("perl, sorting", ["perl", "-e", "@a = map {rand} 1..200000; print scalar sort {$a <=> $b} @a"]),
     Program("python, counting words", ["python3", "-c", _COUNT]),
     Program("python, lists", ["python3", "-c", _LISTS]),
@@ -121,7 +125,12 @@ def make_inputs(folder: Path, seed: int) -> None:
     _make_tree(folder, lines, draw)
     _make_repository(folder / "repository", lines, draw)
     inserts = "".join(f"insert into t values ({row['a']}, '{row['b']}');" for row in rows)
-    _run(folder, "sqlite3", "rows.db", f".read {_written(folder / 'rows.sql', f'create table t(a,b);begin;{inserts}commit;')}")
+    _run(
+        folder,
+        "sqlite3",
+        "rows.db",
+        f".read {_written(folder / 'rows.sql', f'create table t(a,b);begin;{inserts}commit;')}",
+    )
     _run(folder, "tar", "-cf", "packed.tar", "tree", "words.txt", "numbers.txt")
     shutil.copy(folder / "packed.tar", folder / "copy.tar")
     for tool, suffix in (("gzip", "gz"), ("bzip2", "bz2"), ("xz", "xz")):
@@ -153,7 +162,8 @@ def _make_repository(folder: Path, lines: Sequence[str], draw: random.Random) ->
         for file in draw.sample(range(40), 12):
             (folder / f"{file}.txt").write_text("\n".join(draw.sample(lines, 200)))
         _run(folder, "git", "add", "-A")
-        _run(folder, "git", "-c", "user.name=B", "-c", "user.email=b@example.invalid", "commit", "-q", "-m", f"{number}")
+        author = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
+        _run(folder, "git", *author, "commit", "-q", "-m", f"{number}")
 
 
 def _written(path: Path, text: str) -> Path:

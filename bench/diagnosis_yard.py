@@ -91,7 +91,8 @@ def _check_out(folder: Path, title: str) -> None:
 
 def _apply(folder: Path, patch: Mapping[str, str]) -> None:
     for before, after in patch.items():
-        hit = [file for file in folder.iterdir() if file.suffix in {".c", ".cpp", ".f90"} and before in file.read_text()]
+        sources = [file for file in folder.iterdir() if file.suffix in {".c", ".cpp", ".f90"}]
+        hit = [file for file in sources if before in file.read_text()]
         if len(hit) != 1:
             raise FaultwatchError(f"the patch fits {len(hit)} files of {folder.name}: {before[:60]!r}")
         hit[0].write_text(hit[0].read_text().replace(before, after))

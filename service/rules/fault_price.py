@@ -12,6 +12,7 @@ PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "regio
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
+_MINUS = "\N{MINUS SIGN}"
 _NOTICEABLE = 0.01
 """The share of the CPU time from which a change is worth anybody's time."""
 
@@ -45,8 +46,8 @@ class Side:
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts) -> FaultPrice | None:
     """Return the price of a change of a fault count; None where no cost was measured, or none holds for both sides.
 
-    The price is ``after.faults · cost after - before.faults · cost before``. With one cost only, the faults of both sides
-    must be of one kind: a fault that brings a huge page costs a hundred times as much as another one.
+    The price is ``after.faults · cost after - before.faults · cost before``. With one cost only, the faults of both
+    sides must be of one kind: a fault that brings a huge page costs a hundred times as much as another one.
     """
     if metric not in PRICED:
         return None
@@ -79,19 +80,18 @@ def _other_pages(before: Side, after: Side) -> bool:
 
 def _sentence(seconds: float, share: float | None, each: tuple[float, float], source: str) -> str:
     costs = " and ".join(dict.fromkeys(written_time(cost) for cost in each))
+    change = f"{'+' if seconds > 0 else _MINUS}{written_time(abs(seconds))}"
     if share is None:
-        worth = f"{written_time(abs(seconds))} of CPU time {'more' if seconds > 0 else 'less'}"
+        worth = f"{change} of CPU time"
     elif abs(share) < _NOTICEABLE:
-        worth = f"no time worth mentioning: {written_time(abs(seconds))}, {percent(100 * share)} of the CPU time"
+        worth = f"hardly any CPU time: {change} ({percent(100 * share)})"
     else:
-        worth = f"about {written_time(abs(seconds))}, {percent(100 * share)} of the CPU time"
+        worth = f"{change} of CPU time ({percent(100 * share)})"
     return f"{worth}, at {costs} a fault by {source}"
 
 
 def written_time(seconds: float) -> str:
     """Write a short time with two digits: ``0.25 µs``, ``1.3 ms``, ``2.1 s``."""
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            break
+    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
     value = float(f"{seconds * factor:.2g}")
     return f"{number(value)}\N{NO-BREAK SPACE}{unit}"

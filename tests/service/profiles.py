@@ -67,9 +67,7 @@ def area(**changes: Any) -> Area:
 def stacks(kind: StackKind, weights: dict[tuple[int, ...], int], samples: int = 1000) -> StackProfile:
     """Return a stack profile."""
     made = tuple(Stack(frames=frames, weight=weight) for frames, weight in weights.items())
-    return StackProfile(
-        kind=kind, samples=samples, period=1, total=sum(weights.values()), call_graph="fp", stacks=made
-    )
+    return StackProfile(kind=kind, samples=samples, period=1, total=sum(weights.values()), call_graph="fp", stacks=made)
 
 
 def profile(

@@ -15,7 +15,7 @@ _MANY = 4
 
 
 def _change_of_huge_pages(before: Facts, after: Facts) -> int:
-    """Return whether there are more huge pages than before (1), fewer (-1), or neither (0): by count, else by policy."""
+    """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
     counts = [facts.profile.value(_HUGE) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _sign(counts[1] - counts[0])
@@ -28,20 +28,12 @@ def _change_of_huge_pages(before: Facts, after: Facts) -> int:
 
 def _lost(facts: Facts) -> bool:
     before = facts.before
-    return (
-        before is not None
-        and 0 < _MANY * before.faults <= facts.faults
-        and _change_of_huge_pages(before, facts) < 0
-    )
+    return before is not None and 0 < _MANY * before.faults <= facts.faults and _change_of_huge_pages(before, facts) < 0
 
 
 def _gained(facts: Facts) -> bool:
     before = facts.before
-    return (
-        before is not None
-        and before.faults >= _MANY * facts.faults > 0
-        and _change_of_huge_pages(before, facts) > 0
-    )
+    return before is not None and before.faults >= _MANY * facts.faults > 0 and _change_of_huge_pages(before, facts) > 0
 
 
 def _slower(facts: Facts) -> float | None:
@@ -116,7 +108,7 @@ def _starts_differently(facts: Facts) -> bool:
 
 
 def _price_of_start(facts: Facts) -> float | None:
-    """Return what the additional faults cost, at the cost of a fault in the region; None where that was not measured."""
+    """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
     if seconds is None or not cpu:

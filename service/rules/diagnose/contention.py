@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
-from runner.contract.profile import Touch
 from runner.contract.report import Reading
 from service.rules.diagnose.profile_numbers import OWN, Facts
 from service.rules.diagnose.rule import Rule

@@ -114,7 +114,7 @@ class Facts:
         return max(0.0, 1 - cpu / (elapsed * int(processors)))
 
     def share(self, memory: Collection[Memory], *touches: Touch) -> float:
-        """Return the share of the faults that were of some kinds, in some kinds of memory, as far as sites are known."""
+        """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
         sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
 

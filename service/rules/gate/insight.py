@@ -65,7 +65,7 @@ def as_markdown(insights: Iterable[Insight]) -> str:
         if insight.diagnosis:
             parts.append(f"What the profile of {case} shows: {code(insight.diagnosis, _LONGEST)}.\n\n")
         if insight.price:
-            parts.append(f"What the change of the faults of {case} is worth: {insight.price}.\n\n")
+            parts.append(f"The price of the change of faults of {case}: {insight.price}.\n\n")
         if insight.grown:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [f"| +{faults:,} | {code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]

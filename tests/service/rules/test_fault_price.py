@@ -21,7 +21,7 @@ def test_many_fewer_faults_that_win_no_time_read_as_that() -> None:
     assert price.seconds == pytest.approx(-4_300 * 0.5 * MICRO)
     assert price.share == pytest.approx(-0.00215)
     assert price.sentence == (
-        "no time worth mentioning: 2.1\N{NO-BREAK SPACE}ms, −0.21\N{NARROW NO-BREAK SPACE}% of the CPU time, "
+        "hardly any CPU time: −2.1\N{NO-BREAK SPACE}ms (−0.21\N{NARROW NO-BREAK SPACE}%), "
         "at 0.5\N{NO-BREAK SPACE}µs a fault by the host's canary"
     )
 
@@ -30,7 +30,7 @@ def test_more_faults_that_cost_time_say_how_much() -> None:
     price = price_change("minor-faults", side(2_000), side(502_000), FaultCosts(after=2 * MICRO, host=1.0))
     assert price is not None
     assert price.share == pytest.approx(1.0)
-    assert price.sentence.startswith("about 1\N{NO-BREAK SPACE}s, +100\N{NARROW NO-BREAK SPACE}% of the CPU time")
+    assert price.sentence.startswith("+1\N{NO-BREAK SPACE}s of CPU time (+100\N{NARROW NO-BREAK SPACE}%)")
     assert price.source == "a profile of the case"
 
 
@@ -55,7 +55,7 @@ def test_where_nothing_was_measured_there_is_no_price() -> None:
     unknown = price_change("page-faults", side(1, cpu=None), side(9), FaultCosts(host=MICRO))
     assert unknown is not None
     assert unknown.share is None
-    assert "of CPU time more" in unknown.sentence
+    assert unknown.sentence.startswith("+8\N{NO-BREAK SPACE}µs of CPU time, at")
 
 
 def test_a_region_is_priced_by_the_time_of_the_region() -> None:
