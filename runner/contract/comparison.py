@@ -1,19 +1,19 @@
 """Comparisons: base and head measured in turns in one session on one host, and the service's verdict on them."""
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from runner.contract.base import Strict
 from runner.contract.budget import Budget
+from runner.contract.judging import Percent
 from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "paired", "absent", "trend", "apart"]
 """How the verdict was reached: by counts that repeat, or by pairs measured in turns. Runs that were measured at
 different times can also be distinguished by the drifts of their trend, or by the bounds of each side."""
-Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
 class Verdict(StrEnum):

@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.budget import Budget
-from runner.contract.comparison import Comparison, ComparisonRequest, Percent
+from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.judging import Percent
 from runner.contract.report import Case, Outcome, Report
 
 Repository = Annotated[

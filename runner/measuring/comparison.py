@@ -12,6 +12,7 @@ from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
+from runner.subject.built_tree import begin_session
 from runner.workload import Workload
 
 MOST = 30
@@ -97,6 +98,8 @@ def compare(
     trial = base
     with undisturbed():
         try:
+            for tree in dict.fromkeys((base.tree, head.tree)):
+                begin_session(tree)
             for trial in (base, head):
                 trial.warm_up()
                 progress()
@@ -131,6 +134,7 @@ def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pai
     session = uuid.uuid4()
     with undisturbed():
         try:
+            begin_session(head.tree)
             head.warm_up()
             samples = [head.execute().model_copy(update={"place": number}) for number in range(max(2, pairs.first))]
         except (ExecutionFailure, EvictionError):

@@ -95,7 +95,7 @@ def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
 def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None]:
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id))
+    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
     views = [describe_drift.describe_drift(name, head, shift, _context(session, row, shift)) for name, shift in named]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]

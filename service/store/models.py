@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
@@ -249,6 +250,10 @@ class Series(Base):
     latest_revision_id: Mapped[int | None] = mapped_column(ForeignKey("revision.id"))
     latest_at: Mapped[datetime | None]
     """When that level was measured."""
+    judged: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether drifts are detected in it, by the newest report."""
+    budget: Mapped[str | None] = mapped_column(Text)
+    """By how much the metric may get worse, as JSON, by the newest report; None where the workload does not say."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
