@@ -293,8 +293,33 @@ def random_profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@settings(max_examples=60)
-@given(random_profiles(), st.none() | random_profiles())
+@st.composite
+def almost_profiles(draw: st.DrawFn) -> Profile:
+    """Draw a profile to which one story almost fits: each fact that it demands is there, or missing, or otherwise."""
+    processes, faults = draw(st.integers(1, 4)), draw(st.sampled_from([100, 10_000]))
+    touch = {draw(st.sampled_from(list(Touch))): faults}
+    memory = draw(st.sampled_from([Memory.HEAP, Memory.ANONYMOUS, Memory.FILE_DATA]))
+    major = draw(st.sampled_from([0, 1, 69]))
+    present = {"page-faults": faults * processes, "elapsed": 4.0, "task-clock": 1.0 * processes, "major-faults": major}
+    alone = draw(
+        st.none() | st.fixed_dictionaries({}, optional={"page-faults": st.just(faults), "elapsed": st.just(1)})
+    )
+    warm = draw(st.none() | st.fixed_dictionaries({"major-faults": st.sampled_from([0, 1, 60]), "elapsed": st.just(1)}))
+    return profile(
+        anatomy(touch, memory, areas=(area(threads=draw(st.integers(1, 2)), faults=faults),)),
+        cost=draw(st.sampled_from([0.005, 0.45, 0.9])),
+        waited=draw(st.sampled_from([0, 1])),
+        stored=draw(st.sampled_from([0, 1])),
+        calls=draw(st.dictionaries(st.sampled_from(["munmap", "madvise", "brk"]), st.sampled_from([0, 1, 500]))),
+        readings=present,
+        references={name: found for name, found in (("alone", alone), ("warm", warm)) if found is not None},
+        processes=processes,
+        scope=draw(st.sampled_from(["region", "process"])),
+    )
+
+
+@settings(max_examples=120)
+@given(random_profiles() | almost_profiles(), st.none() | random_profiles())
 def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, before: Profile | None) -> None:
     diagnosis = diagnose(DiagnosisRequest(profile=made, before=before))
     facts = Facts.of(made, before)
