@@ -51,7 +51,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
         raise unprocessable("profile_id", detail)
-    hold([json_data.subject])
+    hold([json_data.subject], [json_data.host.name])
     taken = ingest_profiles.ingest(database(), json_data)
     if taken is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
