@@ -58,6 +58,10 @@ test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Set up hosts in co
 test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Set up emulated machines and measure there (as root; an hour)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
 
+.PHONY: fuzz-doors
+fuzz-doors: .venv/.dev node_modules/.installed ## Send a million hostile inputs to every public door; INPUTS=number
+	@$(PYTHON) -m bench.fuzz_doors --inputs $(or $(INPUTS),1000000)
+
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
 

@@ -10,6 +10,9 @@ from runner.contract.report import safe_name
 from runner.errors import FaultwatchError
 from runner.system.cpu_list import parse_cpus
 
+BUILDS_GIB = 20.0
+BUILDS_DAYS = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -25,6 +28,10 @@ class Settings:
         ``FAULTWATCH_HOST``: the name of this machine in reports.
     cpus
         ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; empty for all.
+    builds_gib
+        ``FAULTWATCH_BUILDS_GIB``: what the builds of each store may take, in GiB; None for no limit (``0``).
+    builds_days
+        ``FAULTWATCH_BUILDS_DAYS``: for how many days an unused build is kept; None for no limit (``0``).
     token
         ``FAULTWATCH_TOKEN``, or the content of the file ``FAULTWATCH_TOKEN_FILE``: the token for the service.
     """
@@ -33,6 +40,8 @@ class Settings:
     url: str | None
     host: str
     cpus: frozenset[int] = frozenset()
+    builds_gib: float | None = BUILDS_GIB
+    builds_days: float | None = BUILDS_DAYS
     token: str | None = field(default=None, repr=False)
 
     @property
@@ -69,8 +78,26 @@ def load_settings() -> Settings:
         url=_url(),
         host=safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()),
         cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
+        builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
+        builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),
         token=_token(),
     )
+
+
+def _limit(name: str, default: float) -> float | None:
+    """Read a limit; 0 stands for none.
+
+    Raises
+    ------
+    FaultwatchError
+        If it is not a number, or negative.
+    """
+    text = os.environ.get(name) or str(default)
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise FaultwatchError(
+            f"{name}={text!r} is not a positive number", "write a number such as 20, or 0 for no limit"
+        )
+    return float(text) or None
 
 
 def _url() -> str | None:

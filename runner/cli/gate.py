@@ -63,7 +63,8 @@ def command(
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
-    workbench = prepare_workbench(settings, variables, confined=needs_sandbox(CodeOrigin.PULL_REQUEST, confined))
+    code = CodeOrigin.PULL_REQUEST
+    workbench = prepare_workbench(settings, variables, confined=needs_sandbox(code, confined), origin=code)
     stored = not fresh and samples is None
     with connect(settings) as service:
         results = compare_cases(

@@ -3,13 +3,19 @@
 from collections.abc import Iterable
 
 from runner.cli.terminal import terminal
+from runner.contract.code_trust import CodeOrigin
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
 from runner.workload.assignments import parse_assignments
 
 
 def prepare_workbench(
-    settings: Settings, assignments: Iterable[str] = (), *, examined: bool = True, confined: bool = False
+    settings: Settings,
+    assignments: Iterable[str] = (),
+    *,
+    examined: bool = True,
+    confined: bool = False,
+    origin: CodeOrigin = CodeOrigin.OWN,
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
 
@@ -18,7 +24,7 @@ def prepare_workbench(
     FaultwatchError
         As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
     """
-    workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined)
+    workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined, origin=origin)
     for line in workbench.warnings:
         terminal().print(line, style="yellow", markup=False, highlight=False)
     return workbench

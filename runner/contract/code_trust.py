@@ -20,6 +20,20 @@ class CodeOrigin(StrEnum):
     """Named in a job that somebody else could order: a service that asks for tokens has callers besides its owner."""
 
 
+class BuildStore(StrEnum):
+    """Where builds are kept. What is built for one store is executed from no other.
+
+    The names have one length, because programs contain the name of the folder in which they were built.
+    """
+
+    TRUSTED = "trusted"
+    """Built and executed without a sandbox."""
+    SANDBOX = "sandbox"
+    """Code of a repository's own branches and tags, in a sandbox."""
+    PULL_REQUEST = "pullreq"
+    """Whatever the gate of a pull request builds, its base too."""
+
+
 def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
     """Whether code has to be confined.
 
@@ -29,3 +43,16 @@ def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
         What the person who runs the command said with ``--sandbox`` or ``--no-sandbox``; None if nothing.
     """
     return origin is not CodeOrigin.OWN if requested is None else requested
+
+
+def build_store(origin: CodeOrigin, *, confined: bool) -> BuildStore:
+    """Return where the builds of some code are kept.
+
+    Parameters
+    ----------
+    confined
+        The answer of :func:`needs_sandbox`.
+    """
+    if origin is CodeOrigin.PULL_REQUEST:
+        return BuildStore.PULL_REQUEST
+    return BuildStore.SANDBOX if confined else BuildStore.TRUSTED

@@ -11,6 +11,7 @@ from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
 from runner.contract.files import ProgramFiles
+from runner.contract.judging import Judging
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -184,6 +185,8 @@ class Report(Strict):
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
     """Measured with knobs that a search tries. The run is stored, but is not a point of any series."""
+    judging: Judging = Judging()
+    """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
     @model_validator(mode="after")
     def _outcome_fits(self) -> Self:

@@ -1,4 +1,7 @@
-"""Limits how much a program writes into its tree: a limit on the size of one file does not limit many files."""
+"""Limits how much a program writes into its tree: a limit on the size of one file does not limit many files.
+
+The same watch sees to the machine's memory: a sandbox's ``/tmp`` takes memory that no limit of a process covers.
+"""
 
 import os
 import signal
@@ -13,6 +16,8 @@ from runner.system.tree_walk import TreeTooLarge, walk
 
 LEAST_BYTES = 1 << 30
 """Of free space that every host keeps; half of what there was, where that was less."""
+LEAST_MEMORY = 256 << 20
+"""Bytes that stay available to others; a quarter of what there was, where that was less."""
 LEAST_FILES = 10_000
 MOST_FILES = 1_000_000
 _PERIOD = 0.25
@@ -88,28 +93,38 @@ class TreeGuard:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is free on a file system: bytes, and files (0 of both where it has no such limit)."""
+    """What is free on a file system: bytes, and files (0 of both where it has no such limit); and in memory: bytes."""
 
     bytes: int
     files: int
     has_files: bool = True
+    memory: int = 0
 
     @classmethod
     def of(cls, tree: Path) -> Self:
         """Return the room on the file system of a tree."""
         state = os.statvfs(tree)
-        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0)
+        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _available_memory())
 
 
 def shortage(before: Room, now: Room) -> str:
     """Return what the host lacks now that it had before, as the second half of a sentence. Pure."""
     if now.bytes < min(LEAST_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
+    if now.memory < min(LEAST_MEMORY, before.memory // 4):
+        return "left too little memory on the machine"
     if before.has_files and now.files < min(LEAST_FILES, before.files // 2):
         return "left too few free files (inodes) on the disk"
     if before.has_files and before.files - now.files > MOST_FILES:
         return f"made more than {MOST_FILES:,} files"
     return ""
+
+
+def _available_memory() -> int:
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def used_bytes(tree: Path) -> int | None:

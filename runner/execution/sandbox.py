@@ -50,21 +50,26 @@ class Sandbox:
         The user and group of the program if the runner is root; -1 for the runner's own.
     readable
         More readable folders, such as that of a compiler outside of ``/usr``.
+    sharing
+        How many sandboxes share the limits. Where no control group bounds all sandboxes of a case together, each gets
+        an equal share.
     """
 
     user: int = -1
     group: int = -1
     readable: tuple[str, ...] = ()
+    sharing: int = 1
 
     @property
     def memory(self) -> int:
-        """Bytes that a program may use, together with its children if a control group is available, else by itself."""
+        """Bytes that all programs of a case may use together if a control group is available, else each process."""
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MEMORY_SHARE)
 
     @property
     def confinement(self) -> Confinement:
         """The limits for the launcher to set."""
-        return Confinement(PROCESSES, FILE_BYTES, self.memory, self.user, self.group)
+        share = PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
+        return Confinement(*share, self.user, self.group)
 
     def command_prefix(
         self, tree: Path, launcher: Path, seccomp: int, copies: Mapping[str, Path] = MappingProxyType({})
@@ -119,7 +124,7 @@ class Sandbox:
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
         yield from _system()
         for folder in ("/tmp", "/dev/shm"):  # noqa: S108 - the sandbox's own
-            yield from ("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", folder)
+            yield from ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing), "--tmpfs", folder)
         for folder in self.readable:
             yield from (*_parents(Path(folder)), "--ro-bind", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))

@@ -33,12 +33,30 @@ DENIED: dict[str, tuple[str, ...]] = {
     ),
 }
 """System calls by what they would allow."""
-_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Programs that use these have another way where the kernel lacks them, so they are told that it does."""
+_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
+"""Programs that use these have another way where the kernel lacks them, so they are told that it does.
+
+The mode of a file that openat2 makes lies in memory, where no filter can look.
+"""
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
+"""Calls that set the mode of a file, by the place of the mode."""
+_OPENING = {"open": 1, "openat": 2}
+"""Calls that set it only if their flags say so, by the place of the flags; the mode is next."""
+_MAKING_FLAGS = (os.O_CREAT, 0o20000000)
+"""O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
+_SET_ID = (0o4000, 0o2000)
+"""Whoever executes a file with such a mode becomes its owner, who may be the runner's user."""
 _LATER = {
-    **{"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429},
+    **{
+        "io_uring_setup": 425,
+        "io_uring_enter": 426,
+        "io_uring_register": 427,
+        "open_tree": 428,
+        "move_mount": 429,
+        "openat2": 437,
+    },
     **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440},
-    **{"mount_setattr": 442, "quotactl_fd": 443, "open_tree_attr": 467},
+    **{"mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "open_tree_attr": 467},
 }
 """Numbers of calls that an older libseccomp has no name for: since 424 they are the same on every architecture."""
 _LAST_FAMILY = 16
@@ -100,6 +118,13 @@ def _program(no_user_namespaces: bool) -> bytes:
             _deny(library, context, name, errno.EPERM)
         for name in _ABSENT:
             _deny(library, context, name, errno.ENOSYS)
+        for bit in _SET_ID:
+            for name, place in _MODES.items():
+                _deny(library, context, name, errno.EPERM, _Argument(place, _MASKED_EQUAL, bit, bit))
+            for name, place in _OPENING.items():
+                for flag in _MAKING_FLAGS:
+                    made = _Argument(place, _MASKED_EQUAL, flag, flag)
+                    _deny(library, context, name, errno.EPERM, made, _Argument(place + 1, _MASKED_EQUAL, bit, bit))
         _deny(library, context, "socket", errno.EAFNOSUPPORT, _Argument(0, _GREATER, _LAST_FAMILY, 0))
         if no_user_namespaces:
             _deny(library, context, "unshare", errno.EPERM)

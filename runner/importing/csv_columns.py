@@ -37,9 +37,13 @@ def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
     rows = csv.DictReader(text.splitlines(), strict=True)
     needed = {column: _column(column)[0] for column in defaults.columns.values()}
-    missing = sorted(set(needed.values()) - set(rows.fieldnames or ()))
+    try:
+        names = rows.fieldnames or ()
+    except csv.Error as error:
+        raise FaultwatchError(f"{name}: line 1: {error}") from None
+    missing = sorted(set(needed.values()) - set(names))
     if missing:
-        columns = ", ".join(rows.fieldnames or ())
+        columns = ", ".join(names)
         raise FaultwatchError(f"{name}: no column {', '.join(missing)}", f"the first line has: {columns}"[:500])
     return [_record(row, f"{name}: line {number}", defaults) for number, row in _rows(rows, name)]
 

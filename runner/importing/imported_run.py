@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from pydantic import ValidationError
+
 from runner.contract.report import (
     Case,
     Environment,
@@ -84,13 +86,18 @@ def make_reports(
     look_up
         Returns the commit of a revision if the repository is available, else None: then the revision is placed in the
         history by the time of its first measurement.
+
+    Raises
+    ------
+    FaultwatchError
+        A run has a value that no report may have.
     """
     first: dict[tuple[str, str], datetime] = {}
     for record in runs:
         key = (_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    commits = {key: look_up(key[1]) or _made_up(*key, at) for key, at in first.items()}
-    reports = (_report(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
+    commits = {key: look_up(key[1]) or _placed(*key, at, runs[0].place) for key, at in first.items()}
+    reports = (_checked(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
 
@@ -121,6 +128,19 @@ def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
     return safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
+def first_mistake(error: ValidationError) -> str:
+    """Return in one line what no report may contain."""
+    mistake = error.errors()[0]
+    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+
+
+def _placed(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
+    try:
+        return _made_up(subject, revision, first_measured)
+    except ValidationError as error:
+        raise FaultwatchError(f"{place}: {first_mistake(error)}") from None
+
+
 def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a commit for a revision of which only the name is known.
 
@@ -134,6 +154,15 @@ def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
 def _hash_of_text(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    try:
+        return _report(record, revision, defaults)
+    except ValidationError as error:
+        raise FaultwatchError(f"{record.place}: {first_mistake(error)}") from None
+    except (ValueError, ArithmeticError) as error:
+        raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
 
 
 def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:

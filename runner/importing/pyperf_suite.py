@@ -15,16 +15,29 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_tim
 _KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""
+_NOT_A_SUITE = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What pyperf, which checks little, and the types of a run raise where a part of the file is something else."""
 
 
 def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker."""
+    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is no suite, or lacks what a run needs.
+    """
+    try:
+        return _runs(text, name, defaults)
+    except _NOT_A_SUITE as error:
+        problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
+        raise FaultwatchError(f"{name} is not a pyperf suite that this version of pyperf can read: {problem}") from None
+
+
+def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     import pyperf  # noqa: PLC0415 - only needed for suites
 
-    try:
-        suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
-    except (ValueError, KeyError, TypeError) as error:
-        raise FaultwatchError(f"{name} is not a pyperf suite that this version of pyperf can read: {error}") from None
+    suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
     benchmarks = suite.get_benchmarks()
     if "faultwatch_run" in benchmarks[0].get_metadata():
         return [_own_run(benchmarks, name)]
@@ -53,13 +66,13 @@ def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
         case = str(metadata["faultwatch_case"])
     return ImportedRun(
         place=place,
-        revision=metadata["faultwatch_revision"],
+        revision=str(metadata["faultwatch_revision"]),
         case=case,
         started_at=parse_time(metadata["date"], place),
         samples=tuple(Sample(readings=sample) for sample in readings),
         knobs={"import.format": "pyperf", "import.environment": metadata["faultwatch_environment"]},
-        subject=metadata["faultwatch_subject"],
-        host=metadata["hostname"],
+        subject=str(metadata["faultwatch_subject"]),
+        host=str(metadata["hostname"]),
         run_id=uuid.UUID(metadata["faultwatch_run"]),
         seconds=metadata.get("duration", 0.0) * len(readings),
     )

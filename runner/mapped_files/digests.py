@@ -90,6 +90,8 @@ def _loaded_content(content: bytes) -> bytes:
         segments = [_SEGMENT.unpack_from(content, start + index * size) for index in range(number)]
     except struct.error:
         return content
+    if sum(length for kind, _, length in segments if kind == _LOAD) > len(content):
+        return content  # Segments that overlap without end would make gigabytes of a small file.
     without_sections = content[: _SECTION_HEADER_OFFSET.start] + bytes(8) + content[_SECTION_HEADER_OFFSET.stop :]
     loaded = [without_sections[offset : offset + length] for kind, offset, length in segments if kind == _LOAD]
     return _BUILD_ID.sub(lambda note: note[0][:16] + bytes(note[1][0]), b"".join(loaded)) if loaded else content

@@ -9,6 +9,7 @@ from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure, missing_programs
+from runner.subject.built_tree import begin_session
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
@@ -48,6 +49,7 @@ def measure(
     rule = sampling or Sampling.of(workload)
     samples: list[Sample] = []
     try:
+        begin_session(tree)
         trial.warm_up()
         progress()
         while rule.wants_more(samples):

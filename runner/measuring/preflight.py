@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from runner.contract.code_trust import CodeOrigin, needs_sandbox
+from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
@@ -15,6 +15,7 @@ from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
 from runner.subject.build import Builder
+from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ def wants_sandbox(confined: bool | None, repository: Repository, settings: Setti
 
 
 def prepare(
-    settings: Settings, variables: Mapping[str, str] | None = None, *, examined: bool = True, confined: bool = False
+    settings: Settings,
+    variables: Mapping[str, str] | None = None,
+    *,
+    examined: bool = True,
+    confined: bool = False,
+    origin: CodeOrigin = CodeOrigin.OWN,
 ) -> Workbench:
     """Check that this host can measure, and return what measuring needs.
 
@@ -56,6 +62,8 @@ def prepare(
         Count the canary and read the declared knobs; needed before a session, but not for showing the environment.
     confined
         Build and run in a sandbox.
+    origin
+        Where the code comes from: with the sandbox it decides where builds are kept.
 
     Raises
     ------
@@ -95,4 +103,7 @@ def prepare(
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
     warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
-    return Workbench(bench, Builder(settings.builds, tools, box), variables, warnings)
+    most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
+    store = build_store(origin, confined=confined)
+    cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
+    return Workbench(bench, Builder(cache, tools, box), variables, warnings)

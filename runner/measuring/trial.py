@@ -281,4 +281,5 @@ class Trial:
             mismatches=self._bench.trust.declared.mismatches(self._environment),
             remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
             files=self._files.describe() if samples else None,
+            judging=self.workload.metrics.judging,
         )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from runner.contract.report import Reading, Sample
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
-from runner.execution.sandbox import Sandbox
+from runner.execution.sandbox import PROCESSES, Sandbox
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
@@ -113,13 +113,14 @@ def count_together(
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
     known, unknown = known_events(events)
     counted_events = (*ATTACHED_EVENTS, *known)
-    order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
+    base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
         counted: list[CountedProgram] = []
 
         def programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
+            order = replace(base_order, sandbox=_bounded(sandbox, processes, group))
             for number in range(processes):
                 own_order = order if number else replace(order, recording=recording)
                 counted.append(CountedProgram(own_order, start, group, stack))
@@ -132,6 +133,13 @@ def count_together(
             in_group = memory_readings(group.folder)
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
     return Burst(tuple(executions), in_group)
+
+
+def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
+    """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
+    if sandbox is None or group.limit_processes(PROCESSES):
+        return sandbox
+    return replace(sandbox, sharing=processes)
 
 
 def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:

@@ -1,4 +1,4 @@
-"""A control group that counts and limits the memory of measured processes, of version 2 or 1."""
+"""A control group of measured processes, of version 2 or 1: counts and limits their memory, and limits their number."""
 
 import mmap
 import os
@@ -34,6 +34,7 @@ class MemoryGroup:
         self._limit = None if limit is None else limit - limit % mmap.PAGESIZE
         self._tree = tree or Tree()
         self.folder: Path | None = None
+        self._counted: Path | None = None
 
     @property
     def wanted(self) -> str:
@@ -48,9 +49,11 @@ class MemoryGroup:
         OSError
             The kernel refuses.
         """
-        if self.folder is not None:
+        folders = [folder for folder in (self.folder, self._counted) if folder is not None]
+        if folders:
             with expedited(self._tree):
-                (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+                for folder in folders:
+                    (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def show(self) -> str:
         """Return the group's limit in bytes, or ``none``."""
@@ -62,11 +65,9 @@ class MemoryGroup:
     def apply(self) -> None:
         """Create the group and set its limit."""
         refusal: OSError = PermissionError("no control group with a memory controller was found")
-        for parent, limit_file in self._parents():
-            _sweep(parent)
-            folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
+        for parent, limit_file in self._parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
-                folder.mkdir()
+                folder = _made_in(parent)
             except OSError as error:
                 refusal = error
                 continue
@@ -83,11 +84,37 @@ class MemoryGroup:
             return
         raise refusal
 
+    def limit_processes(self, most: int) -> bool:
+        """Limit how many processes and threads the applied group may have at once; return whether that is possible."""
+        if self.folder is None:
+            return False
+        with suppress(OSError):
+            if (self.folder / "pids.max").exists():  # version 2: one group has all controllers
+                (self.folder / "pids.max").write_text(str(most), encoding="ascii")
+                return True
+        if not (self.folder / "memory.limit_in_bytes").exists():
+            return False
+        for parent, limit_file in self._parents("pids", "pids.max", None):
+            with suppress(OSError):
+                folder = _made_in(parent)
+                try:
+                    (folder / limit_file).write_text(str(most), encoding="ascii")
+                except OSError:
+                    _remove(folder)
+                    continue
+                self._counted = folder
+                return True
+        return False
+
     def undo(self) -> None:
         """Kill the remaining processes of the group, and remove it."""
-        folder, self.folder = self.folder, None
-        if folder is None:
-            return
+        folders, self.folder, self._counted = (self.folder, self._counted), None, None
+        for folder in folders:
+            if folder is not None:
+                self._end(folder)
+
+    @staticmethod
+    def _end(folder: Path) -> None:
         deadline = time.monotonic() + _KILL_TIMEOUT
         while pids := _members(folder):
             for pid in pids:
@@ -98,24 +125,37 @@ class MemoryGroup:
             time.sleep(0.01)
         _remove(folder)
 
-    def _parents(self) -> Iterator[tuple[Path, str]]:
-        """Yield the groups that may contain a new one, nearest first, with the name of the limit file."""
+    def _parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
+        """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
+
+        `first` and `second` are its names in the two versions; None where a version is no choice.
+        """
         paths: dict[str, str] = {}
         for line in self._tree.lines("proc/self/cgroup"):
             _, controllers, path = (*line.split(":", 2), "", "")[:3]
             paths.update(dict.fromkeys(controllers.split(","), path))
-        if "memory" in paths:
-            mount, path, file = self._tree.path(f"{_MOUNT}/memory"), paths["memory"], "memory.limit_in_bytes"
+        old = controller in paths
+        if old:
+            mount, path, file = self._tree.path(f"{_MOUNT}/{controller}"), paths[controller], first
+        elif second is None:
+            return
         else:
-            mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), "memory.max"
+            mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), second
         own = mount / path.strip("/")
         for group in (own, *own.parents):
             if group.is_relative_to(mount) and group.is_dir():
-                if file == "memory.max":
+                for wanted in () if old else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):
-                        (group / "cgroup.subtree_control").write_text("+memory", encoding="ascii")
+                        (group / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
                 yield group, file
+
+
+def _made_in(parent: Path) -> Path:
+    _sweep(parent)
+    folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
+    folder.mkdir()
+    return folder
 
 
 def _members(folder: Path) -> list[int]:

@@ -1,14 +1,27 @@
 """Classifies each recorded fault by memory, touch, access and place, and counts system calls. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
+from runner.errors import FaultwatchError
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.page_states import PAGE, PageStates
-from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, function_of, numbers
+from runner.profile.script_parser import (
+    Event,
+    Executed,
+    Fault,
+    Forked,
+    Lost,
+    Mapped,
+    ScriptError,
+    Traced,
+    function_of,
+    numbers,
+)
 
 Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 """Finds the source lines of all places at once."""
@@ -17,6 +30,9 @@ _SITES = 200
 _AREAS = 20
 _ENTER = "syscalls:sys_enter_"
 _OTHER = Memory.OTHER.value
+_CALL = re.compile(r"[a-z0-9_]{1,100}")
+_MOST = 2**64
+"""Bytes that a census can name."""
 _WRITE, _INSTRUCTION = 2, 16
 """Bits of the error code of a page fault, on x86."""
 
@@ -61,7 +77,13 @@ class Dissection:
     _span: tuple[float, float] = (0.0, 0.0)
 
     def take(self, events: Iterable[Event]) -> None:
-        """Add recorded events."""
+        """Add recorded events.
+
+        Raises
+        ------
+        FaultwatchError
+            A system call lacks an argument, or has no name.
+        """
         for event in events:
             match event:
                 case Fault():
@@ -147,12 +169,18 @@ class Dissection:
     def _traced(self, event: Traced) -> None:
         if event.event.startswith(_ENTER):
             name = event.event.removeprefix(_ENTER)
+            if not _CALL.fullmatch(name):
+                raise FaultwatchError(f"{name[:100]!r} is not the name of a system call")
             self.calls[name] += 1
-            arguments = numbers(event.text)
-            size = self._pages.setdefault(event.pid, PageStates()).call(name, arguments)
-            if name == "brk":
-                self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
-            self._bytes[name] += size or 0
+            try:
+                arguments = numbers(event.text)
+                size = self._pages.setdefault(event.pid, PageStates()).call(name, arguments)
+                if name == "brk":
+                    self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
+            except (ScriptError, KeyError) as error:
+                raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
+            # A call that the kernel refuses is recorded too, with any length.
+            self._bytes[name] = min(self._bytes[name] + (size or 0), _MOST)
 
     def _mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())

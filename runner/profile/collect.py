@@ -27,6 +27,7 @@ from runner.profile.script_parser import Event, ScriptFrame
 from runner.profile.source_lines import SourceLine, lines_of
 from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
 from runner.profile.strace_census import StraceCensus
+from runner.subject.built_tree import begin_session
 
 Progress = Callable[[str], None]
 
@@ -163,6 +164,7 @@ def collect(
     started_at = datetime.now(UTC)
     permissions = recording_permissions()
     progress("counting")
+    begin_session(trial.tree)
     if not trial.is_cold:
         trial.warm_up()
     counted = trial.execute()

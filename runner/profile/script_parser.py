@@ -125,6 +125,10 @@ _MMAP = re.compile(
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
 _DIGITS = "0123456789"
 _LARGEST_CACHE = 100_000
+_LATEST = 1e12
+"""Seconds since the start of the machine; damaged ones can be infinite."""
+_LARGEST = 2**64 - 1
+"""The largest argument of a system call."""
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
 
@@ -226,6 +230,8 @@ def numbers(text: str) -> dict[str, int]:
         name, _, value = part.partition(": " if ": " in part else "=")
         try:
             found[name.strip()] = int(value, 16)
+            if not 0 <= found[name.strip()] <= _LARGEST:
+                raise ValueError
         except ValueError:
             if name.strip() != "ip":  # places in the kernel have names
                 raise ScriptError(f"{text[:100]!r} are not numbers") from None
@@ -248,7 +254,10 @@ def _who(text: str) -> tuple[int, int]:
 def _time(text: str) -> float:
     if text[-1] != ":" or text[0] not in _DIGITS:
         raise ScriptError
-    return float(text[:-1])
+    seconds = float(text[:-1])
+    if seconds > _LATEST:
+        raise ScriptError
+    return seconds
 
 
 def _split(text: str) -> tuple[str, str]:

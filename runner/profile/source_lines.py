@@ -1,5 +1,6 @@
 """Finds source lines with addr2line: one process for each binary, all offsets at once."""
 
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,10 @@ from runner.profile.elf import LOAD, Segment, segments
 
 _TIMEOUT = 20.0
 """Seconds."""
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+"""A line's number. Debugging information, which a program brings along, may name any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
         else:
             file, _, rest = text_line.rpartition(":")
             number = rest.split(" ")[0]
-            if address is not None and number.isdecimal() and file not in {"??", ""}:
+            if address is not None and _NUMBER.fullmatch(number) and file not in {"??", ""}:
                 found.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None
     return {place: tuple(lines) for place, lines in found.items()}

@@ -16,7 +16,8 @@ from runner.profile.recording_plan import CALLS
 _TIMEOUT = 10.0
 """Seconds to attach, and to end."""
 _ROW = re.compile(
-    r"\s*(?P<percent>[\d.]+)\s+(?P<seconds>\d+\.\d+)\s+\d+\s+(?P<calls>\d+)(?:\s+\d+)?\s+(?P<name>[a-z_0-9]+)"
+    r"\s*(?P<percent>[\d.]+)\s+(?P<seconds>\d{1,12}\.\d+)\s+\d+\s+(?P<calls>\d{1,15})(?:\s+\d+)?\s+(?P<name>[a-z_0-9]+)",
+    re.ASCII,
 )
 
 

@@ -13,12 +13,13 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
+from runner.subject.build_cache import RECORD, BuildCache, partial_of
+from runner.subject.built_tree import COPY, TREE, UnreadableTree, begin_session, keep
 from runner.subject.checkout_size import LIST_FILES
 from runner.subject.checkout_size import objection_to as objection_to_checkout
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
-from runner.system.regular_file import open_regular
-from runner.system.tree_walk import TreeTooLarge, fingerprint, objection_to, remove_tree, walk
+from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
 from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
 
@@ -42,20 +43,20 @@ class Builder:
     Attributes
     ----------
     cache
-        The folder that contains one folder for each build.
+        Where the builds are kept.
     tools
         The build tools, by name and version. A different compiler makes a different build.
     sandbox
-        The sandbox of the build, if any. Sandboxed builds are cached separately: code in a sandbox can write to its
-        tree, and what it leaves there must not be executed outside a sandbox.
+        The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
+        tree must not be executed outside a sandbox.
     """
 
-    cache: Path
+    cache: BuildCache
     tools: Mapping[str, str]
     sandbox: Sandbox | None = None
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
-        """Return the folder of a built revision; build it if the cache lacks it.
+        """Return the folder of a built revision, as it was built; build it if the cache lacks it.
 
         Raises
         ------
@@ -67,18 +68,18 @@ class Builder:
         """
         if lacking := missing_programs(workload):
             raise BuildFailure(lacking, Build())
-        place = self.cache / self._key(repository, commit, workload)
-        record = place / "build.json"
-        if not record.exists() or self._is_changed(place, workload):
+        place = self.cache.take(self._key(repository, commit, workload))
+        record = place / RECORD
+        cached = record.exists()
+        if not cached:
             self._make(repository, commit, workload, place)
-            cached = False
-        else:
-            cached = True
+            self.cache.evict()
         document = json.loads(record.read_text(encoding="utf-8"))
         build = Build.model_validate(document["build"] | {"cached": cached})
         if document["failure"]:
             raise BuildFailure(document["failure"], build)
-        return place / "tree", build
+        begin_session(place / TREE)
+        return place / TREE, build
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
@@ -87,37 +88,28 @@ class Builder:
         return f"{commit}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
-        partial = place.with_name(f"{place.name}.partial")
-        if partial.exists():
-            remove_tree(partial)
-        partial.mkdir(parents=True)
-        tree = partial / "tree"
+        partial = partial_of(place)
+        tree = partial / TREE
         self._fill(repository, commit, workload, tree)
         failure, build = _run_build(workload, tree, self.sandbox)
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
-        if failure:
-            remove_tree(tree)
-        else:
-            _settle(tree)
+        kept: dict[str, object] = {}
+        if not failure:
             if self.sandbox:
                 self.sandbox.change_owner(tree)
-        made = None if failure or not self.sandbox else fingerprint(tree, workload.run.output_file)
-        record = {"build": build.model_dump(mode="json"), "failure": failure, "tree": made}
-        (partial / "build.json").write_text(json.dumps(record), encoding="utf-8")
+            try:
+                kept = keep(partial, workload.run.output_file)
+            except UnreadableTree as error:
+                failure = f"the tree {error}"
+        if failure:
+            for folder in (tree, partial / COPY):
+                remove_tree(folder)
+        record = {"build": build.model_dump(mode="json"), "failure": failure, **kept}
+        (partial / RECORD).write_text(json.dumps(record), encoding="utf-8")
         if place.exists():
             remove_tree(place)
         partial.rename(place)
-
-    def _is_changed(self, place: Path, workload: Workload) -> bool:
-        """Whether a program that ran in a tree has changed it: a later run must not execute what that left."""
-        made = json.loads((place / "build.json").read_text(encoding="utf-8")).get("tree")
-        if made is None:
-            return False
-        try:
-            return bool(fingerprint(place / "tree", workload.run.output_file) != made)
-        except (OSError, TreeTooLarge):
-            return True
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -129,19 +121,6 @@ class Builder:
         with repository.checkout(commit, worktree):
             # Leave out the .git link, so that a build that runs git does not see the runner's repository.
             shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
-
-
-def _settle(tree: Path) -> None:
-    """Write a fresh build to storage.
-
-    While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
-    usual, which changes the count. Once written, the pages stay unlocked.
-    """
-    for entry in walk(tree):
-        file = Path(entry.path)
-        if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
-            with open_regular(file, links=False) as stream:
-                os.fsync(stream.fileno())
 
 
 def missing_programs(workload: Workload) -> str:

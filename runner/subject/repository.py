@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.contract.report import Revision, hash_of, safe_name
@@ -130,13 +130,14 @@ class Repository:
         return True
 
     def _log(self, *arguments: str) -> Iterator[Revision]:
-        for line in self.git("log", f"--format={_FIELDS}", *arguments).splitlines():
-            commit, parents, author, date, title = line.split("\0")
+        # Separated by null bytes, since titles and names hold any other character.
+        fields = iter(self.git("log", "-z", f"--format={_FIELDS}", *arguments).split("\0"))
+        for commit, parents, author, date, title in zip(*[fields] * 5, strict=False):
             yield Revision(
                 commit=commit,
                 parents=tuple(parents.split()),
                 author=author[:500],
-                committed_at=datetime.fromisoformat(date),
+                committed_at=_date(date),
                 title=title[:2000],
             )
 
@@ -190,6 +191,14 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
         partial.rename(clone)
     return Repository(clone, name, bare=True)
+
+
+def _date(text: str) -> datetime:
+    """Return the date of a commit; 1970 for one that no calendar has, which a commit can hold."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _open_local(path: Path, *, named: bool) -> Repository:

@@ -78,5 +78,13 @@ def fingerprint(tree: Path, ignored: str | None = None) -> str:
 
 
 def remove_tree(tree: Path) -> None:
-    """Remove a tree, however deep it is; ``shutil.rmtree`` takes a thousand levels at most."""
-    subprocess.run(["rm", "-rf", "--one-file-system", "--", os.fspath(tree)], check=False, stdin=subprocess.DEVNULL)
+    """Remove a tree, however deep it is; ``shutil.rmtree`` takes a thousand levels at most.
+
+    A program may have left folders that their owner must not change: their modes are set first.
+    """
+    command = ["rm", "-rf", "--one-file-system", "--", os.fspath(tree)]
+    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    if os.path.lexists(tree):
+        modes = ["chmod", "-R", "--silent", "u+rwx", "--", os.fspath(tree)]
+        subprocess.run(modes, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+        subprocess.run(command, check=False, stdin=subprocess.DEVNULL)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -10,7 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from runner.contract.base import Name, Parameter, parameter_text
 from runner.contract.budget import NONE, Budget
-from runner.contract.metrics import metric
+from runner.contract.judging import Judging, MetricName
+from runner.contract.metrics import CATALOGUE
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
@@ -67,6 +69,8 @@ class General(Table):
     """Least number of measured executions, after one that warms the caches and is discarded."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
     """Largest number of measured executions while samples do not agree or are not precise enough."""
+    unmeasured: Literal["fail", "pass"] = "fail"
+    """Whether a gate that could not measure anything fails."""
 
 
 class BuildRecipe(Table):
@@ -112,17 +116,35 @@ class Metrics(Table):
     """``[metrics]``: additional perf events, and the required precision and the budgets of metrics."""
 
     events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_only_counters)] = ()
+    judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
+    """Metrics to judge in addition to the exact counts."""
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
     """By metric: the smallest relevant change, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
     """By metric: by how much it may get worse before ``faultwatch compare`` fails; by default not at all."""
 
+    @property
+    def judging(self) -> Judging:
+        """What the service has to know to judge the metrics."""
+        return Judging(judge=self.judge, precision=self.precision, budgets=self.budget)
+
+    @model_validator(mode="after")
+    def _judged_metrics_exist(self) -> Self:
+        known = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
+        known |= {f"region:{event}" for event in self.events}
+        for name in self.judge:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "an event has to be listed in events too"
+                raise ValueError(f"judge: {name!r} is not a metric; {hint}")
+        return self
+
     @model_validator(mode="after")
     def _budgets_can_be_kept(self) -> Self:
         for name, budget in self.budget.items():
-            if budget != NONE and not metric(name).exact and name not in self.precision:
+            if budget != NONE and not self.judging.in_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless it has a precision too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
                 )
         return self
 
@@ -155,13 +177,13 @@ class Workload(Table):
         of its own. It also excludes keys at their defaults, so that a new key starts no new series. It includes the
         sources if the workload contains its own program.
         """
-        often = {"description", "samples", "max_samples"}
+        often = {"description", "samples", "max_samples", "unmeasured"}
         left_out: dict[str, Any] = {
             "matrix": True,
             "include": True,
             "exclude": True,
             "workload": often,
-            "metrics": {"precision", "budget"},
+            "metrics": {"judge", "precision", "budget"},
             "build": {"needs"},
         }
         dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)

@@ -41,7 +41,7 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         raise FaultwatchError(f"{file}: no such {what}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
 
 

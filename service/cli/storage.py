@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -11,6 +12,7 @@ import click
 
 from service.config.settings import Config
 from service.errors import ServiceError
+from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:
     from service.store.engine.database import Database
@@ -43,6 +45,7 @@ def restore(file: Path, replace: bool) -> None:
     database = Database(Config.from_environment().database_url)
     run(database, file, replace)
     upgrade(database)
+    _record(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     database.close()
     click.echo(f"{database.name} was restored from {file}")
 
@@ -86,8 +89,17 @@ def retain(days: int) -> None:
 
     database = Database(Config.from_environment().database_url)
     result = run(database, datetime.now(UTC) - timedelta(days=days))
+    counts = {"days": days, "runs": result.runs, "profiles": result.profiles}
+    _record(database, AuditAction.DATA_THINNED, "", counts)
     database.close()
     click.echo(f"{result.runs:,} reports and {result.profiles:,} profiles thinned, {result.freed:,} bytes freed")
+
+
+def _record(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
+    from service.store import audit
+
+    with database.writing() as session:
+        audit.record(session, audit.local_actor(), action, target, detail, now=datetime.now(UTC))
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from service.errors import ServiceError
+from service.rules.access.reach import Reach
 from service.rules.access.scope import Scope
+from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:
     from service.store.engine.database import Database
@@ -30,15 +32,34 @@ def token() -> None:
     help="Repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True, help="Days that it is valid.")
-def new(name: str, scopes: tuple[str, ...], days: int) -> None:
+@click.option("--host", "hosts", multiple=True, help="Only as these hosts. Repeatable; * for any part of a name.")
+@click.option("--subject", "subjects", multiple=True, help="Only about these subjects. Repeatable.")
+@click.option(
+    "--repository",
+    "repositories",
+    multiple=True,
+    help="Registers runners of these repositories only: owner/name, owner/*. Repeatable; needed with register.",
+)
+def new(
+    *,
+    name: str,
+    scopes: tuple[str, ...],
+    days: int,
+    hosts: tuple[str, ...],
+    subjects: tuple[str, ...],
+    repositories: tuple[str, ...],
+) -> None:
     """Create a token called NAME and print it. It cannot be shown again."""
-    from service.store import tokens  # noqa: PLC0415 - so that --help stays fast
+    from service.store import audit, tokens  # noqa: PLC0415 - so that --help stays fast
 
+    now, reach = datetime.now(UTC), Reach(hosts or None, subjects or None, repositories or None)
+    detail = {"name": name, "scopes": scopes, "days": days, **tokens.limits(reach)}
     try:
         with _database().writing() as session:
-            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, datetime.now(UTC))
-    except ValueError as error:
-        raise ServiceError("Not a name", repr(name), f"{error}.".capitalize()) from None
+            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, now, reach=reach)
+            audit.record(session, audit.local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now)
+    except tokens.WrongTokenError as error:
+        raise ServiceError(f"Wrong {error.part}", repr(name), f"{error}.".capitalize()) from None
     click.echo(issued.text)
 
 
@@ -58,10 +79,14 @@ def listed() -> None:
 @click.argument("token_id", metavar="ID")
 def revoke(token_id: str) -> None:
     """Revoke a token."""
-    from service.store import tokens  # noqa: PLC0415
+    from service.store import audit, tokens  # noqa: PLC0415
 
+    now = datetime.now(UTC)
     with _database().writing() as session:
-        row = tokens.revoke(session, token_id, datetime.now(UTC))
+        row = tokens.revoke(session, token_id, now)
+        if row is not None:
+            detail = {"name": row.name}
+            audit.record(session, audit.local_actor(), AuditAction.TOKEN_REVOKED, f"token {row.id}", detail, now=now)
     if row is None:
         raise ServiceError("There is no such token", token_id, "List the tokens with: faultwatch-service token list")
     click.echo(f"{token_id} was revoked.")

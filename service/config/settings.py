@@ -54,6 +54,8 @@ class Config:
         Whether this machine carries out jobs; None derives it from the access.
     lease
         How long a silent runner keeps its job.
+    proxies
+        Addresses of the proxies, other than those on this machine, that say for whom they ask.
     """
 
     home: Path
@@ -66,6 +68,7 @@ class Config:
     jobs: TrustedJobs | None = None
     jobs_here: bool | None = None
     lease: timedelta = LEASE
+    proxies: tuple[str, ...] = ()
 
     @property
     def starts_jobs(self) -> bool:
@@ -83,7 +86,7 @@ class Config:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
         """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
 
-        The settings of the GitHub App and of trusted jobs are read as well.
+        FAULTWATCH_PROXIES and the settings of the GitHub App and of trusted jobs are read as well.
         """
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
@@ -97,6 +100,7 @@ class Config:
             jobs=TrustedJobs.from_environment(environment),
             jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
             lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),
+            proxies=tuple((environment.get("FAULTWATCH_PROXIES") or "").replace(",", " ").split()),
         )
 
 

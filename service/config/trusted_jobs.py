@@ -40,6 +40,10 @@ class TrustedJobs:
         Kinds of runners: ``self-hosted``, ``github-hosted``.
     issuer
         Who signs the identities.
+    subjects
+        Repositories, in lower case, with patterns of the subjects that are theirs beside that of their own name.
+    hosts
+        Patterns of the hosts as which jobs may report; None for all.
     """
 
     repositories: tuple[str, ...]
@@ -47,10 +51,12 @@ class TrustedJobs:
     workflows: tuple[str, ...] = ()
     runners: tuple[str, ...] = ("self-hosted",)
     issuer: str = GITHUB
+    subjects: tuple[tuple[str, str], ...] = ()
+    hosts: tuple[str, ...] | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> TrustedJobs | None:
-        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS and _ISSUER.
+        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS, _ISSUER, _SUBJECTS and _HOSTS.
 
         Return None where no repositories are set: then no job may sign in.
         """
@@ -74,6 +80,8 @@ class TrustedJobs:
             workflows=words("WORKFLOWS"),
             runners=words("RUNNERS") or ("self-hosted",),
             issuer=(environment.get(f"{_NAME}ISSUER") or GITHUB).rstrip("/"),
+            subjects=tuple(map(_assignment, words("SUBJECTS"))),
+            hosts=words("HOSTS") or None,
         )
 
     def objection(self, claims: Mapping[str, Any]) -> str:
@@ -90,3 +98,10 @@ class TrustedJobs:
         if runner not in self.runners:
             return f"the runner is {runner!r}, but has to be {' or '.join(self.runners)}"
         return ""
+
+
+def _assignment(word: str) -> tuple[str, str]:
+    repository, _, pattern = word.partition("=")
+    if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
+        raise ServiceError("Not a subject of a repository", f"{_NAME}SUBJECTS: {word}", "Write owner/name=subject.")
+    return repository.lower(), pattern

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from service.github.commands import Command, parse
 
@@ -17,80 +19,88 @@ ACCEPT_LABEL = "faultwatch: accept"
 """The label that accepts the change of a pull request. Setting a label takes at least the triage role."""
 
 
-@dataclass(frozen=True, slots=True)
+_STRICT = ConfigDict(strict=True)
+_Repository = Annotated[str, Field(pattern=r"^[a-z0-9_.-]+/[a-z0-9_.-]+$", max_length=140)]
+_Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+_Number = Annotated[int, Field(ge=1, lt=2**31)]
+_Id = Annotated[int, Field(ge=1, lt=2**63)]
+_Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class CommandComment:
     """Run the commands of a comment. Its author may lack the permission."""
 
-    repository: str
-    number: int
-    comment_id: int
-    author: str
+    repository: _Repository
+    number: _Number
+    comment_id: _Id
+    author: _Login
     commands: tuple[Command, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class RecordHead:
     """Record the head of a pull request, which is going to be measured."""
 
-    repository: str
-    number: int
-    head: str
+    repository: _Repository
+    number: _Number
+    head: _Commit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class AcceptHead:
     """Accept the change of a head, by label."""
 
-    repository: str
-    number: int
-    head: str
-    author: str
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    author: _Login
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class RecordMerge:
     """Record that a head was merged into its base."""
 
-    repository: str
-    number: int
-    head: str
-    commit: str
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    commit: _Commit
     """The merge commit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class MeasureHead:
     """Start the workflow that measures a pull request."""
 
-    repository: str
-    head: str
-    number: int | None = None
+    repository: _Repository
+    head: _Commit
+    number: _Number | None = None
     """None where the payload names no pull request: it is the one with this head."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class MeasureBranch:
     """Start the workflow that measures the new head of the default branch."""
 
-    repository: str
-    head: str
+    repository: _Repository
+    head: _Commit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class ForgetRepositories:
     """Publish nothing more in repositories that the App was removed from."""
 
-    repositories: tuple[str, ...]
+    repositories: tuple[_Repository, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class UpdateJob:
     """Update a job whose workflow has started or ended."""
 
-    repository: str
+    repository: _Repository
     job_id: int
-    url: str
-    conclusion: str | None
+    url: Annotated[str, Field(pattern=r"^https?://[^\s\x00]*$", max_length=1000)]
+    conclusion: Annotated[str, Field(max_length=50)] | None
     """None while the workflow runs."""
 
 
@@ -103,11 +113,11 @@ _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 
 
 def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant or the payload lacks a field."""
+    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
     handler = _HANDLERS.get(event)
     try:
         return tuple(handler(payload)) if handler else ()
-    except (KeyError, TypeError, AttributeError, IndexError):
+    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
         return ()
 
 

@@ -34,8 +34,10 @@ from service.github.webhook_actions import (
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
-from service.store import gate_baselines
+from service.schemas.audit import AuditAction
+from service.store import audit, gate_baselines
 from service.store import github as store
+from service.store.audit import Actor
 from service.store.engine.database import Database
 from service.store.models import GithubDelivery, GithubGate
 
@@ -163,7 +165,15 @@ class GithubWorker:
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             if self.jobs is None:
                 return False, "This service orders no jobs."
-            return job_order.order(self.jobs, comment, command, head, self.settings.address)
+            ordered = job_order.order(self.jobs, comment, command, head, self.settings.address)
+            if ordered[0]:
+                target = f"{comment.repository}#{comment.number}"
+                detail = {"kind": command.verb.value, "case": command.text, "head": head}
+                with self.database.writing() as session:
+                    audit.record(
+                        session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
+                    )
+            return ordered
 
         return CommandHandlers(accept, order_job, self.settings.workflow)
 
@@ -179,6 +189,9 @@ class GithubWorker:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
             store.accept(gate, action.author, reason, self.now())
+            target = f"{action.repository}#{action.number}"
+            detail = {"head": action.head, "reason": reason}
+            audit.record(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())
         return True
 
     def _attempt(self, work: Callable[[], None], attempts: int) -> tuple[Retry | None, str | None]:

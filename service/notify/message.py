@@ -88,6 +88,7 @@ def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
         cause = f"{cause} {commit}" if only else plain(event.blamed)
     return (
         plain(event.headline),
+        *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause}",
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         link(base, event),

@@ -10,6 +10,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
+from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
 from service.rules.series.candidate_commits import are_all_known, commits_between
@@ -18,7 +19,7 @@ from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import events, outlines, points, revisions, runs, series
+from service.store import events, outlines, points, profiles, revisions, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -95,7 +96,7 @@ def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
 def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None]:
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id))
+    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
     parents = revisions.parents(session, row.subject_id) if shifts else {}
     views = [
@@ -141,4 +142,22 @@ def _context(
         knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
+        costs=_costs(session, row, shift),
     )
+
+
+def _costs(session: Session, row: Series, shift: SeriesDrift) -> FaultCosts:
+    """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
+    if row.metric not in PRICED:
+        return FaultCosts()
+    before, after = (
+        profiles.seconds_per_fault(
+            session,
+            profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
+            point.environment,
+        )
+        for point in (shift.before, shift.after)
+    )
+    report = runs.report(session, shift.after.run_id)
+    canary = report.canary if report else None
+    return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)

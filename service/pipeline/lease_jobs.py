@@ -33,8 +33,16 @@ class LeaseLostError(Exception):
     """The lease does not hold: another runner has the job, or none."""
 
 
-def claim(session: Session, row: Job, request: Claim, lease: timedelta, now: datetime) -> str:
+def claim(
+    session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, *, holder: str | None = None
+) -> str:
     """Lease a job to a runner; return the secret that the runner shows with each report.
+
+    Parameters
+    ----------
+    holder
+        Who claims it, as far as a token tells: a host name alone proves nothing. Only the holder may report about the
+        lease, or claim the job again while it lasts.
 
     Raises
     ------
@@ -48,7 +56,7 @@ def claim(session: Session, row: Job, request: Claim, lease: timedelta, now: dat
     host = row.question.get("host")
     if host not in {None, request.host}:
         raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
-    if row.leased_until is not None and row.leased_until > now and row.host != request.host:
+    if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
     other = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
@@ -64,11 +72,11 @@ def claim(session: Session, row: Job, request: Claim, lease: timedelta, now: dat
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
-    row.lease, row.leased_until = secrets.token_urlsafe(24), now + lease
+    row.lease, row.leased_until, row.leased_by = secrets.token_urlsafe(24), now + lease, holder
     return row.lease
 
 
-def progress(row: Job, report: Progress, lease: timedelta, now: datetime) -> Orders:
+def progress(row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
 
     Raises
@@ -76,7 +84,7 @@ def progress(row: Job, report: Progress, lease: timedelta, now: datetime) -> Ord
     LeaseLostError
         Where the runner does not hold the job's lease.
     """
-    _require_lease(row, report.lease)
+    _require_lease(row, report.lease, holder)
     _add_runs(row, report.measured)
     if row.state.open:
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
@@ -87,7 +95,7 @@ def progress(row: Job, report: Progress, lease: timedelta, now: datetime) -> Ord
     return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
 
 
-def finish(row: Job, report: Finish, now: datetime) -> None:
+def finish(row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
     """Record the end of a runner's work. A runner may report the same end twice.
 
     Raises
@@ -95,7 +103,7 @@ def finish(row: Job, report: Finish, now: datetime) -> None:
     LeaseLostError
         Where the runner does not hold the job's lease.
     """
-    _require_lease(row, report.lease)
+    _require_lease(row, report.lease, holder)
     _add_runs(row, report.measured)
     act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
     if states.is_possible(row.state, act):
@@ -104,8 +112,12 @@ def finish(row: Job, report: Finish, now: datetime) -> None:
     row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
 
 
-def _require_lease(row: Job, lease: str) -> None:
-    if row.lease is None or not secrets.compare_digest(row.lease.encode(), lease.encode()):
+def _require_lease(row: Job, lease: str, holder: str | None) -> None:
+    if (
+        row.lease is None
+        or row.leased_by != holder
+        or not secrets.compare_digest(row.lease.encode(), lease.encode(errors="replace"))
+    ):
         raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
 
 

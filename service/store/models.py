@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
@@ -249,6 +250,10 @@ class Series(Base):
     latest_revision_id: Mapped[int | None] = mapped_column(ForeignKey("revision.id"))
     latest_at: Mapped[datetime | None]
     """When that level was measured."""
+    judged: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether drifts are detected in it, by the newest report."""
+    budget: Mapped[str | None] = mapped_column(Text)
+    """By how much the metric may get worse, as JSON, by the newest report; None where the workload does not say."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
@@ -460,10 +465,41 @@ class Token(Base):
     revoked_at: Mapped[datetime | None]
     repository: Mapped[str | None] = mapped_column(String(140))
     """For the token of an Actions job: the only repository that it may report about."""
+    hosts: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    """Patterns of the hosts as which it may report; None for all. See service.rules.access.reach."""
+    subjects: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    """Patterns of the subjects about which it may report; None for all."""
+    repositories: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    """Patterns of the repositories for which it may register runners; None for all."""
 
     def is_valid(self, now: datetime) -> bool:
         """Return whether the token lets its caller in."""
         return self.revoked_at is None and self.created_at <= now < self.expires_at
+
+
+class AuditRow(Base):
+    """An entry of the audit log: who did what, and when. The database refuses to change or delete one."""
+
+    __tablename__ = "audit"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(index=True)
+    author: Mapped[str] = mapped_column(String(140))
+    """The name of the token, a GitHub login, or ``command line: USER``; empty where nobody signed in."""
+    token_id: Mapped[str | None] = mapped_column(String(12))
+    address: Mapped[str] = mapped_column(String(64))
+    """Whence the request came; empty where it was none."""
+    action: Mapped[str] = mapped_column(String(40), index=True)
+    target: Mapped[str] = mapped_column(String(200))
+    detail: Mapped[dict[str, Any]]
+
+
+class FailedSignIn(Base):
+    """A wrong token or identity. It counts for some minutes, then it is deleted."""
+
+    __tablename__ = "failed_sign_in"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    address: Mapped[str] = mapped_column(String(64))
+    at: Mapped[datetime] = mapped_column(index=True)
 
 
 class GithubDelivery(Base):
@@ -602,6 +638,8 @@ class Job(Base):
     lease: Mapped[str | None] = mapped_column(String(40))
     """Secret that its runner shows with each report; None where no runner has it."""
     leased_until: Mapped[datetime | None]
+    leased_by: Mapped[str | None] = mapped_column(String(160))
+    """Whose lease it is: a token's id, or the repository of an Actions job; None where callers show no token."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from sqlalchemy import Table, Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
+from runner.contract.judging import Judging
 from service.rules.same_bytes import program_bytes
 from service.store import revisions, shared_rows
 from service.store.engine import bulk
@@ -27,7 +29,7 @@ _RUN_COLUMNS = (
 )
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
-_SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at")
+_SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at", "judged", "budget")
 
 
 class PreparedPoint(NamedTuple):
@@ -82,12 +84,19 @@ class _SeriesUpdate:
     latest: str | None
     latest_revision_id: int | None
     latest_at: datetime | None
+    judged: bool
+    budget: str | None
     position: int
     points: list[tuple[object, ...]] = field(default_factory=list)
 
     def add_point(self, number: int, point: PreparedPoint) -> None:
         """Add the point of a run."""
         self.points.append((self.id, number, *point[1:]))
+
+    def update_judging(self, metric: str, judging: Judging) -> None:
+        """Set what the workload of the newest report says about the metric."""
+        self.judged = judging.in_history(metric)
+        self.budget = json.dumps(judging.budgets[metric]) if metric in judging.budgets else None
 
     def update_latest(self, run: _NewRun, value: str) -> None:
         """Set the newest level where this run has it."""
@@ -100,7 +109,8 @@ class _SeriesUpdate:
     def row(self) -> tuple[object, ...]:
         """Id and changed columns."""
         n_points = self.n_points + len(self.points)
-        return (self.id, self.version + 1, n_points, self.latest, self.latest_revision_id, self.latest_at)
+        latest = (self.latest, self.latest_revision_id, self.latest_at)
+        return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
 def add(session: Session, new: Sequence[PreparedReport]) -> None:
@@ -118,6 +128,7 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
         for point in run.prepared.points:
             update = of_group[point.metric]
             update.add_point(run.number, point)
+            update.update_judging(point.metric, run.prepared.report.judging)
             if judged and point.value is not None:
                 update.update_latest(run, point.value)
     # Sorted by primary key, so that each page of the table is written once.
@@ -182,7 +193,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
         metrics_of.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
     series = _find_series(session, metrics_of)
     new = [
-        {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0}
+        {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0, "judged": False}
         for group, metrics in metrics_of.items()
         for metric in metrics
         if metric not in series[group]
@@ -204,6 +215,7 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 select(
                     *(Series.case_id, Series.metric, Series.id, Series.version, Series.n_points),
                     *(type_coerce(Series.latest, Text), Series.latest_revision_id, Series.latest_at),
+                    *(Series.judged, Series.budget),
                     Revision.position,
                 )
                 .outerjoin(Revision, Series.latest_revision_id == Revision.id)

@@ -8,7 +8,6 @@ from datetime import datetime
 from sqlalchemy import Float, bindparam, case, cast, func, select
 from sqlalchemy.orm import Session, contains_eager
 
-from runner.contract import CATALOGUE
 from service.rules.events import headline
 from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
@@ -19,12 +18,11 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Rev
 
 _MOST_COUNTED = 100_000
 """Most recent runs that are counted."""
-_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 
 
 def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
     """Return the judged series that were measured last, and the number of judged series."""
-    query = select(Series).where(Series.metric.in_(_JUDGED))
+    query = select(Series).where(Series.judged)
     total = session.scalar(select(func.count()).select_from(query.with_only_columns(Series.id).subquery())) or 0
     newest = query.order_by(Series.latest_at.desc(), Series.id).limit(limit)
     rows = session.scalars(

@@ -1,4 +1,4 @@
-"""Which repository owns a subject or a night: the one whose job first reported about it."""
+"""Which repository owns a subject or a night: the one whose job first reported about it, if it may own it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from service.rules.access.reach import Patterns, may_take
 from service.store import shared_rows
 from service.store.models import Night, Subject
 
 
-def foreign(session: Session, repository: str, subjects: Iterable[str]) -> dict[str, str]:
-    """Return the subjects that another repository owns, with the owner. New subjects have none.
+def foreign(
+    session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
+) -> dict[str, str | None]:
+    """Return the subjects that are not a repository's, with their owners; None where nobody owns one.
 
-    A subject that was stored before any job reported about it belongs to the repository of the same name.
+    Parameters
+    ----------
+    assigned
+        The subjects without an owner that the repository may take: see :func:`service.rules.access.reach.may_take`.
     """
-    rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(set(subjects)))).all()
-    own = repository.partition("/")[2]
+    names = set(subjects)
+    rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(names))).all()
+    owners = {row.name: row.repository for row in rows}
     return {
-        name: owner or f"a repository called {name}"
-        for name, owner in rows
-        if owner != repository and not (owner is None and name.lower() == own)
+        name: owners.get(name)
+        for name in sorted(names)
+        if owners.get(name) != repository and (owners.get(name) or not may_take(repository, name, assigned))
     }
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
-from runner.contract import CATALOGUE, Outcome, metric
+from runner.contract import Outcome, metric
 from service.rules.series.blame import knob_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store import drifts, points, series_layout
-from service.store.models import Case, Host, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class SeriesFilter:
 
 STALE = select(Series.id).where(
     Series.version != Series.judged_version,
-    Series.metric.in_([name for name, entry in CATALOGUE.items() if entry.judged]),
+    Series.judged | Series.id.in_(select(DriftRow.series_id)),
 )
-"""Selects the series that have changed since they were judged."""
+"""Selects the series that have changed since they were judged. One that is no longer judged may still have drifts."""
 
 _JOINED = (
     select(Series)
@@ -49,6 +50,14 @@ _JOINED = (
     .join(Series.host)
     .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
 )
+
+
+def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
+    """Have series judged again although their points are the same; return their ids."""
+    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(named))
+    session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
+    return ids
 
 
 def page(
@@ -85,7 +94,7 @@ def head(row: Series) -> history.SeriesHead:
         unit=entry.unit,
         kind=entry.kind,
         better=entry.better,
-        judged=entry.judged,
+        judged=row.judged,
     )
 
 

@@ -69,3 +69,9 @@ def view(row: SilenceRow, now: datetime) -> triage.Silence:
         ended_at=row.ended_at,
         ended_by=row.ended_by,
     )
+
+
+def summary(row: SilenceRow) -> tuple[str, dict[str, str]]:
+    """Return what the audit log says of a new silence: its name, and what it covers."""
+    covered = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
+    return f"silence {row.id}", covered | {"until": row.until.isoformat()}

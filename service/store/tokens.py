@@ -9,24 +9,39 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
 from service.rules.access.token import PresentedToken
 from service.store.models import ActionsToken, Token
 
 LONGEST_NAME = 100
+_LIMITS = ("hosts", "subjects", "repositories")
 
 
-def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime) -> PresentedToken:
+class WrongTokenError(ValueError):
+    """No token can have this name, or these limits."""
+
+    def __init__(self, part: str, detail: str) -> None:
+        super().__init__(detail)
+        self.part = part
+
+
+def issue(
+    session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, reach: Reach = EVERYWHERE
+) -> PresentedToken:
     """Create a token that is valid for some days; return it with its secret, which is not stored.
 
     Raises
     ------
-    ValueError
-        Where the name is empty, too long or not printable.
+    WrongTokenError
+        Where the name is empty, too long or not printable, or the limits do not fit the scopes.
     """
+    scopes = sorted(set(scopes))
     name = name.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"take up to {LONGEST_NAME} printable characters")
+        raise WrongTokenError("name", f"take up to {LONGEST_NAME} printable characters")
+    if objection := reach.objection(scopes):
+        raise WrongTokenError("limits", objection)
     shown = mint()
     add(
         session,
@@ -34,12 +49,23 @@ def issue(session: Session, name: str, scopes: Iterable[Scope], days: int, now: 
             id=shown.id,
             name=name,
             digest=shown.digest,
-            scopes=sorted({scope.value for scope in scopes}),
+            scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
+            **limits(reach),
         ),
     )
     return shown
+
+
+def limits(reach: Reach) -> dict[str, list[str] | None]:
+    """Return the columns of a token's limits."""
+    return {name: None if (found := getattr(reach, name)) is None else list(found) for name in _LIMITS}
+
+
+def reach_of(token: Token) -> Reach:
+    """Return the limits of a token."""
+    return Reach(**{name: None if (found := getattr(token, name)) is None else tuple(found) for name in _LIMITS})
 
 
 def mint() -> PresentedToken:

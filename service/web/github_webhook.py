@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -34,8 +35,8 @@ def webhook() -> ResponseReturnValue:
     if not is_signed(webhook_queue.worker.settings.secret, body, signature):
         raise ProblemError(HTTPStatus.UNAUTHORIZED, "The signature in X-Hub-Signature-256 does not match the body.")
     event, number = request.headers.get("X-GitHub-Event", ""), request.headers.get("X-GitHub-Delivery", "")
-    if not request.is_json or not _ID.fullmatch(number):
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver JSON, with an X-GitHub-Delivery.")
+    if not request.is_json or not _ID.fullmatch(number) or not _is_document(body):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver a JSON object, with an X-GitHub-Delivery.")
     if event not in EVENTS:
         return {"taken": False}, HTTPStatus.OK
     now = datetime.now(UTC)
@@ -52,3 +53,10 @@ def webhook() -> ResponseReturnValue:
         taken = store.receive(session, row)
     webhook_queue.wake()
     return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK
+
+
+def _is_document(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -15,10 +15,11 @@ from service.jobs.extension import scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act, JobTransitionError
+from service.schemas.audit import AuditAction
 from service.store import jobs
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
-from service.web.access import ownership
+from service.web.access import audit_log, ownership
 from service.web.access.author import author
 from service.web.current import database
 from service.web.problems import ProblemError, not_found, unprocessable
@@ -33,9 +34,14 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         422, where the order cannot be carried out.
     """
     try:
-        return scheduler().order(order, requester)
+        job, new = scheduler().order(order, requester)
     except WrongOrderError as error:
         raise unprocessable(error.part, str(error)) from None
+    if new:
+        detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
+        with database().writing() as session:
+            audit_log.record(session, AuditAction.JOB_ORDERED, f"job {job.id}", detail, requester.name)
+    return job, new
 
 
 def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
@@ -47,8 +53,10 @@ def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
         404, where there is no such job; 409, where its state does not allow the act.
     """
     by = author(decision.author)
-    with changing(job_id) as (_, row, now):
+    with changing(job_id) as (session, row, now):
         jobs.move(row, act, by, decision.reason, now)
+        detail = {"act": act.value, "reason": decision.reason}
+        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, by)
         job = jobs.view(row)
     scheduler().wake()
     return job

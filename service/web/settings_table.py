@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
@@ -11,7 +13,10 @@ from service.config.github_app import GithubSettings
 from service.config.notifications import FILE, VARIABLE, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
 from service.config.trusted_jobs import TrustedJobs
+from service.schemas.audit import AuditAction
 from service.schemas.history import View
+from service.store import audit
+from service.store.engine.database import Database
 
 _ACTIONS = "FAULTWATCH_ACTIONS_"
 _SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
@@ -118,6 +123,13 @@ def _service(config: Config, by_token: bool, environment: Mapping[str, str]) -> 
         "for how long a runner that is not heard of keeps its job",
         default=config.lease == LEASE,
     )
+    yield one(
+        "Proxies",
+        ", ".join(config.proxies) or "on this machine",
+        "FAULTWATCH_PROXIES",
+        "that say for whom they ask",
+        default=not config.proxies,
+    )
 
 
 def _app(settings: GithubSettings | None, environment: Mapping[str, str]) -> Iterator[Setting]:
@@ -145,6 +157,8 @@ def _jobs(trusted: TrustedJobs | None, environment: Mapping[str, str]) -> Iterat
         ("Workflows", trusted.workflows or ("any",), "WORKFLOWS", "which may sign in"),
         ("Runners", trusted.runners, "RUNNERS", "kinds of runners that may sign in"),
         ("Issuer", (trusted.issuer,), "ISSUER", "who signs identities"),
+        ("Subjects", tuple(map("=".join, trusted.subjects)) or ("of the same name",), "SUBJECTS", "whose they are"),
+        ("Hosts", trusted.hosts or ("any",), "HOSTS", "as which jobs may report"),
     ):
         yield Setting(
             name=name,
@@ -191,3 +205,18 @@ def _without_password(address: str) -> str:
     url = make_url(address)
     query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
+
+
+def record_changes(database: Database, config: Config) -> None:
+    """Record the settings with which the service starts in the audit log, if they are not those of its last start."""
+    groups = list_settings(config, config.by_token, os.environ, NotificationSettings())
+    now = {setting.name: setting.value for group in groups for setting in group.settings}
+    with database.reading() as session:
+        last = audit.newest(session, AuditAction.SETTINGS_CHANGED)
+    before = last.detail if last else {}
+    if now == before:
+        return
+    changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+    target = ", ".join(changed) if last else "first start"
+    with database.writing() as session:
+        audit.record(session, audit.local_actor(), AuditAction.SETTINGS_CHANGED, target, now, now=datetime.now(UTC))

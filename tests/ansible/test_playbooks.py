@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,26 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
-ANSIBLE = ROOT / "ansible"
-TOOLS = ROOT / ".venv-hosts" / "bin"
+from tests.ansible.rendering import ANSIBLE, INSTALLED, ROOT, Rendered, defaults, render, run, variables_of
+
 PLAYBOOKS = sorted(file.name for file in ANSIBLE.glob("*.yml"))
 ROLES = sorted(folder.name for folder in (ANSIBLE / "roles").iterdir())
 
-pytestmark = pytest.mark.skipif(not (TOOLS / "ansible-playbook").exists(), reason="make hosts installs Ansible")
-
-
-def run(*command: str, check: bool = True) -> str:
-    done = subprocess.run(
-        [str(TOOLS / command[0]), *command[1:]],
-        cwd=ANSIBLE,
-        env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "PATH": f"{TOOLS}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert not check or done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="make hosts installs Ansible")
 
 
 def test_ansible_lint_finds_nothing() -> None:
@@ -46,10 +31,6 @@ def test_there_is_a_playbook_for_each_step_of_a_host_s_life() -> None:
 def specs(role: str) -> dict[str, Any]:
     text = (ANSIBLE / "roles" / role / "meta" / "argument_specs.yml").read_text()
     return yaml.safe_load(text)["argument_specs"]["main"]["options"]
-
-
-def defaults(role: str) -> dict[str, Any]:
-    return yaml.safe_load((ANSIBLE / "roles" / role / "defaults" / "main.yml").read_text())
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -87,12 +68,14 @@ RIGHT: dict[str, Any] = {
     "matrix_configuration": "huge",
     "tuning_isolated_cpus": "2-3",
 }
+ACTIONS = {"github_runner_repository": "o/r", "github_runner_version": "2", "github_runner_checksum": "0" * 64}
 WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "types": ("runners", {"tuning_huge_pages": "some", "base_patience": "x"}, ["tuning_huge_pages", "base_patience"]),
     "misspelt": ("runners", {"tuning_hugepages": "never"}, ["no role has a variable tuning_hugepages"]),
     "processors": ("runners", {"tuning_isolated_cpus": "2-9"}, ["tuning_isolated_cpus is 2-9", "up to 3"]),
     "configuration": ("runners", {"matrix_configuration": "huge"}, ["matrix_configuration is huge", "offers plain"]),
     "knob": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["does not know: tuning_swapp"]),
+    "token": ("runners", ACTIONS | {"github_runner_token": "x"}, ["github_runner_token serves one registration"]),
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
     "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
     "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
@@ -180,59 +163,33 @@ def test_a_host_that_was_never_made_is_told_so(tmp_path: Path) -> None:
     assert "changed=0" in said
 
 
-GIVEN: dict[str, Any] = {
-    "inventory_hostname_short": "bench-1",
-    "service_name": "f.example.org",
-    "runner_service": "https://f.example.org",
-    "runner_name": "bench-1",
-    "runner_cpus": "2-3",
-    "runner_readable": ["/opt/gcc"],
-    "github_runner_repository": "owner/name",
-    "github_runner_version": "1.2.3",
-    "tuning_huge_pages": "never",
-}
-PROGRAMS = {
-    "base": ["session", "hold"],
-    "runner": ["faultwatch", "workloads", "admitted"],
-    "github_runner": ["actions", "job-started"],
-    "service": ["care", "faultwatch-service"],
-}
-
-
-def variables_of(role: str) -> dict[str, Any]:
-    own = ANSIBLE / "roles" / role / "vars" / "main.yml"
-    return defaults(role) | (yaml.safe_load(own.read_text()) if own.exists() else {})
+# Every template that a shell runs: role and name.
+PROGRAMS = sorted(
+    (file.parent.parent.name, file.stem)
+    for file in ANSIBLE.glob("roles/*/templates/*.j2")
+    if re.match(r"#!.*sh\n", file.read_text())
+)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the templates write."""
     folder = tmp_path_factory.mktemp("written")
-    tasks = [
-        *((role, name, name, {}) for role, names in PROGRAMS.items() for name in names),
-        ("service", "settings", "plain", {}),
-        ("service", "settings", "other", {"service_github_app": 7, "service_database": "postgresql"}),
-        ("service", "Caddyfile", "Caddyfile", {"service_tls": "internal"}),
-        ("tuning", "tuning.conf", "tuning.conf", {}),
-        ("tuning", "grub.cfg", "grub.cfg", {"tuning_isolated_cpus": "2-3", "tuning_kernel_parameters": ["nosmt"]}),
-    ]
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
-        "tasks": [
-            {
-                "ansible.builtin.template": {
-                    "src": str(ANSIBLE / "roles" / role / "templates" / f"{template}.j2"),
-                    "dest": str(folder / out),
-                },
-                "vars": {**variables_of("base"), **variables_of("runner"), **variables_of(role), **GIVEN, **variables},
-            }
-            for role, template, out, variables in tasks
+    other = {"service_github_app": 7, "service_database": "postgresql"}
+    command_line = {"tuning_isolated_cpus": "2-3", "tuning_kernel_parameters": ["nosmt"]}
+    render(
+        folder,
+        [
+            *(Rendered(role, name, name) for role, name in PROGRAMS),
+            Rendered("github_runner", "actions", "actions-persistent", {"github_runner_ephemeral": False}),
+            Rendered("service", "care", "care-postgresql", {"service_database": "postgresql"}),
+            Rendered("service", "settings", "plain"),
+            Rendered("service", "settings", "other", other),
+            Rendered("service", "Caddyfile", "Caddyfile", {"service_tls": "internal"}),
+            Rendered("tuning", "tuning.conf", "tuning.conf"),
+            Rendered("tuning", "grub.cfg", "grub.cfg", command_line),
         ],
-    }
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    run("ansible-playbook", "-i", "localhost,", "-c", "local", str(folder / "play.yml"))
+    )
     return folder
 
 
@@ -261,11 +218,9 @@ def test_what_is_set_at_each_start_leaves_out_what_is_to_be_left_alone(written: 
     assert f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {isolated}"' in (written / "grub.cfg").read_text()
 
 
-@pytest.mark.parametrize("program", [name for names in PROGRAMS.values() for name in names])
+@pytest.mark.parametrize("program", [*(name for _, name in PROGRAMS), "actions-persistent", "care-postgresql"])
 def test_the_shell_programs_are_sound(written: Path, program: str) -> None:
-    done = subprocess.run(
-        ["shellcheck", "--exclude=SC1091", written / program], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["shellcheck", written / program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

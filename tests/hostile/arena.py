@@ -62,7 +62,12 @@ class Arena:
         self.work = self.folder / "work"
         self.subject = self.work / "subject"
         self.outside = self.folder / "outside"
-        for place in (self.person / ".ssh", self.home / "builds" / "other" / "tree", self.subject, self.outside):
+        for place in (
+            self.person / ".ssh",
+            self.home / "builds" / "trusted" / "other" / "tree",
+            self.subject,
+            self.outside,
+        ):
             place.mkdir(parents=True, exist_ok=True)
         (self.home / "spool").mkdir(exist_ok=True)
         self.outside.chmod(0o777)
@@ -71,7 +76,7 @@ class Arena:
         self.plant("netrc", self.person / ".netrc")
         self.plant("service-key", self.home / "service.key")
         self.plant("spool", self.home / "spool" / "note.txt")
-        self.plant("other-build", self.home / "builds" / "other" / "tree" / "secret.c")
+        self.plant("other-build", self.home / "builds" / "trusted" / "other" / "tree" / "secret.c")
         self.plant("other-checkout", self.work / "other" / "secret.txt")
         self.secrets |= {
             "id-token": self._secret("id-token"),
@@ -101,7 +106,7 @@ class Arena:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(self.subject), "-c", "protocol.file.allow=always", *arguments],
+            ["git", "-C", str(self.subject), "-c", "protocol.file.allow=always", "-c", "safe.directory=*", *arguments],
             check=True,
             capture_output=True,
             text=True,
@@ -137,17 +142,25 @@ class Arena:
         built = f"[build]\n{build}\n" if build else ""
         self.write(f"{folder}workload.toml", f"{general}{built}{run}{text}\n")
 
-    def run(self, *words: str, environment: Mapping[str, str] | None = None, directory: Path | None = None) -> Outcome:
-        """Run ``faultwatch`` in the checkout, as a CI job would."""
+    def run(
+        self,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+        address_space: int | None = None,
+    ) -> Outcome:
+        """Run ``faultwatch`` in the checkout, as a CI job would; with so many bytes of memory, if they are given."""
         report = self.folder / "report" / "report.json"
         report.parent.mkdir(exist_ok=True)
-        for place in (self.folder, *self.folder.rglob("*")):
-            if self.user != "root":
+        if self.user != "root":
+            for place in (self.folder, *self.folder.rglob("*")):
                 os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
         words = tuple(word.replace("REPORT", str(report)).replace("SUBJECT", str(self.subject)) for word in words)
         command = [str(FAULTWATCH), *words]
         if self.user != "root":
             command = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "sh", sys.base_prefix, *command]
+        if address_space:
+            command = ["prlimit", f"--as={address_space}", *command]
         variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.person),

@@ -19,3 +19,16 @@ def test_what_is_no_address_is_refused_without_telling_it(url: str, monkeypatch:
         load_settings()
     assert "FAULTWATCH_URL" in refused.value.what
     assert url not in refused.value.what
+
+
+@pytest.mark.parametrize(("text", "limit"), [("", 20), ("5", 5), ("0.5", 0.5), ("0", None)])
+def test_the_limit_of_builds(text: str, limit: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_BUILDS_GIB", text)
+    assert load_settings().builds_gib == limit
+
+
+@pytest.mark.parametrize("text", ["-1", "ten", "1e9", "nan", "inf", "1 "])
+def test_what_is_no_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_BUILDS_DAYS", text)
+    with pytest.raises(FaultwatchError, match="FAULTWATCH_BUILDS_DAYS"):
+        load_settings()

@@ -1,9 +1,8 @@
-"""Defines the scopes of a caller, and the scope that each request needs. Pure."""
+"""Defines the scopes, and the scope that each request needs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -34,25 +33,6 @@ MEANINGS: Mapping[Scope, str] = {
 }
 """The description of each scope that people see."""
 
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The sender of a request."""
-
-    name: str
-    scopes: frozenset[Scope]
-    repository: str | None = None
-    """The only repository that a job of GitHub Actions may report on; None for other callers."""
-    token_id: str | None = None
-    """The token that the caller showed; None where the service requires none."""
-
-    def may(self, needed: Scope) -> bool:
-        """Return whether the caller has a scope."""
-        return needed in self.scopes or Scope.ADMIN in self.scopes
-
-
-LOCAL = Caller("local", frozenset(Scope))
-"""Every caller of a service that answers on loopback only."""
 
 _PUBLIC = frozenset(
     {
@@ -87,7 +67,7 @@ _WRITING: Mapping[str, Scope] = {
 }
 """The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""
 _ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.")
-_ADMIN = ("tokens.", "settings.")
+_ADMIN = ("tokens.", "settings.", "audit.", "api.audit.")
 """Prefixes of the endpoints that only admins may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
 """Prefixes of the endpoints at which people decide; a new endpoint under one of them is a decision too."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 PREFIX = "fw"
 """Lets scanners find tokens that leaked into repositories and logs."""
+_NOBODYS = hashlib.sha256(b"nobody").hexdigest()
 _TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 
 
@@ -36,6 +37,17 @@ class PresentedToken:
     def proves(self, digest: str) -> bool:
         """Return whether the secret matches a stored digest, in constant time."""
         return hmac.compare_digest(self.digest, digest)
+
+
+def proves(presented: PresentedToken | None, digest: str | None) -> bool:
+    """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
+    shown = presented or PresentedToken("", "")
+    return shown.proves(digest or _NOBODYS) and presented is not None and digest is not None
+
+
+def redacted(text: str) -> str:
+    """Return a text without the secrets of the tokens in it."""
+    return _TEXT.sub(rf"{PREFIX}_\1_…", text)
 
 
 def parse_token(text: str) -> PresentedToken | None:

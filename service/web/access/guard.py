@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 from flask import Flask, current_app, g, redirect, request, session, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from service.rules.access.scope import LOCAL, Caller, Scope, needed_scope
-from service.rules.access.token import PREFIX, parse_token
+from service.rules.access.caller import LOCAL, Caller
+from service.rules.access.scope import Scope, needed_scope
+from service.rules.access.token import PREFIX
 from service.store import tokens
-from service.store.models import Token
+from service.web.access.credentials import verify
 from service.web.current import database
 from service.web.problems import ProblemError
 
@@ -69,20 +70,15 @@ def _identify() -> Caller:
     """Return the caller by its token: from the header of a program, or from the session of a browser that signed in."""
     header = request.headers.get("Authorization")
     if header is None:
-        stored = _stored(session.get("token", ""))
+        with database().reading() as store:
+            stored = tokens.find(store, session.get("token", ""))
     else:
         kind, _, text = header.partition(" ")
-        shown = parse_token(text.strip()) if kind.lower() == "bearer" else None
-        stored = _stored(shown.id) if shown else None
-        stored = stored if stored and shown and shown.proves(stored.digest) else None
+        stored = verify(text.strip(), "Authorization header") if kind.lower() == "bearer" else None
     if stored is None or not stored.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
-    return Caller(stored.name, frozenset(Scope(scope) for scope in stored.scopes), stored.repository, stored.id)
-
-
-def _stored(token_id: str) -> Token | None:
-    with database().reading() as store:
-        return tokens.find(store, token_id)
+    scopes = frozenset(Scope(scope) for scope in stored.scopes)
+    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.reach_of(stored))
 
 
 def _refuse_other_sites() -> None:

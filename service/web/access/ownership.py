@@ -1,41 +1,66 @@
-"""Restricts a job of GitHub Actions to the subjects, nightly runs and jobs of its own repository."""
+"""Restricts a caller to the reach of its token, and a job of GitHub Actions to what its own repository owns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
+from service.rules.access.reach import Patterns, matches
 from service.store import ownership
 from service.web.access.guard import caller
 from service.web.current import database
 from service.web.problems import ProblemError
 
 
-def hold(subjects: Iterable[str | None], *, asking: bool = False) -> None:
-    """Refuse a report about subjects of another repository; a subject without an owner becomes the caller's.
+def hold(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: bool = False) -> None:
+    """Refuse a report beyond the caller's reach; a subject without an owner becomes the repository's that may own it.
 
     Parameters
     ----------
     subjects
         What the request is about.
+    hosts
+        The hosts as which it measured, or will.
     asking
         Whether the request only reads: no subject changes its owner.
 
     Raises
     ------
     ProblemError
-        403, where a subject is another repository's.
+        403, where a host or a subject is beyond the token's limits, or a subject is another repository's.
     """
-    repository, names = caller().repository, {name for name in subjects if name is not None}
-    if repository is None or not names:
+    repository, reach, names = caller().repository, caller().reach, {name for name in subjects if name is not None}
+    _hold_within("host", hosts, reach.hosts)
+    if repository is None:
+        _hold_within("subject", names, reach.subjects)
+        return
+    if not names:
+        return
+    with database().reading() as session:
+        foreign = ownership.foreign(session, repository, names, reach.subjects)
+    if foreign:
+        raise refusal(repository, _why_foreign(foreign))
+    if asking:
         return
     with database().writing() as session:
-        foreign = ownership.foreign(session, repository, names)
-        if foreign:
-            name, owner = next(iter(foreign.items()))
-            raise refusal(repository, f"the subject {name} is that of {owner}")
-        if not asking:
-            ownership.claim(session, repository, names)
+        # Again: another job may have reported meanwhile.
+        if foreign := ownership.foreign(session, repository, names, reach.subjects):
+            raise refusal(repository, _why_foreign(foreign))
+        ownership.claim(session, repository, names)
+
+
+def _hold_within(what: str, names: Iterable[str], patterns: Patterns | None) -> None:
+    beyond = next((name for name in names if not matches(name, patterns)), None)
+    if beyond is not None:
+        limits = " ".join(patterns or ())
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {what} {beyond}, only for {limits}.")
+
+
+def _why_foreign(foreign: Mapping[str, str | None]) -> str:
+    name, owner = next(iter(foreign.items()))
+    if owner is not None:
+        return f"the subject {name} is that of {owner}"
+    return f"the subject {name} is not its own (FAULTWATCH_ACTIONS_SUBJECTS assigns others)"
 
 
 def hold_night(name: str) -> str | None:
@@ -65,6 +90,17 @@ def hold_job(repository: str | None) -> None:
     own = caller().repository
     if own is not None and own != repository:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {own}.")
+
+
+def hold_repository(repository: str) -> None:
+    """Refuse to register runners for a repository that the caller's token does not name.
+
+    Raises
+    ------
+    ProblemError
+        403, where it names others.
+    """
+    _hold_within("repository", [repository], caller().reach.repositories)
 
 
 def refusal(repository: str, why: str) -> ProblemError:

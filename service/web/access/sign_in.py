@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from flask import Blueprint, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
-from service.rules.access.token import parse_token
-from service.store import tokens
+from service.schemas.audit import AuditAction
+from service.web.access import audit_log
+from service.web.access.credentials import verify
 from service.web.access.guard import by_token
 from service.web.current import database
+from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)
+
+_REFUSED = "This token is not valid. It may be mistyped, expired or revoked."
 
 
 @bp.get("/sign-in")
@@ -21,27 +25,32 @@ def form() -> ResponseReturnValue:
     """Show the form that asks for a token."""
     if not by_token():
         return redirect("/")
-    return render_template("sign_in.html", to=_inside(request.args.get("to", "/")), refused=False)
+    return render_template("sign_in.html", to=_inside(request.args.get("to", "/")), refused="")
 
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
     to = _inside(request.form.get("to", "/"))
-    shown = parse_token(request.form.get("token", "").strip())
-    if shown is not None:
-        with database().reading() as store:
-            stored = tokens.find(store, shown.id)
-        if stored is not None and shown.proves(stored.digest) and stored.is_valid(datetime.now(UTC)):
-            session.clear()
-            session["token"] = shown.id
-            return redirect(to)
-    return render_template("sign_in.html", to=to, refused=True), 403
+    try:
+        stored = verify(request.form.get("token", "").strip(), "sign-in page")
+    except ProblemError as error:
+        return render_template("sign_in.html", to=to, refused=str(error)), error.status, error.headers
+    if stored is None:
+        return render_template("sign_in.html", to=to, refused=_REFUSED), HTTPStatus.FORBIDDEN
+    session.clear()
+    session["token"] = stored.id
+    with database().writing() as store:
+        audit_log.record(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
+    return redirect(to)
 
 
 @bp.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
     """Forget the token."""
+    if "token" in session:
+        with database().writing() as store:
+            audit_log.record(store, AuditAction.SIGNED_OUT, f"token {session['token']}")
     session.clear()
     return redirect(url_for("access.form"))
 

@@ -11,9 +11,13 @@ from flask import current_app
 
 from runner.contract.sign_in import Admission, Identity
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
+from service.rules.access.reach import reach_of_job
 from service.rules.access.scope import Scope
+from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
+from service.web.access import audit_log
+from service.web.access.credentials import count_failure, require_patience
 from service.web.current import database
 from service.web.problems import ProblemError, not_found
 
@@ -25,6 +29,7 @@ bp = APIBlueprint("actions", __name__)
 LIFETIME = timedelta(hours=2)
 """A job measures, then reports. It can sign in again with another identity."""
 _EXTENSION = "faultwatch.identities"
+_TRUSTED = "faultwatch.trusted_jobs"
 _LONGEST_NAME = 100
 
 
@@ -34,6 +39,7 @@ def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
         from service.web.access.oidc import Identities  # noqa: PLC0415 - cryptography, which others need not load
 
         app.extensions[_EXTENSION] = Identities(trusted)
+        app.extensions[_TRUSTED] = trusted
 
 
 @bp.post("/sign-in/actions")
@@ -44,9 +50,12 @@ def sign_in(json_data: Identity) -> Admission:
     identities: Identities | None = current_app.extensions.get(_EXTENSION)
     if identities is None:
         raise not_found("GitHub Actions job that may sign in here")
+    trusted: TrustedJobs = current_app.extensions[_TRUSTED]
+    require_patience()
     try:
         job = identities.check(json_data.token)
     except IdentityRefused as error:
+        count_failure("identity of an Actions job", str(error))
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity was refused: {error}.") from None
     except IssuerUnavailable as error:
         headers = {"Retry-After": "5"}
@@ -60,9 +69,11 @@ def sign_in(json_data: Identity) -> Admission:
         created_at=now,
         expires_at=now + LIFETIME,
         repository=job.repository,
+        **tokens.limits(reach_of_job(job.repository, trusted.subjects, trusted.hosts)),
     )
     with database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
         tokens.add(session, kept)
+        audit_log.record(session, AuditAction.JOB_SIGNED_IN, f"token {kept.id}", author=kept.name)
         return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))

@@ -9,9 +9,11 @@ from apiflask import APIBlueprint
 from service.pipeline import decide_events, detect_drifts
 from service.rules.events import lifecycle
 from service.schemas import triage as told
+from service.schemas.audit import AuditAction
 from service.schemas.history import Cause
 from service.schemas.triage import State
 from service.store import decisions, deliveries, events
+from service.web.access import audit_log
 from service.web.access.author import author
 from service.web.api.body import PageQuery
 from service.web.current import database
@@ -87,6 +89,8 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
             )
         try:
             decision = decisions.view(decide_events.decide(session, event, json_data, by))
+            what = {"decision": json_data.action.value, "reason": json_data.reason}
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", what, by)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

@@ -48,7 +48,8 @@ def post(json_data: GateReport) -> GateAnswer:
     own, repository = caller().repository, json_data.repository
     if own is not None and repository is not None and own != repository.lower():
         raise refusal(own, f"{repository} is another repository")
-    hold({case.head.subject for case in json_data.cases})
+    sides = [side for case in json_data.cases for side in (case.base, case.head)]
+    hold({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)
     with database().reading() as session:
         since = gate_baselines.find(session, json_data, finding.small_steps())

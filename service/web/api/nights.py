@@ -36,7 +36,8 @@ def put(name: str, json_data: NightPart) -> NightDigest:
             [FieldError(field="name", detail="is not a name")],
         ) from None
     owner = hold_night(name)
-    hold({cell.subject for cell in json_data.cells})
+    # A plan names the cells of all hosts; what was carried out is reported by the host that did it.
+    hold({cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out})
     with database().writing() as session:
         nights.store(session, name, json_data, owner, datetime.now(UTC))
     return _find(name)

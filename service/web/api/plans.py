@@ -24,7 +24,7 @@ def post(json_data: PlanRequest) -> Plan:
 
     The commits have to be known: send them first.
     """
-    hold([json_data.subject], asking=True)
+    hold([json_data.subject], [json_data.host.name], asking=True)
     with database().reading() as session:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)

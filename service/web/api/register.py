@@ -7,6 +7,7 @@ from apiflask import APIBlueprint, APIFlask
 from service.web import problems
 from service.web.api import (
     actions_sign_in,
+    audit,
     comparisons,
     diagnoses,
     drifts,
@@ -43,6 +44,6 @@ def register_api(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
-    for noun in (profiles.bp, jobs.bp, runner_tokens.bp):
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

@@ -9,6 +9,10 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from service.github.extension import queue
+from service.schemas.audit import AuditAction
+from service.web.access import audit_log
+from service.web.access.ownership import hold_repository
+from service.web.current import database
 from service.web.problems import ProblemError, not_found
 
 bp = APIBlueprint("runner_tokens", __name__)
@@ -34,7 +38,11 @@ class RunnerToken(BaseModel):
 @bp.input(RunnerTokenRequest)
 @bp.output(RunnerToken)
 def post(json_data: RunnerTokenRequest) -> RunnerToken:
-    """Request a token from GitHub, as the App, to register or remove a self-hosted runner."""
+    """Request a token from GitHub, as the App, to register or remove a self-hosted runner.
+
+    The caller's token names the repositories for which it may.
+    """
+    hold_repository(json_data.repository)
     kept = queue()
     if kept is None:
         raise not_found("GitHub App that this service is")
@@ -46,4 +54,6 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
         said = getattr(error, "message", "") or type(error).__name__
         detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
+    with database().writing() as session:
+        audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})
     return RunnerToken(token=answer["token"], expires_at=answer["expires_at"])

@@ -101,7 +101,8 @@ def pyperf(run_id: UUID) -> Response:
 
 
 def _store(reports: Reports) -> ingest_reports.IngestResult:
-    hold({(report.head if isinstance(report, fast_parse.PlainReport) else report).subject for report in reports})
+    heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
+    hold({head.subject for head in heads}, {head.host.name for head in heads})
     taken = ingest_reports.ingest(database(), reports)
     detect_drifts.refresh(database())
     return taken

@@ -8,7 +8,9 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict
 
 from service.schemas import triage
+from service.schemas.audit import AuditAction
 from service.store import silences
+from service.web.access import audit_log
 from service.web.access.author import author
 from service.web.api.body import PageQuery
 from service.web.current import database
@@ -53,6 +55,8 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
         made = silences.add(session, json_data, by, now)
         if made is None:
             raise unprocessable("series_id", f"there is no series {json_data.series_id}")
+        session.flush()
+        audit_log.record(session, AuditAction.SILENCED, *silences.summary(made), by)
         return silences.view(made, now)
 
 
@@ -66,4 +70,5 @@ def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
         row = silences.end(session, silence_id, by, now)
         if row is None:
             raise not_found(f"silence {silence_id}")
+        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=by)
         return silences.view(row, now)

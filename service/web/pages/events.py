@@ -10,8 +10,10 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.pipeline import decide_events, detect_drifts
+from service.schemas.audit import AuditAction
 from service.schemas.triage import Action, DecisionRequest, EventDetail, EventSummary, State
 from service.store import decisions, events
+from service.web.access import audit_log
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
@@ -66,6 +68,8 @@ def decide(event_id: str) -> ResponseReturnValue:
             if event.merged_into is not None:
                 return redirect(url_for("event.show", event_id=event.merged_into), HTTPStatus.SEE_OTHER)
             decide_events.decide(session, event, decision, decision.author or "")
+            detail = {"decision": decision.action.value, "reason": decision.reason}
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
     except ValidationError as error:
         return _again(event_id, form, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except decide_events.DecisionNotAllowedError as error:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from service.web import vendor
 from service.web.pages import (
+    audit,
     bisect,
     compare,
     drift,
@@ -33,7 +34,7 @@ from service.web.rendering import templates
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     evidence.bp,
-    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
 )
 _MAIN_PAGES = {
     "overview.show": "Overview",

@@ -10,7 +10,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.schemas import triage
+from service.schemas.audit import AuditAction
 from service.store import silences
+from service.web.access import audit_log
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
@@ -68,8 +70,11 @@ def add(series_id: int) -> ResponseReturnValue:
     except ValidationError as error:
         abort(422, forms.wrong(error))
     with database().writing() as session:
-        if silences.add(session, silence, silence.author or "", now) is None:
+        made = silences.add(session, silence, silence.author or "", now)
+        if made is None:
             abort(404, "There is no such series.")
+        session.flush()
+        audit_log.record(session, AuditAction.SILENCED, *silences.summary(made), silence.author)
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
 
 
@@ -82,4 +87,5 @@ def end(silence_id: int) -> ResponseReturnValue:
     with database().writing() as session:
         if silences.end(session, silence_id, author, datetime.now(UTC)) is None:
             abort(404, "There is no such silence.")
+        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)

@@ -10,12 +10,14 @@ from typing import Any
 from flask import abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from service.rules.access.reach import Reach
 from service.rules.access.scope import MEANINGS, Scope
 from service.rules.access.token import PresentedToken
+from service.schemas.audit import AuditAction
 from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
-from service.web.access import guard
+from service.web.access import audit_log, guard
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -24,7 +26,8 @@ bp = page_blueprint("tokens")
 
 _DAYS = 90
 _MOST_DAYS = 3650
-_COLUMNS = ("id", "name", "scopes", "repository", "state", "created_at", "expires_at", "revoked_at")
+_LIMITS = ("hosts", "subjects", "repositories")
+_COLUMNS = ("id", "name", "scopes", "repository", *_LIMITS, "state", "created_at", "expires_at", "revoked_at")
 
 
 class TokenEntry(View):
@@ -34,6 +37,10 @@ class TokenEntry(View):
     name: str
     scopes: list[str]
     repository: str | None
+    hosts: list[str] | None
+    """Patterns of the hosts as which it may report; None for all."""
+    subjects: list[str] | None
+    repositories: list[str] | None
     state: str
     """``holds``, ``expired`` or ``revoked``."""
     created_at: datetime
@@ -56,18 +63,22 @@ def listed() -> Page:
 @bp.post("/tokens")
 def make() -> ResponseReturnValue:
     """Make a token from the form, and show it: this once."""
-    form = {"name": request.form.get("name", ""), "scopes": request.form.getlist("scope")}
+    form: dict[str, Any] = {name: request.form.get(name, "") for name in ("name", *_LIMITS)}
+    form["scopes"] = request.form.getlist("scope")
     days = request.form.get("days", _DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
         return _again(form, "scope: choose at least one.")
     if not 0 < days <= _MOST_DAYS:
         return _again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
+    limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with database().writing() as session:
-            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC))
-    except ValueError as error:
-        return _again(form, f"name: {error}.")
+            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits))
+            detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
+            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {shown.id}", detail)
+    except tokens.WrongTokenError as error:
+        return _again(form, f"{error.part}: {error}.")
     response = make_response(render_template("tokens.html", **_context(_entries(), shown)))
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -77,8 +88,10 @@ def make() -> ResponseReturnValue:
 def revoke(token_id: str) -> ResponseReturnValue:
     """Revoke a token."""
     with database().writing() as session:
-        if tokens.revoke(session, token_id, datetime.now(UTC)) is None:
+        row = tokens.revoke(session, token_id, datetime.now(UTC))
+        if row is None:
             abort(404, "There is no such token.")
+        audit_log.record(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
     return redirect(url_for("tokens.listed"), HTTPStatus.SEE_OTHER)
 
 
@@ -113,6 +126,9 @@ def _entry(row: Token, now: datetime) -> TokenEntry:
         name=row.name,
         scopes=row.scopes,
         repository=row.repository,
+        hosts=row.hosts,
+        subjects=row.subjects,
+        repositories=row.repositories,
         state="revoked" if row.revoked_at else "holds" if row.is_valid(now) else "expired",
         created_at=row.created_at,
         expires_at=row.expires_at,

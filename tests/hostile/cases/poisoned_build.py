@@ -1,28 +1,40 @@
 """A run changes its own built tree, so that the next measurement of the same commit executes something else."""
 
+import json
+
 from tests.hostile.arena import Arena, Outcome
 
+FAST = True
 WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
+# The executions of a session may see what the earlier ones left; what the next session starts from is the question.
 SCRIPT = """#!/bin/sh
-test -e poisoned && echo POISONED && exit 1
-touch poisoned
-printf '#!/bin/sh\\necho POISONED; exit 1\\n' > tool
+echo run >> runs
+test "$(wc -l < runs)" -gt 6 && echo POISONED && exit 1
+mkdir -p kept && touch kept/file 2>/dev/null
+chmod 0500 kept
 exit 0
 """
 
 
 def prepare(arena: Arena) -> None:
-    # The first execution may see its own tree; what a later session starts from is the question.
-    arena.write("probe", SCRIPT.replace("test -e poisoned && echo POISONED && exit 1\n", "./tool\n"), executable=True)
-    arena.write("tool", "#!/bin/sh\nexit 0\n", executable=True)
-    arena.workload(build="command = 'true'", command="./tool")
+    arena.write("probe", SCRIPT, executable=True)
+    arena.workload(build="command = 'true'", command="./probe")
     arena.commit("Good")
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    assert outcome.status == 0, outcome.said
-    (tree,) = arena.home.glob("builds/*-*/tree")
-    (tree / "tool").write_text("#!/bin/sh\necho POISONED; exit 1\n")
-    again = arena.run(*WORDS)
-    assert again.status == 0, again.said
-    assert "POISONED" not in again.report
+    assert _build(outcome) == ("measured", False), outcome.said
+    (tree,) = arena.home.glob("builds/sandbox/*/tree")
+    assert (tree / "kept").exists()
+    (tree / "probe").write_text("#!/bin/sh\necho POISONED; exit 1\n")
+    for _ in range(2):
+        assert _build(arena.run(*WORDS)) == ("measured", True)
+    # What ran in a sandbox is never executed without one.
+    trusted = tuple("--no-sandbox" if word == "--sandbox" else word for word in WORDS)
+    assert _build(arena.run(*trusted)) == ("measured", False)
+    assert not list(arena.home.glob("builds/sandbox/*/built/tree/runs"))
+
+
+def _build(outcome: Outcome) -> tuple[str, bool]:
+    (run,) = json.loads(outcome.report)
+    return run["outcome"], run["build"]["cached"]

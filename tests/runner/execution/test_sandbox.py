@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from runner.execution import sandbox as module
 from runner.execution.execute import Finished
 from runner.execution.sandbox import Sandbox, read_only_prefix, sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.session import ExecutionFailure, count
+from runner.perf.session import ExecutionFailure, count, count_together
+from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.subject.confined_build import execute_confined
 
@@ -184,6 +186,59 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
     without = counts(None)
     assert counts(box) == without
     assert without[1] == pages
+
+
+FORKS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    char name[] = "forked-XXXXXX";
+    FILE *file = fdopen(mkstemp(name), "w");
+    int forked = 0;
+    for (; forked < 60; forked++) {
+        pid_t child = fork();
+        if (child < 0) break;
+        if (child == 0) { pause(); _exit(0); }
+    }
+    fprintf(file, "%d", forked);
+    fclose(file);
+    sleep(1);  /* until the others have forked too */
+    return 0;
+}
+"""
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize("grouped", [True, False])
+def test_all_sandboxes_of_a_case_share_one_ceiling(
+    grouped: bool, box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROCESSES", 80)
+    monkeypatch.setattr("runner.perf.session.PROCESSES", 80)
+    if not grouped:
+        monkeypatch.setattr(MemoryGroup, "limit_processes", lambda *_: False)
+    tree = home / "tree"
+    tree.mkdir()
+    (tree / "forks.c").write_text(FORKS)
+    subprocess.run(["cc", "-o", "forks", "forks.c"], cwd=tree, check=True)
+    box.change_owner(tree)
+    count_together(
+        ["./forks"], directory=tree, state=ProcessState(memory_limit=box.memory), timeout=20, sandbox=box, processes=3
+    )
+    forked = [int(file.read_text()) for file in tree.glob("forked-*")]
+    assert len(forked) == 3
+    assert 30 < sum(forked) <= 80
+
+
+@pytest.mark.parametrize(("number", "share"), [(1, 1024), (64, 16)])
+def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: int, box: Sandbox) -> None:
+    shared = replace(box, sharing=number)
+    assert shared.confinement.processes == share
+    assert shared.confinement.data_bytes * number <= box.memory
+    prefix = shared.command_prefix(Path("/tree"), Path("/launcher"), 3)
+    sizes = [int(prefix[place + 1]) for place, word in enumerate(prefix) if word == "--size"]
+    assert sizes == [(1 << 30) // number] * 2
 
 
 @pytest.mark.perf

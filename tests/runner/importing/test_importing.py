@@ -10,7 +10,7 @@ import pytest
 from runner.contract import to_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, make_reports, read
+from runner.importing import ImportDefaults, formats, make_reports, read
 from runner.importing.csv_columns import parse_map
 
 SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
@@ -170,3 +170,13 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     assert run.values("faults-per-operation") == (100.0,)
     assert run.values("sys-percent") == (25.0,)
     assert run.environment.knobs["pyperf.python_version"] == "3.11"
+
+
+def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_BYTES", 1000)
+    (tmp_path / "bomb").write_bytes(gzip.compress(b"0" * 1001))
+    with pytest.raises(FaultwatchError, match="when decompressed"):
+        read(tmp_path / "bomb", SAID)
+    (tmp_path / "large").write_bytes(b"0" * 1001)
+    with pytest.raises(FaultwatchError, match="holds more than"):
+        read(tmp_path / "large", SAID)

@@ -43,6 +43,36 @@ def test_version_1_beside_version_2(tmp_path: Path) -> None:
     assert (group.folder / "memory.limit_in_bytes").read_text() == str(64 * MIB)
 
 
+def test_version_2_limits_processes_in_the_same_group(tmp_path: Path) -> None:
+    group = MemoryGroup(MIB, tree(tmp_path, "0::/job\n", "job"))
+    assert not group.limit_processes(100)
+    group.apply()
+    assert group.folder
+    assert not group.limit_processes(100)
+    (group.folder / "pids.max").touch()
+    assert group.limit_processes(100)
+    assert (group.folder / "pids.max").read_text() == "100"
+
+
+def test_version_1_limits_processes_in_another_hierarchy(tmp_path: Path) -> None:
+    made = tree(tmp_path, "4:memory:/job\n5:pids:/other\n", "memory/job", "pids/other")
+    group = MemoryGroup(MIB, made)
+    group.apply()
+    assert group.limit_processes(100)
+    (folder,) = (entry for entry in (tmp_path / "sys/fs/cgroup/pids/other").iterdir() if entry.is_dir())
+    assert (folder / "pids.max").read_text() == "100"
+    group.admit(17)
+    assert group.folder
+    assert [(part / "cgroup.procs").read_text() for part in (group.folder, folder)] == ["17", "17"]
+
+
+def test_where_processes_cannot_be_limited_nothing_is_left(tmp_path: Path) -> None:
+    group = MemoryGroup(MIB, tree(tmp_path, "4:memory:/job\n", "memory/job"))
+    group.apply()
+    assert not group.limit_processes(100)
+    assert len(list((tmp_path / "sys/fs/cgroup").rglob("faultwatch-*"))) == 1
+
+
 def test_what_a_killed_runner_left_is_removed(tmp_path: Path) -> None:
     made = tree(tmp_path, "0::/job\n", "job")
     folder = tmp_path / "sys/fs/cgroup/job"

@@ -5,6 +5,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_cache import BuildCache
 from runner.subject.repository import open_repository
 from runner.workload import Workload
 
@@ -19,7 +20,7 @@ def workload(command: str, **build: object) -> Workload:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(tmp_path / "builds", {"compiler.cc": "cc 1"})
+    return Builder(BuildCache(tmp_path / "builds"), {"compiler.cc": "cc 1"})
 
 
 def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(BuildFailure, match="this host does not have no-such-compiler, which the build needs"):
         builder.build(repository, head, workload("true", needs=["sh", "no-such-compiler"]))
-    assert not builder.cache.exists()
+    assert not builder.cache.folder.exists()
     builder.build(repository, head, workload("true", needs=["sh"]))
 
 
@@ -81,7 +82,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(FaultwatchError, match="'no-such-make' is neither installed"):
         builder.build(repository, head, workload("no-such-make all"))
-    assert not [entry for entry in builder.cache.iterdir() if not entry.name.endswith(".partial")]
+    assert not list(builder.cache.folder.glob("*/*/build.json"))
 
 
 def test_an_interrupted_build_is_made_again(builder: Builder, commit: Run, tmp_path: Path) -> None:

@@ -129,3 +129,27 @@ def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Ru
     commit("Another beginning", file="other")
     with pytest.raises(FaultwatchError, match="main and elsewhere have no common ancestor"):
         repository.merge_base("main", "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("person", "year"),
+    [
+        ("a <a@b.invalid> 884541686400 +0000", 1970),
+        ("a <a@b.invalid> 1700000000 +9999", 1970),
+        ("a\u2028b\x1c\x85 <a@b.invalid> 1700000000 +0000", 2023),
+    ],
+)
+def test_a_commit_with_strange_fields_is_read(person: str, year: int, commit: Run, tmp_path: Path) -> None:
+    parent = commit("One")
+    folder = tmp_path / "subject"
+    tree = subprocess.run(
+        ["git", "-C", folder, "rev-parse", f"{parent}^{{tree}}"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    text = f"tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}\n\none\u2028two\x0bthree\x1cfour\n"
+    words = ["git", "-C", folder, "hash-object", "-t", "commit", "-w", "--literally", "--stdin"]
+    head = subprocess.run(words, input=text.encode(), check=True, capture_output=True).stdout.decode().strip()
+    repository = open_repository(str(folder), tmp_path)
+    (revision,) = repository.revisions(f"{parent}..{head}")
+    assert revision.title == "one\u2028two\x0bthree\x1cfour"
+    assert revision.committed_at.year == year
+    assert repository.revision(head) == revision

@@ -145,3 +145,24 @@ def test_budgets_move_no_series_and_are_checked(write) -> None:  # type: ignore[
         load_workload(write(GOOD + '[metrics]\nbudget = { elapsed = "2 %" }\n'))
     with pytest.raises(FaultwatchError, match="a budget is a number in the unit of its metric"):
         load_workload(write(GOOD + '[metrics]\nbudget = { minor-faults = "a little" }\n'))
+
+
+def test_a_workload_names_the_metrics_to_judge(write) -> None:  # type: ignore[no-untyped-def]
+    text = GOOD + '[metrics]\nevents = ["sched:sched_switch"]\njudge = ["throughput", "sched:sched_switch"]\n'
+    workload = load_workload(write(text + 'budget = { throughput = "5 %" }\n'))
+    assert workload.metrics.judging.judge == ("throughput", "sched:sched_switch")
+    assert workload.metrics.judging.budgets == {"throughput": "5 %"}
+
+
+def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: ignore[no-untyped-def]
+    plain = load_workload(write(GOOD)).definition
+    assert load_workload(write(GOOD + '[metrics]\njudge = ["elapsed"]\n')).definition == plain
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("trhoughput", "did you mean 'throughput'"), ("my:event", "an event has to be listed in events too")],
+)
+def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(FaultwatchError, match=hint):
+        load_workload(write(GOOD + f'[metrics]\njudge = ["{name}"]\n'))

@@ -3,7 +3,8 @@
 import pytest
 from apiflask import APIFlask
 
-from service.rules.access.scope import LOCAL, Caller, Scope, needed_scope
+from service.rules.access.caller import LOCAL, Caller
+from service.rules.access.scope import Scope, needed_scope
 
 WRITES = {"GET", "HEAD", "OPTIONS"}
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from flask.testing import FlaskClient
 
 from runner.contract.gate import GateReport
+from runner.contract.report import Host
 from service.app import create_app
 from service.config.settings import Access, Config
 from service.config.trusted_jobs import TrustedJobs
@@ -59,7 +60,7 @@ def test_a_job_gets_a_token_that_reports_and_no_more(closed: FlaskClient, issuer
     status, admission = show(closed, issuer.sign())
     assert (status, admission["scopes"]) == (200, ["report"])
     bearer = {"Authorization": f"Bearer {admission['token']}"}
-    report = reports.report(1, 100)
+    report = reports.report(1, 100, subject="copies")
     put = closed.put(f"/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"), headers=bearer)
     assert put.status_code == 201
     assert closed.get("/api/v1/runs", headers=bearer).status_code == 403
@@ -200,6 +201,48 @@ def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issu
     own, other = bearer(), bearer(repository="octo-org/other")
     assert 403 not in sent("copies", own)
     assert sent("copies", other) == [403] * 5
-    assert 403 not in sent("sorted", other)
-    assert sent("sorted", own) == [403] * 5
+    assert 403 not in sent("other", other)
+    assert sent("other", own) == [403] * 5
     assert sent("stored", own) == [403] * 5
+    assert sent("new", own) == [403] * 5, "nobody's, and not assigned to it"
+
+
+def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
+    config: Config, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oidc.Identities.__init__, "__defaults__", (0,))
+    environment = {
+        "FAULTWATCH_ACTIONS_REPOSITORIES": "octo-org/*",
+        "FAULTWATCH_ADDRESS": AUDIENCE,
+        "FAULTWATCH_ACTIONS_ISSUER": issuer.url,
+        "FAULTWATCH_ACTIONS_SUBJECTS": "Octo-Org/copies=bench-* octo-org/other=copies",
+        "FAULTWATCH_ACTIONS_HOSTS": "box",
+    }
+    jobs = TrustedJobs.from_environment(environment)
+    client = create_app(replace(config, access=Access.TOKENS, jobs=jobs)).test_client()
+    _, admission = show(client, issuer.sign())
+    bearer = {"Authorization": f"Bearer {admission['token']}"}
+
+    def put(subject: str, host: str = "box") -> int:
+        report = reports.report(1, 100, subject=subject, host=Host(name=host))
+        document = report.model_dump(mode="json")
+        return client.put(f"/api/v1/runs/{report.run_id}", json=document, headers=bearer).status_code
+
+    assert (put("bench-sort"), put("copies"), put("bench-sort", "lab-9")) == (201, 403, 403)
+
+
+def test_an_identity_in_a_document_nested_deeply_is_refused(closed: FlaskClient) -> None:
+    body = b'{"token": "x", "deep": ' + b"[" * 3000 + b"]" * 3000 + b"}"
+    answer = closed.post("/api/v1/sign-in/actions", data=body, content_type="application/json")
+    assert (answer.status_code, answer.mimetype) == (400, "application/problem+json")
+
+
+@pytest.mark.parametrize("words", ["copies", "octo-org/copies=", "octo-org/*=x", "octo-org/copies=a/b"])
+def test_an_assignment_that_means_nothing_is_refused(words: str) -> None:
+    environment = {
+        "FAULTWATCH_ACTIONS_REPOSITORIES": "octo-org/*",
+        "FAULTWATCH_ADDRESS": AUDIENCE,
+        "FAULTWATCH_ACTIONS_SUBJECTS": words,
+    }
+    with pytest.raises(ServiceError, match="_SUBJECTS"):
+        TrustedJobs.from_environment(environment)

@@ -25,6 +25,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/runs/{run_id}", "put"),
         ("/api/v1/runs/{run_id}/pyperf", "get"),
         ("/api/v1/plans", "post"),
+        ("/api/v1/audit", "get"),
         ("/api/v1/comparisons", "post"),
         ("/api/v1/searches", "post"),
         ("/api/v1/knob-searches", "post"),

@@ -1,0 +1,135 @@
+"""The sandbox does not move a count: the canary and the workloads, in turns with and without it.
+
+``python -m bench.sandbox [--quick] [WORKLOAD …]``, run as ``make bench-sandbox``. Each program is built once and
+prepared as ``faultwatch compare`` does it; ``--quick`` executes it ten times instead of a hundred on each side.
+
+Nothing is claimed of a program that counts differently by itself, because its threads race; its counts are figures.
+"""
+
+import itertools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.report import finish
+from runner.canary import count as canary
+from runner.contract.report import Case, Environment, Host, Revision
+from runner.errors import FaultwatchError
+from runner.execution.compilation import compile_program
+from runner.execution.sandbox import Sandbox, sandbox
+from runner.measuring.comparison import undisturbed
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.perf.session import count
+from runner.process_state.process_state import ProcessState
+from runner.workload import Workload, load_workload
+from runner.workload.matrix import cases
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = 100
+CHOSEN: dict[str, tuple[str, ...]] = {
+    "cold_start": ("page_cache=host", "program=Os"),
+    "copy_service": (),
+    "fortran_init": ("storage=once",),
+    "gallery_search": ("memory=vector", "fill=startup"),
+    "image_filter": ("temporaries=malloc",),
+    "matrix_scan": (),
+    "python_buffers": (),
+    "tensor_copy": ("allocator=glibc", "buffer=mapped"),
+}
+REVISION = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
+Counts = Callable[[], int]
+
+
+def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
+    """Build a workload, and return the trials of one case without and with the sandbox."""
+    workload, tree = load_workload(ROOT / "workloads" / name), folder / name / "tree"
+    if workload.build.directory == "workload":
+        shutil.copytree(ROOT / "workloads" / name, tree)
+    else:
+        script = ROOT / "workloads" / name / "make_history.py"
+        subprocess.run([sys.executable, script, tree], check=True, capture_output=True)
+    subprocess.run(list(workload.build.command or ()), cwd=tree, check=True, capture_output=True)
+    box.change_owner(tree)
+    case = cases(workload, CHOSEN[name])[0]
+    return _trial(workload, case, tree, None), _trial(workload, case, tree, box)
+
+
+def _trial(workload: Workload, case: Case, tree: Path, box: Sandbox | None) -> Trial:
+    bench = Bench(Host(name="bench"), lambda _: Environment(knobs={}), sandbox=box)
+    return Trial(workload, Subject("bench", REVISION, case), bench, tree)
+
+
+def sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[str, Counts, Counts]]:
+    """Yield each program with the functions that count it without and with the sandbox."""
+    source = Path(canary.__file__).with_name("canary.c")
+    program = compile_program(source, folder / "canary", headers=[source.with_name("faultwatch_region.h")])
+    box.change_owner(program.parent)
+
+    def canary_counts(within: Sandbox | None) -> int:
+        command = [f"./{program.name}", *canary.KINDS[:3]]
+        state = ProcessState(huge_pages="never")
+        done = count(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
+        return _value(done.sample.readings)
+
+    if not names or "canary" in names:
+        yield "canary", lambda: canary_counts(None), lambda: canary_counts(box)
+    for name in names or CHOSEN:
+        if name == "canary":
+            continue
+        try:
+            without, within = trials(folder, name, box)
+        except (subprocess.CalledProcessError, FaultwatchError) as error:
+            print(f"  {name} cannot be measured here: {error}", flush=True)
+            continue
+        for trial in (without, within):
+            trial.warm_up()
+        yield name, _counts(without), _counts(within)
+
+
+def _counts(trial: Trial) -> Counts:
+    return lambda: _value(trial.execute().readings)
+
+
+def _value(readings: Any) -> int:
+    reading = readings.get("region:minor-faults") or readings["minor-faults"]
+    return int(reading.value)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Count the programs named, or all."""
+    runs = RUNS // 10 if "--quick" in arguments else RUNS
+    names = [word for word in arguments if not word.startswith("-")]
+    figures: dict[str, Any] = {}
+    misses: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, undisturbed():
+        Path(scratch).chmod(0o755)
+        # An interpreter outside of /usr must be readable, as FAULTWATCH_SANDBOX_READ makes it.
+        box = sandbox() if sys.base_prefix.startswith("/usr") else replace(sandbox(), readable=(sys.base_prefix,))
+        for name, *both in sides(Path(scratch), names, box):
+            found: list[list[int]] = [[], []]
+            for turn in itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs):
+                found[turn].append(both[turn]())
+            without, within = (Counter(counts) for counts in found)
+            exact = len(without) == 1
+            same = sum(count == found[0][0] for count in found[1]) if exact else sum((without & within).values())
+            holds = same == runs
+            text = f"{name}: executions of {runs} that count the same in the sandbox"
+            print(f"  {('holds' if holds else 'FAILS') if exact else '     '}  {text}: {same}", flush=True)
+            figures[text] = same
+            if not holds:
+                figures[f"{name}: counts without and with"] = [without.most_common(4), within.most_common(4)]
+                print(f"         {without.most_common(4)} without, {within.most_common(4)} with", flush=True)
+            if exact and not holds:
+                misses.append(f"{text}: {same}")
+    finish("sandbox", misses, figures)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

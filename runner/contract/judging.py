@@ -1,0 +1,43 @@
+"""Which metrics of a subject are judged, and by how much each may move. Pure; runner and service share it."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.contract.base import Strict
+from runner.contract.budget import Budget
+from runner.contract.metrics import CATALOGUE, metric
+
+PRECISION = 3.0
+"""The smallest change of a noisy metric that matters, in percent, if the workload does not declare it."""
+Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+MetricName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Judging(Strict):
+    """What ``[metrics]`` of a workload says about the verdicts on its metrics."""
+
+    judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
+    """Metrics to judge in addition to the exact counts: in histories, by the gate and by comparisons."""
+    precision: dict[str, Percent] = Field(default_factory=dict)
+    """The smallest change that matters, by noisy metric. Comparisons judge these metrics too."""
+    budgets: dict[str, Budget] = Field(default_factory=dict)
+    """By how much metrics may get worse; metrics that are not named may not get worse."""
+
+    def in_history(self, name: str) -> bool:
+        """Return whether drifts of a metric are detected along a history."""
+        entry = CATALOGUE.get(name)
+        return (entry is not None and entry.judged) or name in self.judge
+
+    def in_comparison(self, name: str) -> bool:
+        """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
+        return metric(name).exact or name in self.judge or name in self.precision
+
+    def smallest_change(self, name: str) -> float:
+        """Return the smallest change of a noisy metric that matters, in percent."""
+        return self.precision.get(name, PRECISION)
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """The noisy metrics that the workload asks to be judged in comparisons."""
+        return tuple(dict.fromkeys((*self.judge, *self.precision)))

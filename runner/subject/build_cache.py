@@ -1,0 +1,162 @@
+"""Stores builds: finds the place of each, keeps it while a session uses it, and removes old ones beyond a limit.
+
+Each build has a *place*, a folder. Its name has the same length for all builds, because programs contain the name of
+the folder in which they were built. A process that uses a place holds a lock. If another process holds it, the build is
+made again in the next place, so that two sessions never run in the same tree. What is locked is never removed.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.contract.code_trust import BuildStore
+from runner.errors import FaultwatchError
+from runner.system.tree_walk import remove_tree
+
+RECORD = "build.json"
+_PLACES = 10
+"""Places of one build, for sessions of several processes at once."""
+_MOST_HELD = 8
+"""Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
+_DAY = 86_400.0
+_held: OrderedDict[Path, int] = OrderedDict()
+"""The locks of this process: descriptors by the path of the lock. The least recently used is first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildCache:
+    """The builds of one store.
+
+    Attributes
+    ----------
+    folder
+        The folder of all stores.
+    store
+        The store: what one kind of code built is never executed for another.
+    most_bytes
+        Bytes that the builds of the store may take; beyond, the least recently used go. None for no limit.
+    most_days
+        Days after which an unused build goes; None for no limit.
+    """
+
+    folder: Path
+    store: BuildStore = BuildStore.TRUSTED
+    most_bytes: int | None = None
+    most_days: float | None = None
+
+    def take(self, key: str) -> Path:
+        """Return the place of a build, which may not exist yet, and keep it for this process.
+
+        Raises
+        ------
+        FaultwatchError
+            If other processes use all places of the build, or the folder cannot be written.
+        """
+        top = self.folder / self.store
+        try:
+            top.mkdir(parents=True, exist_ok=True)
+            for number in range(_PLACES):
+                place = top / f"{key}-{number}"
+                if _hold(_lock_of(place)):
+                    return place
+        except OSError as error:
+            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to a folder of your own") from None
+        raise FaultwatchError(f"{_PLACES} other processes use the build {key}", "wait until one of them ends")
+
+    def evict(self) -> None:
+        """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
+        now = time.time()
+        total = 0
+        for place, used, size in sorted(self._builds(), key=lambda build: build[1], reverse=True):
+            total += size
+            too_old = self.most_days is not None and now - used > self.most_days * _DAY
+            too_many = self.most_bytes is not None and total > self.most_bytes
+            if (too_old or too_many) and self._remove(place):
+                total -= size
+
+    def _builds(self) -> Iterator[tuple[Path, float, int]]:
+        """Yield the place of each build, when it was used last, and its bytes."""
+        for lock in (self.folder / self.store).glob("*.lock"):
+            place = lock.with_suffix("")
+            with suppress(OSError):
+                yield place, lock.stat().st_mtime, _size(place)
+
+    def _remove(self, place: Path) -> bool:
+        with _borrowed(_lock_of(place)) as free:
+            if free:
+                for folder in (_partial(place), place):
+                    remove_tree(folder)
+                if place.exists():
+                    return False
+                _lock_of(place).unlink(missing_ok=True)
+            return free
+
+
+def partial_of(place: Path) -> Path:
+    """Return the folder in which a build is made; empty at first."""
+    partial = _partial(place)
+    if partial.exists():
+        remove_tree(partial)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def _partial(place: Path) -> Path:
+    return place.with_name(f"{place.name}.partial")
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
+
+
+def _size(place: Path) -> int:
+    try:
+        return int(json.loads((place / RECORD).read_text(encoding="utf-8"))["bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _hold(lock: Path) -> bool:
+    """Lock for this process, unless another one has; note that it is used now."""
+    if lock not in _held:
+        descriptor = _locked(lock)
+        if descriptor is None:
+            return False
+        _held[lock] = descriptor
+        while len(_held) > _MOST_HELD:
+            os.close(_held.popitem(last=False)[1])
+    _held.move_to_end(lock)
+    os.utime(_held[lock])
+    return True
+
+
+@contextmanager
+def _borrowed(lock: Path) -> Iterator[bool]:
+    """Lock for a moment; yield whether nobody uses it."""
+    descriptor = None if lock in _held else _locked(lock)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(lock: Path) -> int | None:
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        # Whoever removed the build has removed the lock too: then this one is nobody's.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(lock.stat(), os.fstat(descriptor)):
+                return descriptor
+        os.close(descriptor)

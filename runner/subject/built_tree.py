@@ -1,0 +1,122 @@
+"""Puts the tree of a build back as it was built, at the begin of each session.
+
+A program may write into its tree: results, ``__pycache__``, or what is to harm the next session. The cache therefore
+keeps a copy of each tree, in a folder that no sandbox shows and that only the runner's user may enter. A tree that
+differs from what was built, by its files' sizes, times and inodes, is replaced by that copy.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.disk_guard import used_bytes
+from runner.execution.start_block import BASE_VARIABLES
+from runner.subject.build_cache import RECORD
+from runner.system.regular_file import open_regular
+from runner.system.tree_walk import TreeTooLarge, fingerprint, remove_tree, walk
+
+
+class UnreadableTree(Exception):
+    """A build left what the runner must not read; says what."""
+
+
+TREE = "tree"
+COPY = "built"
+
+
+def keep(place: Path, output_file: str | None) -> dict[str, object]:
+    """Keep a copy of a tree that was just built; return what the record of the build has to hold about it.
+
+    Parameters
+    ----------
+    place
+        The folder with the tree.
+    output_file
+        Path in the tree of the result file, which each execution makes anew.
+
+    Raises
+    ------
+    UnreadableTree
+        If the build left files that the runner must not read.
+    FaultwatchError
+        If the tree cannot be copied.
+    """
+    tree = place / TREE
+    (place / COPY).mkdir(mode=0o700)
+    _copy(tree, place / COPY / TREE)
+    _settle(tree)
+    return {
+        "tree": fingerprint(tree, output_file),
+        "ignored": output_file,
+        "bytes": 2 * (used_bytes(tree) or 0),
+    }
+
+
+def begin_session(tree: Path) -> None:
+    """Put a tree back as it was built, if a program has changed it. A tree of no cache stays as it is.
+
+    Raises
+    ------
+    FaultwatchError
+        If it cannot be put back.
+    """
+    place = tree.parent
+    record = place / RECORD
+    if tree.name != TREE or not (place / COPY).is_dir() or not record.is_file():
+        return
+    document = json.loads(record.read_text(encoding="utf-8"))
+    ignored = document["ignored"]
+    if _fingerprint(tree, ignored) == document["tree"]:
+        return
+    fresh = place / f"{TREE}.partial"
+    for old in (fresh, tree):
+        remove_tree(old)
+    if tree.is_symlink() or tree.exists():
+        raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
+    _copy(place / COPY / TREE, fresh)
+    _settle(fresh)
+    fresh.rename(tree)
+    document["tree"] = fingerprint(tree, ignored)
+    part = record.with_suffix(".partial")
+    part.write_text(json.dumps(document), encoding="utf-8")
+    part.replace(record)
+
+
+def _fingerprint(tree: Path, ignored: str | None) -> str | None:
+    try:
+        return fingerprint(tree, ignored)
+    except (OSError, TreeTooLarge):
+        return None
+
+
+def _copy(source: Path, target: Path) -> None:
+    # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
+    words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
+    done = subprocess.run(
+        [*words, os.fspath(source), os.fspath(target)],
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env=dict(BASE_VARIABLES),
+    )
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        said = lines[0].removeprefix("cp: ")[:300]
+        if "Permission denied" in said:
+            raise UnreadableTree(f"has files that cannot be read: {said}")
+        raise FaultwatchError(f"the built tree cannot be copied: {said}")
+
+
+def _settle(tree: Path) -> None:
+    """Write a fresh tree to storage.
+
+    While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
+    usual, which changes the count. Once written, the pages stay unlocked.
+    """
+    for entry in walk(tree):
+        file = Path(entry.path)
+        if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
+            with open_regular(file, links=False) as stream:
+                os.fsync(stream.fileno())

@@ -1,0 +1,34 @@
+"""Defines the caller of a request: its scopes and the reach of its token. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.rules.access.reach import EVERYWHERE, Reach
+from service.rules.access.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request."""
+
+    name: str
+    scopes: frozenset[Scope]
+    repository: str | None = None
+    """The only repository that a job of GitHub Actions may report on; None for other callers."""
+    token_id: str | None = None
+    """The token that the caller showed; None where the service requires none."""
+    reach: Reach = EVERYWHERE
+
+    @property
+    def holder(self) -> str | None:
+        """Whose leases are the caller's: those of its token, or of the jobs of its repository, whose tokens change."""
+        return self.repository or self.token_id
+
+    def may(self, needed: Scope) -> bool:
+        """Return whether the caller has a scope."""
+        return needed in self.scopes or Scope.ADMIN in self.scopes
+
+
+LOCAL = Caller("local", frozenset(Scope))
+"""Every caller of a service that answers on loopback only."""

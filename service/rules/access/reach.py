@@ -1,0 +1,88 @@
+"""Decides how far a token reaches: as which hosts, about which subjects, and for which repositories. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from service.rules.access.scope import Scope
+
+Patterns = tuple[str, ...]
+_NAME = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.*-]{1,100}/[A-Za-z0-9_.*-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The limits of a token. ``*`` in a pattern stands for any part of a name; None is no limit.
+
+    Attributes
+    ----------
+    hosts
+        The hosts as which it reports and claims jobs.
+    subjects
+        The subjects about which it reports.
+    repositories
+        The repositories for which it registers runners.
+    """
+
+    hosts: Patterns | None = None
+    subjects: Patterns | None = None
+    repositories: Patterns | None = None
+
+    def objection(self, scopes: Iterable[Scope]) -> str:
+        """Return in one line why no token with these scopes may have these limits; empty where one may."""
+        scopes = set(scopes)
+        if Scope.ADMIN in scopes and self != Reach():
+            return "a token with the scope admin has no limits"
+        if Scope.REGISTER in scopes and not self.repositories:
+            return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
+        for what, patterns, form in (
+            ("host", self.hosts, _NAME),
+            ("subject", self.subjects, _NAME),
+            ("repository", self.repositories, _REPOSITORY),
+        ):
+            wrong = next((pattern for pattern in patterns or () if not form.fullmatch(pattern)), None)
+            if wrong is not None:
+                return f"{wrong[:100]!r} is no pattern of a {what}"
+        return ""
+
+
+EVERYWHERE = Reach()
+"""No limits: tokens that were made before there were any, admins, and every caller of an open service."""
+
+
+def matches(name: str, patterns: Patterns | None) -> bool:
+    """Whether a name fits one of the patterns. Upper and lower case are the same, as for GitHub."""
+    return patterns is None or any(
+        re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
+    )
+
+
+def reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
+    """Return the reach of a job of a repository.
+
+    The subject of the repository's own name is its own, unless the settings assign that to another repository.
+
+    Parameters
+    ----------
+    assignments
+        Repositories, with patterns of subjects.
+    """
+    own, assignments = repository.partition("/")[2], tuple(assignments)
+    elsewhere = any(matches(own, (pattern,)) for name, pattern in assignments if name != repository)
+    assigned = tuple(pattern for name, pattern in assignments if name == repository)
+    return Reach(hosts=hosts, subjects=assigned if elsewhere else (own, *assigned))
+
+
+def may_take(repository: str, subject: str, assigned: Patterns | None) -> bool:
+    """Whether a subject without an owner may become a repository's when its job reports about it.
+
+    Parameters
+    ----------
+    assigned
+        The subjects of the repository; None for the subject of its own name.
+    """
+    own = repository.partition("/")[2]
+    return matches(subject, (own,) if assigned is None else assigned)

@@ -1,0 +1,40 @@
+"""Decides how long somebody who guesses tokens has to wait. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+WINDOW = timedelta(minutes=15)
+"""For how long a failed sign-in counts."""
+MOST_OF_ADDRESS = 10
+"""Failed sign-ins of one address within the window; after them none of its credentials is looked at."""
+MOST = 100
+"""Failed sign-ins of all addresses within the window; after them wrong credentials are not even counted."""
+
+
+def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> int:
+    """Return in how many seconds another attempt is allowed; 0 where it is now.
+
+    Parameters
+    ----------
+    failures
+        When attempts failed.
+    """
+    recent = sorted(at for at in failures if at > now - WINDOW)
+    if len(recent) < most:
+        return 0
+    return max(1, round((recent[len(recent) - most] + WINDOW - now).total_seconds()))
+
+
+def counted_as(address: str) -> str:
+    """Return what counts as one address: of IPv6 the network of 64 bits, of which a host has all addresses."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if isinstance(found, ipaddress.IPv6Address):
+        mapped = found.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((found, 64), strict=False))
+    return str(found)

@@ -1,0 +1,98 @@
+"""The audit log. :func:`record` is the only place that writes it; the database refuses changes and deletions."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.rules.access.token import redacted
+from service.schemas.audit import AuditAction, AuditEntry, AuditLog
+from service.store.models import AuditRow
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_LONGEST_DETAIL = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something, and from where."""
+
+    name: str
+    token_id: str | None = None
+    address: str = ""
+
+
+def local_actor() -> Actor:
+    """Return the user of a command on the service's machine."""
+    try:
+        return Actor(f"command line: {getpass.getuser()}")
+    except (KeyError, OSError):
+        return Actor(f"command line: user {os.getuid()}")
+
+
+def record(
+    session: Session,
+    actor: Actor,
+    action: AuditAction,
+    target: str = "",
+    detail: Mapping[str, Any] | None = None,
+    *,
+    now: datetime,
+) -> None:
+    """Add an entry. Whatever looks like a token in it is left out, wherever it comes from."""
+    session.add(
+        AuditRow(
+            at=now,
+            author=_clean(actor.name, 140),
+            token_id=actor.token_id,
+            address=actor.address[:64],
+            action=action.value,
+            target=_clean(target, 200),
+            detail=_safe(detail or {}),
+        )
+    )
+
+
+def page(session: Session, action: AuditAction | None, limit: int, offset: int = 0) -> AuditLog:
+    """Return a page of entries, the newest first."""
+    query = select(AuditRow)
+    if action is not None:
+        query = query.where(AuditRow.action == action.value)
+    total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    rows = session.scalars(query.order_by(AuditRow.id.desc()).limit(limit).offset(offset))
+    return AuditLog(items=[_view(row) for row in rows], total=total, limit=limit, offset=offset)
+
+
+def newest(session: Session, action: AuditAction) -> AuditEntry | None:
+    """Return the newest entry of an action."""
+    query = select(AuditRow).where(AuditRow.action == action.value).order_by(AuditRow.id.desc()).limit(1)
+    row = session.scalar(query)
+    return None if row is None else _view(row)
+
+
+def _view(row: AuditRow) -> AuditEntry:
+    return AuditEntry.model_validate({name: getattr(row, name) for name in AuditEntry.model_fields})
+
+
+def _clean(text: str, longest: int) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redacted(text))[:longest]
+
+
+def _safe(detail: Mapping[str, Any]) -> dict[str, Any]:
+    text = redacted(json.dumps({name: _short(value) for name, value in detail.items()}))
+    # PostgreSQL stores neither the one nor the other in JSON.
+    document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))
+    return document
+
+
+def _short(value: Any) -> Any:
+    return value[:_LONGEST_DETAIL] if isinstance(value, str) else value

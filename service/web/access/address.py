@@ -1,0 +1,28 @@
+"""The address of the caller of a request."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from flask import request
+
+from service.rules.access.throttle import counted_as
+from service.web.current import config
+
+
+def caller_address() -> str:
+    """Return the address of the caller, as it counts for sign-ins.
+
+    A proxy appends the address of its caller to ``X-Forwarded-For``. Only what a proxy appended is believed: one on
+    this machine, or one that the settings name. Anybody can send what stands before it.
+    """
+    peer = request.remote_addr or "127.0.0.1"  # a socket in the file system has no address
+    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return counted_as(forwarded if forwarded and _is_proxy(peer) else peer)
+
+
+def _is_proxy(peer: str) -> bool:
+    try:
+        return ipaddress.ip_address(peer).is_loopback or peer in config().proxies
+    except ValueError:
+        return False

@@ -1,0 +1,83 @@
+"""Verifies what callers present, slowly for those who guess.
+
+Failures are counted in the database, so that all processes of the service know them. A caller whose address has failed
+too often is refused before anything is looked at. When too many addresses have, wrong credentials are answered alike
+and no longer counted, but right ones are accepted: nobody shall lock the runners out by guessing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, seconds_to_wait
+from service.rules.access.token import parse_token, proves
+from service.schemas.audit import AuditAction
+from service.store import failed_sign_ins, tokens
+from service.store.models import Token
+from service.web.access import audit_log
+from service.web.access.address import caller_address
+from service.web.current import database
+from service.web.problems import ProblemError
+
+
+def verify(text: str, how: str) -> Token | None:
+    """Return the valid token that a text proves; None where it proves none.
+
+    Parameters
+    ----------
+    how
+        How it was presented, for the audit log.
+
+    Raises
+    ------
+    ProblemError
+        429, where the address, or everybody, has presented too many wrong ones.
+    """
+    presented, now = parse_token(text), datetime.now(UTC)
+    with database().reading() as session:
+        _refuse(seconds_to_wait(failed_sign_ins.times(session, now, caller_address()), MOST_OF_ADDRESS, now))
+        stored = tokens.find(session, presented.id) if presented else None
+    if not proves(presented, stored.digest if stored else None):
+        count_failure(how, "no such token")
+        return None
+    # One that has expired or was revoked is no guess: it does not count.
+    return stored if stored is not None and stored.is_valid(now) else None
+
+
+def require_patience() -> None:
+    """Refuse a caller whose address has presented too much that is wrong.
+
+    Raises
+    ------
+    ProblemError
+        429.
+    """
+    now = datetime.now(UTC)
+    with database().reading() as session:
+        _refuse(seconds_to_wait(failed_sign_ins.times(session, now, caller_address()), MOST_OF_ADDRESS, now))
+
+
+def count_failure(how: str, why: str) -> None:
+    """Count a failed sign-in, and record it.
+
+    Raises
+    ------
+    ProblemError
+        429, where there were too many of all addresses; then it is neither counted nor recorded.
+    """
+    now = datetime.now(UTC)
+    with database().reading() as session:
+        _refuse(seconds_to_wait(failed_sign_ins.times(session, now), MOST, now))
+    with database().writing() as session:
+        failed_sign_ins.add(session, caller_address(), now)
+        audit_log.record(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})
+
+
+def _refuse(seconds: int) -> None:
+    if seconds:
+        raise ProblemError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            f"Too many sign-ins have failed. Try again in {seconds} seconds.",
+            headers={"Retry-After": str(seconds)},
+        )

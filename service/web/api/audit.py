@@ -1,0 +1,27 @@
+"""The audit log: who changed what, and when."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+
+from service.schemas.audit import AuditAction, AuditLog
+from service.store import audit
+from service.web.api.body import PageQuery
+from service.web.current import database
+
+bp = APIBlueprint("audit", __name__)
+
+
+class AuditQuery(PageQuery):
+    """Which entries to return."""
+
+    action: AuditAction | None = None
+
+
+@bp.get("/audit")
+@bp.input(AuditQuery, location="query")
+@bp.output(AuditLog)
+def listed(query_data: AuditQuery) -> AuditLog:
+    """Return entries of the audit log, the newest first. Only admins may."""
+    with database().reading() as session:
+        return audit.page(session, query_data.action, query_data.limit, query_data.offset)

@@ -1,0 +1,39 @@
+"""The audit log: who changed what, and when. Only admins see it."""
+
+from __future__ import annotations
+
+from flask import abort, request
+
+from service.schemas.audit import AuditAction
+from service.store import audit
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering.formats import Page, Table, address_with, page
+
+bp = page_blueprint("audit")
+
+LISTED = 100
+"""Entries of one page."""
+_COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "detail")
+
+
+@page(bp, "/audit")
+def listed() -> Page:
+    """List entries, the newest first."""
+    text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
+    if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
+        abort(404, "There are no such entries.")
+    with database().reading() as session:
+        log = audit.page(session, AuditAction(text) if text else None, LISTED, offset)
+    return Page(
+        "audit.html",
+        {
+            "log": log,
+            "actions": list(AuditAction),
+            "chosen": text,
+            "newer": address_with(offset=max(0, offset - LISTED)) if offset else None,
+            "older": address_with(offset=offset + LISTED) if offset + LISTED < log.total else None,
+        },
+        document=lambda: log,
+        table=lambda: Table(_COLUMNS, ([getattr(entry, name) for name in _COLUMNS] for entry in log.items)),
+    )

@@ -1,0 +1,1 @@
+"""The doors: one module each, with ``SHARE`` and ``opened``."""

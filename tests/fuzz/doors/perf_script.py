@@ -1,0 +1,64 @@
+"""What perf script and strace print about a profiled program, with names that the program chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from runner.contract.profile import Frame
+from runner.errors import FaultwatchError
+from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
+from runner.profile.source_lines import SourceLine, parse_lines
+from runner.profile.stack_folding import FrameTable, blocked_time, count_stacks, expanded, scaled
+from runner.profile.strace_census import parse_summary
+from tests.fuzz.door import Attempt
+from tests.fuzz.mutation import mutated_text
+
+SHARE = 60
+_RECORDED = Path(__file__).parents[2] / "runner" / "profile" / "recorded"
+_LINES = 60
+"""Lines of a recording that one input has."""
+_CENSUS = """% time     seconds  usecs/call     calls    errors syscall
+ 62.51    0.001234           3       400           mmap
+ 20.00    0.000100           1       100        12 munmap
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.001334                   500        12 total
+"""
+_SOURCE = "0x1139\nmain\n/srv/copy.c:7\n0x1140\ncopy\n/srv/copy.c:9 (discriminator 2)\n?? ??:0\n"
+
+
+@contextmanager
+def opened(_: Path) -> Iterator[Attempt]:
+    recordings = [path.read_text().splitlines(keepends=True) for path in sorted(_RECORDED.glob("*.txt"))]
+
+    def attempt(rng: Random) -> str:
+        parse_summary(mutated_text(_CENSUS, rng))
+        parsed = parse_lines(mutated_text(_SOURCE, rng).encode(errors="replace").decode()) if rng.random() < 0.2 else {}
+        lines = rng.choice(recordings)
+        start = rng.randrange(len(lines))
+        text = mutated_text("".join(lines[start : start + _LINES]), rng).encode(errors="replace").decode()
+        try:
+            events = list(parse_script(text.splitlines(keepends=True)))
+        except ScriptError:
+            return "refused"
+        known = next(iter(parsed.values()), ())
+        table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
+        table.stacks(scaled(count_stacks(events).stacks, 10**9))
+        table.stacks(blocked_time(events).stacks)
+        dissection = Dissection()
+        try:
+            dissection.take(events)
+        except FaultwatchError:
+            return "call refused"
+        dissection.census()
+        dissection.anatomy(1, lambda places: {place: _frame(place, known) for place in places})
+        return "read" if any(isinstance(event, Fault) for event in events) else "read, without faults"
+
+    yield attempt
+
+
+def _frame(place: CodePlace, lines: tuple[SourceLine, ...]) -> Frame:
+    return expanded(ScriptFrame(place.offset, place.function, place.module), lines)[0]

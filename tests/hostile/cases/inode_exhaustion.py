@@ -1,0 +1,45 @@
+"""The program makes empty files and folders without end: they take no bytes, but inodes."""
+
+import os
+
+from runner.execution.disk_guard import LEAST_FILES
+from tests.hostile.arena import Arena, Outcome
+
+USERS = ("root",)
+WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
+SOURCE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void) {
+    char name[100];
+    for (int folder = 0; folder < 10000; folder++) {
+        snprintf(name, sizeof name, "d%d", folder);
+        if (mkdir(name, 0755) != 0 || chdir(name) != 0) return 1;
+        for (int file = 0; file < 1000; file++) {
+            snprintf(name, sizeof name, "%d", file);
+            close(open(name, O_CREAT | O_WRONLY, 0644));
+        }
+        chdir("..");
+    }
+    return 0;
+}
+"""
+
+
+def prepare(arena: Arena) -> None:
+    arena.write("probe.c", SOURCE)
+    arena.workload(build="command = 'cc -o probe probe.c'", command="./probe")
+    text = (arena.subject / "workload.toml").read_text()
+    arena.write("workload.toml", text.replace("timeout = 20\n", "timeout = 60\n"))
+    arena.git("rm", "--quiet", "probe")
+    arena.commit()
+
+
+def held(arena: Arena, outcome: Outcome) -> None:
+    # On a slow disk the time-out comes first; test_disk_guard.py tells the limits apart.
+    ends = ("files (inodes)", "made more than", "did not finish")
+    assert any(end in outcome.report for end in ends), outcome.said
+    state = os.statvfs(arena.home)
+    assert not state.f_files or state.f_ffree > LEAST_FILES

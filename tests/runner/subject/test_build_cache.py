@@ -1,0 +1,143 @@
+"""Builds that sessions use are kept, others go by size and age; real locks of real processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.contract.code_trust import BuildStore
+from runner.subject import build_cache
+from runner.subject.build_cache import RECORD, BuildCache, partial_of
+
+MIB = 1 << 20
+HOLD = """
+import sys
+from pathlib import Path
+from runner.subject.build_cache import BuildCache
+print(BuildCache(Path(sys.argv[1])).take(sys.argv[2]), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """End the use of all builds, as the end of the process does."""
+    yield
+    while build_cache._held:
+        os.close(build_cache._held.popitem()[1])
+
+
+@contextmanager
+def another_process(folder: Path, key: str) -> Iterator[Path]:
+    """A process that uses a build."""
+    words = [sys.executable, "-c", HOLD, str(folder), key]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield Path(process.stdout.readline().strip())
+        process.communicate("")
+
+
+def make(cache: BuildCache, key: str, size: int = MIB, days_ago: float = 0) -> Path:
+    """Make a build that was used last some days ago, and is used by nobody."""
+    place = cache.take(key)
+    place.mkdir(exist_ok=True)
+    (place / RECORD).write_text(json.dumps({"bytes": size}))
+    forgotten = place.with_name(f"{place.name}.lock")
+    os.close(build_cache._held.pop(forgotten))
+    used = time.time() - days_ago * 86_400
+    os.utime(forgotten, (used, used))
+    return place
+
+
+def names(cache: BuildCache) -> set[str]:
+    return {entry.name[0] for entry in (cache.folder / cache.store).iterdir()}
+
+
+def test_a_process_gets_the_same_place_each_time(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    assert cache.take("a") == cache.take("a") == BuildCache(tmp_path).take("a")
+    assert cache.take("b") != cache.take("a")
+
+
+def test_two_processes_never_get_the_same_place(tmp_path: Path) -> None:
+    with another_process(tmp_path, "a") as theirs:
+        ours = BuildCache(tmp_path).take("a")
+        assert ours != theirs
+        assert len(str(ours)) == len(str(theirs))
+
+
+def test_the_stores_are_apart_and_their_names_have_one_length(tmp_path: Path) -> None:
+    places = {BuildCache(tmp_path, store).take("a") for store in BuildStore}
+    assert len(places) == len(BuildStore)
+    assert len({len(str(place)) for place in places}) == 1
+
+
+def test_beyond_its_size_the_builds_used_least_recently_go(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path, most_bytes=5 * MIB // 2)
+    for key, days in (("a", 1), ("b", 3), ("c", 2)):
+        make(cache, key, days_ago=days)
+    cache.evict()
+    assert names(cache) == {"a", "c"}
+
+
+def test_what_nobody_used_for_long_goes(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path, most_days=7)
+    make(cache, "a", days_ago=6)
+    make(cache, "b", days_ago=8)
+    cache.evict()
+    assert names(cache) == {"a"}
+
+
+def test_without_limits_nothing_goes(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    make(cache, "a", size=1 << 50, days_ago=4000)
+    cache.evict()
+    assert names(cache) == {"a"}
+
+
+def test_a_build_that_a_session_uses_stays(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path, most_bytes=0, most_days=1)
+    make(cache, "a", days_ago=100)
+    make(cache, "b", days_ago=100)
+    ours = cache.take("b")
+    with another_process(tmp_path, "a") as theirs:
+        old = time.time() - 100 * 86_400
+        for place in (ours, theirs):
+            os.utime(place.with_name(f"{place.name}.lock"), (old, old))
+        cache.evict()
+        assert ours.exists()
+        assert theirs.exists()
+    cache.evict()
+    assert names(cache) == {"b"}
+
+
+def test_what_an_interrupted_build_left_goes_too(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path, most_days=1)
+    place = make(cache, "a", days_ago=2)
+    (partial_of(place) / "file").touch()
+    cache.evict()
+    assert not names(cache)
+
+
+def test_the_builds_of_one_store_do_not_push_out_those_of_another(tmp_path: Path) -> None:
+    trusted = BuildCache(tmp_path, BuildStore.TRUSTED, most_bytes=MIB)
+    make(trusted, "a", days_ago=1)
+    pulls = BuildCache(tmp_path, BuildStore.PULL_REQUEST, most_bytes=MIB)
+    for key in "bcd":
+        make(pulls, key)
+    pulls.evict()
+    assert names(trusted) == {"a"}
+    assert len(names(pulls)) == 1
+
+
+def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    for number in range(30):
+        cache.take(f"{number:02}")
+    assert len(build_cache._held) < 10

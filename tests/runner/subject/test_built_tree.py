@@ -1,0 +1,104 @@
+"""Each session begins with the tree as it was built, whatever programs made of it."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.subject.build_cache import RECORD
+from runner.subject.built_tree import TREE, begin_session, keep
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A kept tree with a program, a folder, links and a file with holes."""
+    made = tmp_path / "place" / TREE
+    (made / "folder").mkdir(parents=True)
+    (made / "program").write_text("#!/bin/sh\n")
+    (made / "program").chmod(0o755)
+    (made / "folder" / "data").write_text("data")
+    (made / "link").symlink_to("folder/data")
+    os.link(made / "program", made / "same")
+    with (made / "sparse").open("wb") as stream:
+        stream.truncate(1 << 32)
+    record = keep(made.parent, "result")
+    (made.parent / RECORD).write_text(json.dumps(record))
+    return made
+
+
+def content(tree: Path) -> dict[str, tuple[int, str]]:
+    found = {}
+    for path in sorted(tree.rglob("*")):
+        state = path.lstat()
+        text = str(path.readlink()) if path.is_symlink() else ""
+        if path.is_file() and state.st_size < 1000:
+            text += path.read_text()
+        found[str(path.relative_to(tree))] = (state.st_mode, text)
+    return found
+
+
+def read_only_folder(tree: Path) -> None:
+    (tree / "deep" / "er").mkdir(parents=True)
+    (tree / "deep" / "er" / "file").touch()
+    (tree / "deep" / "er").chmod(0)
+    (tree / "deep").chmod(0o500)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a file more": lambda tree: (tree / "folder" / "new").touch(),
+    "a file less": lambda tree: (tree / "folder" / "data").unlink(),
+    "other content": lambda tree: (tree / "program").write_text("other"),
+    "another mode": lambda tree: (tree / "program").chmod(0o700),
+    "a link elsewhere": lambda tree: ((tree / "link").unlink(), (tree / "link").symlink_to("/etc/passwd")),
+    "a folder for a file": lambda tree: ((tree / "program").unlink(), (tree / "program").mkdir()),
+    "no tree": shutil.rmtree,
+    "a link for the tree": lambda tree: (shutil.rmtree(tree), tree.symlink_to("/etc")),
+    "a file for the tree": lambda tree: (shutil.rmtree(tree), tree.touch()),
+    "folders that must not be changed": read_only_folder,
+    "a tree that must not be entered": lambda tree: tree.chmod(0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_tree_is_put_back(change: str, tree: Path) -> None:
+    before = content(tree)
+    CHANGES[change](tree)
+    begin_session(tree)
+    assert content(tree) == before
+    assert (tree / "program").samefile(tree / "same")
+    assert (tree / "sparse").stat().st_blocks == 0
+    # And it counts as unchanged from now on: the files are prepared once.
+    inode = (tree / "program").stat().st_ino
+    begin_session(tree)
+    assert (tree / "program").stat().st_ino == inode
+
+
+def test_an_unchanged_tree_and_a_new_result_stay(tree: Path) -> None:
+    inode = (tree / "program").stat().st_ino
+    (tree / "result").write_text("1")
+    begin_session(tree)
+    assert (tree / "program").stat().st_ino == inode
+    assert (tree / "result").exists()
+
+
+def test_content_that_is_hidden_behind_the_old_times_is_seen(tree: Path) -> None:
+    data = tree / "folder" / "data"
+    state = data.stat()
+    data.write_text("evil")
+    os.utime(data, ns=(state.st_atime_ns, state.st_mtime_ns))
+    begin_session(tree)
+    assert data.read_text() == "data"
+
+
+def test_the_copy_is_in_reach_of_the_runner_only(tree: Path) -> None:
+    assert (tree.parent / "built").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_tree_of_no_cache_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / TREE).mkdir()
+    (tmp_path / TREE / "file").touch()
+    begin_session(tmp_path / TREE)
+    assert (tmp_path / TREE / "file").exists()

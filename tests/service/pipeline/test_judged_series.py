@@ -1,0 +1,37 @@
+"""Which series have drifts: those of the exact counts, and those that the newest report of the workload names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.contract.judging import Judging
+from tests.service import reports
+from tests.service.apiclient import Api
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+ASKED = Judging(judge=("throughput",))
+
+
+def measure(api: Api, first: int, last: int, speed: float, judging: Judging) -> None:
+    for number in range(first, last):
+        speeds = {"throughput": speed + number % 3}
+        api.put(reports.report(number, 100, 100, others=speeds, judging=judging))
+
+
+def throughput(api: Api) -> dict[str, Any]:
+    (found,) = [one for one in api.get("/series")["items"] if one["metric"] == "throughput"]
+    return api.get(f"/series/{found['id']}")
+
+
+def test_a_metric_that_the_workload_names_is_judged_until_it_does_so_no_more(api: Api) -> None:
+    measure(api, 1, 31, 1000, ASKED)
+    measure(api, 31, 61, 500, ASKED)
+    found = throughput(api)
+    assert found["judged"]
+    assert [drift["revision"] for drift in found["drifts"]] == [reports.commit(31)]
+    measure(api, 61, 62, 500, Judging())
+    found = throughput(api)
+    assert not found["judged"]
+    assert found["drifts"] == []

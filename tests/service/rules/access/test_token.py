@@ -1,0 +1,19 @@
+"""What proves a token, and what of one may be shown."""
+
+from __future__ import annotations
+
+from service.rules.access.token import PresentedToken, proves, redacted
+
+SHOWN = PresentedToken("0" * 12, "s" * 43)
+
+
+def test_nothing_proves_an_unknown_token() -> None:
+    assert proves(SHOWN, SHOWN.digest)
+    assert not proves(SHOWN, None)
+    assert not proves(None, SHOWN.digest)
+    assert not proves(None, None)
+
+
+def test_a_text_is_shown_without_the_secrets_in_it() -> None:
+    assert redacted(f"use {SHOWN.text}.") == "use fw_000000000000_…."
+    assert redacted("no token") == "no token"

@@ -1,0 +1,37 @@
+"""Services that ask for tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.app import create_app
+from service.config.settings import Access, Config
+from service.web import current
+
+Start = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def start(config: Config) -> Iterator[Start]:
+    """Start a process of the service, with changes of its settings."""
+    apps = []
+
+    def make(**changes: Any) -> FlaskClient:
+        apps.append(create_app(replace(config, access=Access.TOKENS, **changes)))
+        return apps[-1].test_client()
+
+    yield make
+    for app in apps:
+        with app.app_context():
+            current.database().close()
+
+
+@pytest.fixture
+def closed(start: Start) -> FlaskClient:
+    """A service that asks for tokens."""
+    return start()

@@ -1,0 +1,71 @@
+"""Tokens with limits: as which hosts they report and claim jobs, about which subjects, for which repositories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from flask.testing import FlaskClient
+
+from runner.contract.report import Host
+from service.rules.access.reach import EVERYWHERE, Reach
+from service.rules.access.scope import Scope
+from service.store import tokens
+from service.store.engine.database import Database
+from tests.service import reports
+
+Give = Callable[..., dict[str, str]]
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def give(closed: FlaskClient, database: Database) -> Give:
+    def make(reach: Reach = EVERYWHERE, scope: Scope = Scope.REPORT) -> dict[str, str]:
+        with database.writing() as session:
+            issued = tokens.issue(session, "a token", [scope], 1, datetime.now(UTC), reach=reach)
+        return {"Authorization": f"Bearer {issued.text}"}
+
+    return make
+
+
+def put(client: FlaskClient, headers: dict[str, str], subject: str = "demo", host: str = "box") -> int:
+    report = reports.report(1, 100, subject=subject, host=Host(name=host))
+    document = report.model_dump(mode="json")
+    one = client.put(f"/api/v1/runs/{report.run_id}", json=document, headers=headers).status_code
+    many = client.post("/api/v1/runs", json={"reports": [document]}, headers=headers).status_code
+    assert (one < 400) == (many < 400)
+    return one
+
+
+def test_a_token_reports_only_as_its_hosts_and_about_its_subjects(closed: FlaskClient, give: Give) -> None:
+    limited = give(Reach(hosts=("lab-*",), subjects=("demo",)))
+    assert put(closed, limited, host="lab-1") == 201
+    assert put(closed, limited, host="box") == 403
+    assert put(closed, limited, subject="other", host="lab-1") == 403
+    assert put(closed, give()) == 201, "a token without limits"
+
+
+def test_a_job_is_claimed_only_as_a_host_of_the_token_and_kept_by_its_holder(closed: FlaskClient, give: Give) -> None:
+    question = {"kind": "measure", "subject": "demo", "case": "copy[mib=4]", "revision": "main"}
+    job = {"question": question, "backend": "caller"}
+    closed.post("/api/v1/jobs", json=job, headers=give(scope=Scope.ORDER))
+    spoofing, own, other = give(Reach(hosts=("lab-*",))), give(Reach(hosts=("box",))), give()
+    claim = {"host": "box"}
+    assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=spoofing).status_code == 403
+    lease = closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).get_json()["lease"]
+    stolen = closed.post("/api/v1/jobs/1/claim", json=claim, headers=other)
+    assert (stolen.status_code, "Retry-After" in stolen.headers) == (409, True), "the same host name proves nothing"
+    finish = {"lease": lease, "outcome": "done", "sentence": "forged"}
+    assert closed.post("/api/v1/jobs/1/progress", json={"lease": lease}, headers=other).status_code == 409
+    assert closed.post("/api/v1/jobs/1/finish", json=finish, headers=other).status_code == 409
+    assert closed.post("/api/v1/jobs/1/progress", json={"lease": lease}, headers=own).status_code == 200
+    assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).status_code == 200, "its runner started anew"
+
+
+def test_a_token_registers_runners_of_its_repositories_alone(closed: FlaskClient, give: Give) -> None:
+    limited = give(Reach(repositories=("octo-org/*",)), Scope.REGISTER)
+    path = "/api/v1/github/runner-tokens"
+    assert closed.post(path, json={"repository": "evil/copies"}, headers=limited).status_code == 403
+    assert closed.post(path, json={"repository": "Octo-Org/copies"}, headers=limited).status_code == 404, "is no App"

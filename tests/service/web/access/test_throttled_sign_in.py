@@ -1,0 +1,77 @@
+"""Guessing tokens: the form, the header, identities of jobs; by two processes of one service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.rules.access.scope import Scope
+from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, WINDOW
+from service.store import failed_sign_ins, tokens
+from service.store.engine.database import Database
+from service.store.tokens import mint
+
+Start = Callable[..., FlaskClient]
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def token(start: Start, database: Database) -> str:
+    start()
+    with database.writing() as session:
+        return tokens.issue(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
+
+
+def ask(client: FlaskClient, text: str, address: str = "192.0.2.1") -> tuple[int, int]:
+    headers = {"Authorization": f"Bearer {text}", "X-Forwarded-For": f"203.0.113.9, {address}"}
+    answer = client.get("/api/v1/runs", headers=headers)
+    return answer.status_code, int(answer.headers.get("Retry-After", 0))
+
+
+def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited(
+    start: Start, token: str, database: Database
+) -> None:
+    one, two = start(), start()
+    for number in range(MOST_OF_ADDRESS):
+        assert ask((one, two)[number % 2], mint().text) == (401, 0)
+    for client in (one, two):
+        status, wait = ask(client, token)
+        assert status == 429, "not even a right token is looked at"
+        assert 0 < wait <= WINDOW.total_seconds()
+        form = client.post("/sign-in", data={"token": token}, headers={"X-Forwarded-For": "192.0.2.1"})
+        assert (form.status_code, "Retry-After" in form.headers) == (429, True)
+        assert ask(client, token, "192.0.2.2")[0] == 200, "others are not affected"
+    with database.reading() as session:
+        assert len(failed_sign_ins.times(session, datetime.now(UTC))) == MOST_OF_ADDRESS, (
+            "who is refused is not counted"
+        )
+        assert not failed_sign_ins.times(session, datetime.now(UTC) + WINDOW + timedelta(seconds=1))
+
+
+def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(start: Start, token: str) -> None:
+    client = start()
+    for number in range(MOST):
+        assert ask(client, mint().text, f"10.0.{number}.1")[0] == 401
+    assert ask(client, mint().text, "10.1.0.1")[0] == 429
+    assert ask(client, token, "10.1.0.2")[0] == 200
+
+
+def test_a_token_that_has_expired_or_was_revoked_is_no_guess(start: Start, token: str, database: Database) -> None:
+    client = start()
+    with database.writing() as session:
+        tokens.revoke(session, token.split("_")[1], datetime.now(UTC))
+    assert {ask(client, token) for _ in range(MOST_OF_ADDRESS + 2)} == {(401, 0)}
+
+
+def test_only_a_proxy_is_believed_for_whom_it_asks(start: Start, token: str) -> None:
+    client = start()
+    for number in range(MOST_OF_ADDRESS):
+        headers = {"Authorization": f"Bearer {mint().text}", "X-Forwarded-For": f"10.0.0.{number}"}
+        client.get("/api/v1/runs", headers=headers, environ_base={"REMOTE_ADDR": "198.51.100.7"})
+    right = {"Authorization": f"Bearer {token}"}
+    answer = client.get("/api/v1/runs", headers=right, environ_base={"REMOTE_ADDR": "198.51.100.7"})
+    assert answer.status_code == 429
