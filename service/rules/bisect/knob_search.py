@@ -166,7 +166,7 @@ def _minimal(knobs: Sequence[str], carries: _Carries) -> frozenset[str]:
     candidates = list(knobs)
     while True:
         needed: frozenset[str] = frozenset()
-        rest = candidates
+        rest: Sequence[str] = candidates
         while rest and not (needed and carries(needed)):
             needed, rest = _add_necessary(needed, rest, carries)
         idle = next((knob for knob in candidates if knob in needed and carries(needed - {knob})), None)
