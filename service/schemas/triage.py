@@ -244,6 +244,8 @@ class EventSummary(View):
     """Whether all of its drifts are in silenced series."""
     direction: Direction
     """Direction of its largest change."""
+    within_budget: bool = False
+    """Whether every regression in it is within the budget of its workload."""
     headline: str
     revision: str
     previous_revision: str

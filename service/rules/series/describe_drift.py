@@ -33,6 +33,8 @@ class DriftContext:
         The knobs of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
+    within_budget
+        Whether it is for the worse, but within the budget.
     """
 
     title: str
@@ -43,6 +45,7 @@ class DriftContext:
     knobs_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
+    within_budget: bool = False
 
 
 def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
@@ -95,6 +98,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
+        within_budget=context.within_budget,
     )
 
 
