@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
+from runner.contract.budget import Budget
 from service.text.candidates import SHORT, name_candidates
 
 Number = int | float
@@ -241,6 +242,8 @@ class Drift(View):
     environment_before: str
     environment_after: str
     companions: list[Companion]
+    within_budget: bool = False
+    """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
 
@@ -274,6 +277,8 @@ class SeriesHead(View):
     kind: Kind
     better: Literal["lower", "higher"]
     judged: bool
+    budget: Budget | None = None
+    """By how much the metric may get worse; None where the workload does not say."""
 
 
 class SeriesSummary(SeriesHead):
