@@ -64,6 +64,11 @@ class BranchReferences:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
         return self._forks[base]
 
+    def start(self, commit: str) -> str | None:
+        """Return the commit at which the branch of a suspect started; None if the range has none."""
+        base = self._base_of.get(commit)
+        return None if base is None else self._forks[base]
+
     def best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
         """Return the commit whose level would make the most of the suspects comparable; None if there is none.
 

@@ -335,12 +335,13 @@ class _ExactSearch:
         return found
 
     def _unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
-        """Return the parents of a culprit that are to be measured before it is named."""
+        """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         place = self.graph.place
         parents = [parent for parent in self.graph.parents[new] if parent in place]
         inside = [parent for parent in parents if suspects >> place[parent] & 1 and references.of(parent) is not None]
-        waiting = [parent for parent in inside if parent not in self.values and parent not in self.failed]
-        return waiting or [name for name in [old] if name not in self.values and name not in self.failed]
+        starts = [start for parent in inside if (start := references.start(parent)) is not None]
+        wanted = dict.fromkeys([*inside, *starts, old])
+        return [name for name in wanted if name not in self.values and name not in self.failed]
 
     def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
