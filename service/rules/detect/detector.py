@@ -116,10 +116,12 @@ def _merged(known: list[LevelChange], noisy: list[LevelChange]) -> list[LevelCha
     """Return the known changes, and those of noisy series that are not among them."""
     if not known:
         return noisy
-    others = [
-        change for change in noisy if not any(other.low - SAME <= change.index <= other.index + SAME for other in known)
-    ]
+    others = [change for change in noisy if not any(_overlap(change, other) for other in known)]
     return sorted([*known, *others], key=lambda change: change.index)
+
+
+def _overlap(one: LevelChange, other: LevelChange) -> bool:
+    return one.low <= other.high + SAME and one.high >= other.low - SAME
 
 
 def find_level_changes(

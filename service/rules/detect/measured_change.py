@@ -94,6 +94,7 @@ def measure_changes(
     index = at - SEARCH + best
     first = at - SEARCH + (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)
     last = at - SEARCH + (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)
+    index = np.where((first <= at) & (at <= last), at, index)
     exact = np.concatenate([[begin], index, edges[-1:]])
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])

@@ -117,13 +117,22 @@ class NoisySeries:
         self._judge_climbs(same)
 
     def _judge_climbs(self, same: int) -> None:
-        """Judge the levels after the measured change before index ``same``, and after all later ones."""
-        edges = [0, *(row.at for row in self._rows)][same:]
-        self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < edges[0]}
-        for begin, end in pairwise([*edges, self._done]):
+        """Judge the stretch before the measured change with index ``same``, and all later ones, between large changes.
+
+        Small changes do not end a stretch, because a slow climb has many of them.
+        """
+        while same and not self._is_large(self._rows[same - 1]):
+            same -= 1
+        begins = [self._rows[same - 1].at if same else 0]
+        begins += [row.at for row in self._rows[same:] if self._is_large(row)]
+        self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < begins[0]}
+        for begin, end in pairwise([*begins, self._done]):
             climb = ramps.judge_climb(self._values[begin:end], begin, self.noise.sigma)
             if climb:
                 self.climbs[begin] = climb
+
+    def _is_large(self, row: MeasuredChange) -> bool:
+        return abs(row.after - row.before) >= LARGE * self.noise.sigma
 
     def _judge(self, same: int) -> None:
         """Group and judge the measured changes from index ``same`` on."""
@@ -142,6 +151,7 @@ class NoisySeries:
 
     def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
+        change = change._replace(high=min(change.high, self._done - 1))
         low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
         size = abs(change.after - change.before)
         if size < self.noise.least:
