@@ -86,6 +86,7 @@ def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
         cause += f" {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
     return (
         plain(event.headline),
+        *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause}",
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         link(base, event),

@@ -10,6 +10,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
+from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
@@ -17,7 +18,7 @@ from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import events, outlines, points, runs, series
+from service.store import events, outlines, points, profiles, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -137,4 +138,22 @@ def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drif
         knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
+        costs=_costs(session, row, shift),
     )
+
+
+def _costs(session: Session, row: Series, shift: SeriesDrift) -> FaultCosts:
+    """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
+    if row.metric not in PRICED:
+        return FaultCosts()
+    before, after = (
+        profiles.seconds_per_fault(
+            session,
+            profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
+            point.environment,
+        )
+        for point in (shift.before, shift.after)
+    )
+    report = runs.report(session, shift.after.run_id)
+    canary = report.canary if report else None
+    return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)

@@ -188,6 +188,21 @@ class Companion(View):
     after: Number
 
 
+class FaultPrice(View):
+    """What a change of a fault count is worth in CPU time, for one execution."""
+
+    seconds: float
+    """Seconds of CPU time; negative where the change saves time."""
+    share: float | None
+    """Share of the CPU time before the change; None where that was not measured."""
+    fault_before: float
+    """Seconds of CPU time of one fault before the change."""
+    fault_after: float
+    source: str
+    """How the cost of a fault was measured."""
+    sentence: str
+
+
 class Drift(View):
     """A change of a series' level, with its cause."""
 
@@ -223,6 +238,8 @@ class Drift(View):
     environment_before: str
     environment_after: str
     companions: list[Companion]
+    price: FaultPrice | None = None
+    """What the change is worth in CPU time; None where the cost of a fault was not measured."""
 
 
 class DriftList(View):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
@@ -49,6 +50,14 @@ _JOINED = (
     .join(Series.host)
     .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
 )
+
+
+def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
+    """Have series judged again although their points are the same; return their ids."""
+    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(named))
+    session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
+    return ids
 
 
 def page(

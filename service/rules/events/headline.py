@@ -39,6 +39,12 @@ def headline(drifts: Sequence[Drift]) -> str:
     return f"{change} in {first.case}{more}"
 
 
+def price(drifts: Sequence[Drift]) -> str:
+    """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
+    worth = leading_drift(drifts).price
+    return worth.sentence if worth else ""
+
+
 def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return the part of an event's description that neither decisions nor silences change.
 
@@ -54,6 +60,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
     return {
         "direction": first.direction.value,
         "headline": headline(drifts),
+        "price": price(drifts),
         "revision": first.revision,
         "previous_revision": first.previous_revision,
         "title": first.title,
