@@ -11,6 +11,8 @@ from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
 
+NEWEST = 36
+"""Points after a change within which the newest points may show the same one."""
 KINDS = ("count", "rate", "time", "ratio")
 SAME = 3
 """Points by which the position of the same change may differ between the two rules."""
@@ -32,6 +34,7 @@ class LevelChangeDetector:
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
+        self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
         self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
@@ -75,12 +78,18 @@ class LevelChangeDetector:
     def _noisy_changes(self) -> list[LevelChange]:
         if self._newest:
             self._changes.pop()
+        self._changes += self._replaced
         unchanged, updated = self._noisy.updates()
         self._changes[unchanged:] = [self._describe(change) for change in updated]
         reruns = [difference(value, self._values[0]) for value in self._repeating.measurements()]
-        self._newest = self._noisy.newest_change(reruns)
+        self._newest, self._replaced = self._noisy.newest_change(reruns), []
         if self._newest:
-            self._changes.append(self._describe_newest(self._newest))
+            newest = self._describe_newest(self._newest)
+            last = self._changes[-1] if self._changes else None
+            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= NEWEST:
+                self._replaced = [self._changes.pop()]
+                newest = last if newest.wants_rerun else newest
+            self._changes.append(newest)
         return self._changes
 
     def _describe(self, change: JudgedChange) -> LevelChange:

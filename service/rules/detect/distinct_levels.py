@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from service.rules.detect import exchangeability
-from service.rules.detect.exchangeability import DOUBT, RARE, WINDOW, log_chance_beyond, needed_shift
+from service.rules.detect.exchangeability import DOUBT, WINDOW, is_rare, needed_shift
 from service.rules.detect.median_of_nine import Floats
 
-AHEAD = 3
+AHEAD = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
 REACH = 6
 """Points by which a proposal may be off."""
@@ -98,6 +98,6 @@ def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
 
 def _lacking(values: Floats, split: int, shift: float) -> float:
     lacking = needed_shift(min(split, len(values) - split)) - shift
-    if 0 < lacking <= NEARLY and log_chance_beyond(values[:split], values[split:]) <= RARE:
+    if 0 < lacking <= NEARLY and is_rare(values[:split], values[split:]):
         return 0.0
     return max(0.0, lacking)

@@ -11,7 +11,7 @@ import numpy as np
 from service.rules.detect.distinct_levels import lacking_shift
 from service.rules.detect.exchangeability import WINDOW
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import Noise
+from service.rules.detect.noise import INDEPENDENT, Noise
 from service.rules.detect.wander import Shape, margin, needed_margin
 
 LONGEST = 36  # newest points that are judged here; the partition finds older changes
@@ -21,6 +21,8 @@ TOGETHER = 5.0  # standard deviations of the mean of several points: a change th
 CAP = 5.0  # sigma: the most that one point contributes to that mean
 CAUTION = 8  # points from which the noise is known half as well as necessary
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+QUICK = 20  # runs in which no host wanders by two sigma unless they follow each other
+KNOWN = 64  # points that show whether they do
 HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
 SMALLEST = 2.2  # sigma: smallest mean of several points
 
@@ -80,7 +82,7 @@ def judge_newest(
             large
             and _agree(off, noise.inflation, len(before))
             and lacking_shift(values, split) == 0
-            and _is_explained(values / unit, split)
+            and (_is_too_short_to_wander(runs, noise) or _is_explained(values / unit, split))
         )
         return NewestChange(length, level, median_of(runs), not sure)
     alone = newest[0] * direction
@@ -126,6 +128,11 @@ def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
     bound = min(CAP, 1.5 * median_of(offsets))
     deviation = math.sqrt(len(offsets) * inflation * (1 + len(offsets) / reference))
     return sum(min(off, bound) for off in offsets) >= TOGETHER * deviation
+
+
+def _is_too_short_to_wander(runs: Sequence[float], noise: Noise) -> bool:
+    """Return whether a host cannot wander so far in so few runs, because successive runs are independent."""
+    return len(runs) <= QUICK and noise.rho <= INDEPENDENT and noise.points >= KNOWN
 
 
 def _is_explained(values: Floats, split: int) -> bool:

@@ -17,6 +17,8 @@ _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
 FOLLOWING = 5.0  # sigma that a series carries as its autocorrelation approaches 1
+LARGE = 4.0  # sigma from which on a change is judged by itself
+INDEPENDENT = 0.2  # autocorrelation up to which a large change cannot be wander
 SHRINK = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
@@ -53,6 +55,10 @@ class Noise:
         Nothing where successive runs are independent, five sigma where they nearly follow each other.
         """
         return FOLLOWING * self.rho**2 * self.sigma
+
+    def jumps(self, size: float) -> bool:
+        """Return whether a change is too large for a host that wanders, as successive runs are independent."""
+        return self.rho <= INDEPENDENT and size >= LARGE * self.sigma
 
 
 def epoch(n: int) -> int:

@@ -18,16 +18,16 @@ from service.rules.detect.exchangeability import WINDOW
 from service.rules.detect.measured_change import SEARCH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
-from service.rules.detect.noise import Noise, epoch, estimate, sorted_sizes, stray_distance
+from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.tamed_series import BLUR, TamedSeries
-from service.rules.detect.wander import AROUND, LARGE, UNSURE, WANDER, Shape, needed_margin
+from service.rules.detect.wander import AHEAD, AROUND, UNSURE, WANDER, Shape, needed_margin
 
 BLOCK = 32  # points after which the partition is updated
 EARLY = 8  # the same while a series is shorter than YOUNG
 YOUNG = 256
 FIRST = 16  # points that the first partition needs
-SETTLED = BLUR + 2 * AROUND + SEARCH + 16  # a change is final once this many points follow
+SETTLED = BLUR + 2 * AHEAD + SEARCH + 16  # a change is final once this many points follow
 
 
 _position = attrgetter("at")
@@ -158,7 +158,9 @@ class NoisySeries:
             return None
         if change.rule == "step" and size < max(self._seen_wander(change.at), self._least(change.at, begin, end)):
             return None
-        first, last = max(0, low - AROUND), min(self._done, high + AROUND)
+        if self.noise.jumps(size):
+            return change
+        first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         others = [Shape(row.at, row.at) for row in near if row.at <= begin or row.at >= end]
         margin = wander.margin(
@@ -179,7 +181,7 @@ class NoisySeries:
 
         That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
         """
-        until = bisect_left(self._rows, at + AROUND, key=_position)
+        until = bisect_left(self._rows, at + AHEAD, key=_position)
         sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at]
         small = [size for size in sizes if size < LARGE * self.noise.sigma]
         seen = 2 * math.sqrt(sum(size * size for size in small) / len(small)) if small else 0.0
@@ -192,8 +194,8 @@ class NoisySeries:
 
     def newest_change(self, reruns: Sequence[float] = ()) -> NewestChange | None:
         """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
-        changes = self._distinct.changes
-        begin = max(changes[-1].at if changes else 0, self.n - LONGEST - WINDOW)
+        certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
+        begin = max(certain, self.n - LONGEST - WINDOW)
         return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
 
     def _stray_distance(self) -> float:

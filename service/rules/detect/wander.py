@@ -16,6 +16,7 @@ import numpy as np
 
 from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import LARGE
 from service.rules.detect.strays import CLIP
 
 CERTAIN, YOUNG = 4.0, 5.5
@@ -23,18 +24,16 @@ CERTAIN, YOUNG = 4.0, 5.5
 
 The first with 200 runs or more, the second with 100 or fewer: those hardly show whether the host wanders.
 """
-UNSURE = 2.5
+UNSURE = 2.0
 """The same for a change that more runs can settle."""
-AROUND = 192
-"""Points on each side of a change that show how much the host wanders."""
+AROUND, AHEAD = 192, 128
+"""Points before and after a change that show how much the host wanders."""
 MOST = 512
 """A longer stretch is judged by the means of successive runs."""
 WANDERING = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
 FURTHER = 5.0
 """The same for each further small change nearby."""
-LARGE = 4.0
-"""Sigma from which a change is judged by itself."""
 WANDER = 2.3
 """Sigma that a host wanders at most: a larger step counts, however many there are."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
