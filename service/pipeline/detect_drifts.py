@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -13,6 +14,7 @@ from service.pipeline import update_events
 from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
+from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
@@ -96,8 +98,12 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     head = series.head(row)
     trend = points.trend_of(session, row.id)
     shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
-    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
-    views = [describe_drift.describe_drift(name, head, shift, _context(session, row, shift)) for name, shift in named]
+    within = within_budget(shifts, head.budget, head.better)
+    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
+    views = [
+        describe_drift.describe_drift(name, head, shift, replace(_context(session, row, shift), within_budget=small))
+        for name, shift, small in named
+    ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
     return rows, outlines.compute(trend, views)
 

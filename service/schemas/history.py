@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
+from runner.contract.budget import Budget
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -238,6 +239,8 @@ class Drift(View):
     environment_before: str
     environment_after: str
     companions: list[Companion]
+    within_budget: bool = False
+    """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
 
@@ -265,6 +268,8 @@ class SeriesHead(View):
     kind: Kind
     better: Literal["lower", "higher"]
     judged: bool
+    budget: Budget | None = None
+    """By how much the metric may get worse; None where the workload does not say."""
 
 
 class SeriesSummary(SeriesHead):

@@ -59,6 +59,8 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,
+        "within_budget": first.direction is Direction.REGRESSION
+        and all(drift.within_budget for drift in every if drift.direction is Direction.REGRESSION),
         "headline": headline(drifts),
         "price": price(drifts),
         "revision": first.revision,

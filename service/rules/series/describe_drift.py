@@ -35,6 +35,8 @@ class DriftContext:
         The knobs of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
+    within_budget
+        Whether it is for the worse, but within the budget.
     costs
         What one fault costs.
     """
@@ -47,6 +49,7 @@ class DriftContext:
     knobs_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
+    within_budget: bool = False
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
@@ -100,6 +103,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
+        within_budget=context.within_budget,
         price=fault_price.price_change(
             head.metric,
             fault_price.Side(before, _medians(context.levels_before), context.knobs_before),
