@@ -49,6 +49,7 @@ class RepeatingSeries:
         self._level: Number = 0
         self._begin = self._at_level = self._strayed = 0
         self._all_strayed = 0  # at this level and at all before it
+        self._clean = 0  # where the newest runs without a stray begin
         self._pending: list[Number] = []
         self._seen: set[Number] = set()  # values that strayed from the level
         self._longest = 1  # samples of a point before the newest one
@@ -73,7 +74,7 @@ class RepeatingSeries:
             self._at_level += not undecided
             return
         self._pending.append(value)
-        size = self.points - self._begin
+        size = self._comparable()
         if self._strayed > OFTEN * size:
             plateau = self._new_plateau()
             if _is_change(plateau, self._level, size, 0, exact=False):
@@ -94,6 +95,13 @@ class RepeatingSeries:
         alike = len(self._pending) < FEW or _transitions(self._pending) <= len(self._pending) // 2
         return self._is_exact() and alike
 
+    def _comparable(self) -> int:
+        """Return how many runs the pending ones are compared with, themselves included.
+
+        A level that repeats vouches for the levels before it if no run strayed from any of them.
+        """
+        return self.points - (min(self._clean, self._begin) if self._at_level >= SHORTEST else self._begin)
+
     def _is_exact(self) -> bool:
         """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
         return self._all_strayed <= SELDOM * self.points
@@ -102,6 +110,8 @@ class RepeatingSeries:
         """Count runs off the level as strays."""
         self._strayed += len(values)
         self._all_strayed += len(values)
+        if values:
+            self._clean = self.points
         if len(self._seen) < MANY:
             self._seen.update(values)
 
@@ -167,7 +177,7 @@ class RepeatingSeries:
         if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
             return list(self.confirmed)
         pending = [*self._pending[:-1], *again] if again else self._pending
-        points = self.points - self._begin + len(pending) - len(self._pending)
+        points = self._comparable() + len(pending) - len(self._pending)
         chance = log_choose(self._strayed + len(pending), len(pending)) - log_choose(points, len(pending))
         if self._strayed and chance > SUSPECT:
             return list(self.confirmed)
