@@ -23,7 +23,7 @@ def register(app: Flask) -> None:
 
 
 def visible(source: str) -> str:
-    """Return the source of a page with such characters as in ``[U+202E]``, which is text in HTML, attributes and JSON."""
+    """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 

@@ -16,9 +16,11 @@ env
 cat /proc/*/environ {secret} 2>&1
 find {folder} -type f -size -9000k -exec cat {{}} + 2>/dev/null
 find / -xdev \\( -name '*.key' -o -name .netrc -o -name 'runner.token' \\) -exec cat {{}} + 2>/dev/null
-for place in {outside} {home} {home}/jobs {home}/spool {home}/subjects /etc /usr; do
+for place in {outside} /etc /usr; do
     echo pwned > $place/pwned-file 2>/dev/null && echo "WRITTEN $place"
 done
+# The folders above the tree are the sandbox's own; what is written there must not reach the host.
+for place in {home} {home}/jobs {home}/spool {home}/subjects; do echo pwned > $place/pwned-file; done 2>/dev/null
 (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo REACHED
 printf '\\033]0;pwned\\007\\n::error::pwned\\n'
 setsid sh -c 'trap "" TERM HUP INT; cd {folder}; while :; do sleep 1; done' >/dev/null 2>&1 &

@@ -1,4 +1,4 @@
-"""Files for `faultwatch import`, of pyperf, Google Benchmark and perf, that break those who parse them, or those who read what they say."""
+"""Files of pyperf, Google Benchmark and perf for `faultwatch import` that break parsers, or terminals."""
 
 import json
 
