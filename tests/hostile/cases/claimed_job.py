@@ -9,7 +9,6 @@ from tests.hostile import served
 from tests.hostile.arena import Arena, Outcome
 from tests.hostile.served import Served
 
-FAST = True
 SCRIPT = """#!/bin/bash
 # Reads keys, tokens, databases, logs and variables, writes, calls the service, and stays.
 env

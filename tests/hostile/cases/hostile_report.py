@@ -18,7 +18,6 @@ from tests.hostile.arena import Arena, Outcome
 from tests.hostile.served import Served
 from tests.service import profiles, reports
 
-FAST = True
 USERS = ("root",)
 ACTIVE = "</title></textarea><script>pwn(1)</script><img src=x onerror=pwn(2)><svg/onload=pwn(3)>'\" onfocus=pwn(4) "
 TERMINAL = "\x1b]0;pwned\x07\x1b[2J\x9b31m\r\n::error::pwned\n##[error]pwned\n"

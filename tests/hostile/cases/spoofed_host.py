@@ -8,8 +8,6 @@ from tests.hostile import served
 from tests.hostile.arena import FAULTWATCH, TIMEOUT, Arena, Outcome
 from tests.hostile.served import Served
 
-FAST = True
-
 
 def prepare(arena: Arena) -> None:
     arena.write("slow", "#!/bin/sh\nsleep 4\n", executable=True)
