@@ -245,12 +245,16 @@ class EventSummary(View):
     """Whether all of its drifts are in silenced series."""
     direction: Direction
     """Direction of its largest change."""
+    within_budget: bool = False
+    """Whether every regression in it is within the budget of its workload."""
     headline: str
     price: str = ""
     """What its largest change is worth in CPU time; empty where the cost of a fault was not measured."""
     revision: str
     previous_revision: str
     title: str
+    blamed: str = ""
+    """The only commit that can have caused it, by its title; else how many there are."""
     author: str
     committed_at: datetime
     """Commit time of its newest drift."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
@@ -95,6 +96,7 @@ def head(row: Series) -> history.SeriesHead:
         kind=entry.kind,
         better=entry.better,
         judged=row.judged,
+        budget=None if row.budget is None else json.loads(row.budget),
     )
 
 

@@ -59,11 +59,14 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,
+        "within_budget": first.direction is Direction.REGRESSION
+        and all(drift.within_budget for drift in every if drift.direction is Direction.REGRESSION),
         "headline": headline(drifts),
         "price": price(drifts),
         "revision": first.revision,
         "previous_revision": first.previous_revision,
         "title": first.title,
+        "blamed": first.blamed,
         "author": first.author,
         "n_drifts": len(every),
         "n_series": len({drift.series_id for drift in every if drift.series_id}),

@@ -31,10 +31,14 @@ class DriftContext:
         Of the revision of the first point on the new level.
     candidates
         Commits across which the level changed, oldest first.
+    candidates_known
+        Whether these are all of them.
     knobs_before, knobs_after
         The knobs of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
+    within_budget
+        Whether it is for the worse, but within the budget.
     costs
         What one fault costs.
     """
@@ -43,10 +47,12 @@ class DriftContext:
     author: str
     committed_at: datetime
     candidates: Sequence[Candidate]
+    candidates_known: bool
     knobs_before: Mapping[str, str]
     knobs_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
+    within_budget: bool = False
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
@@ -82,6 +88,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         committed_at=context.committed_at,
         previous_revision=drift.before.revision,
         candidates=list(context.candidates),
+        candidates_known=context.candidates_known,
         before=before,
         after=after,
         change=after - before,
@@ -100,6 +107,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
+        within_budget=context.within_budget,
         price=fault_price.price_change(
             head.metric,
             fault_price.Side(before, _medians(context.levels_before), context.knobs_before),

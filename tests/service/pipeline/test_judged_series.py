@@ -35,3 +35,19 @@ def test_a_metric_that_the_workload_names_is_judged_until_it_does_so_no_more(api
     found = throughput(api)
     assert not found["judged"]
     assert found["drifts"] == []
+
+
+def test_small_steps_are_within_the_budget_until_they_exceed_it_together(api: Api) -> None:
+    budgeted = Judging(budgets={"minor-faults": "5 %"})
+    for number, faults in enumerate([1000] * 4 + [1030] * 4 + [1060] * 4 + [900] * 4, 1):
+        api.put(reports.report(number, faults, faults, judging=budgeted))
+    found = {drift["after"]: drift["within_budget"] for drift in api.drifts()}
+    assert found == {1030: True, 1060: False, 900: False}
+    events = {event["revision"]: event["within_budget"] for event in api.get("/events")["items"]}
+    assert events == {reports.commit(5): True, reports.commit(9): False, reports.commit(13): False}
+
+
+def test_without_a_budget_no_drift_is_within_it(api: Api) -> None:
+    for number, faults in enumerate([1000] * 4 + [1001] * 4, 1):
+        api.put(reports.report(number, faults, faults))
+    assert [drift["within_budget"] for drift in api.drifts()] == [False]
