@@ -1,0 +1,108 @@
+"""Events that were sure and are not any more: what is logged, shown and sent."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from runner.contract.judging import Judging
+from service.pipeline import detect_drifts
+from service.store import deliveries
+from service.store.deliveries import Occasion
+from service.store.engine.database import Database
+from service.store.models import Point, Run, Series
+from tests.service import reports
+from tests.service.apiclient import Api
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+ASKED = Judging(judge=("throughput",))
+START = datetime.now(UTC) - timedelta(hours=1)
+chance = random.Random(5)
+
+
+def measure(api: Api, first: int, last: int, speed: float, judging: Judging = ASKED) -> None:
+    for number in range(first, last):
+        speeds = {"throughput": speed + chance.gauss(0, 2)}
+        api.put(reports.report(number, 100, 100, others=speeds, judging=judging))
+
+
+def only_event(api: Api) -> dict[str, Any]:
+    (event,) = api.get("/events")["items"]
+    detail: dict[str, Any] = api.get(f"/events/{event['id']}")
+    return detail
+
+
+def send_all(database: Database) -> list[str]:
+    """Send what is due through a channel; return the occasions, without the numbers of decisions."""
+    with database.writing() as session:
+        since = deliveries.channel(session, "chat", START).since
+        due: list[Occasion] = deliveries.unsent(session, "chat", since)
+        if due:
+            key = deliveries.claim(session, "chat", due, datetime.now(UTC))
+            deliveries.record_attempt(session, key, None, datetime.now(UTC))
+        return [occasion.name.split()[0] for occasion in due]
+
+
+def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_again(
+    api: Api, database: Database
+) -> None:
+    measure(api, 1, 31, 1000)
+    measure(api, 31, 61, 500)
+    assert only_event(api)["state"] == "new"
+    assert (send_all(database), send_all(database)) == (["new"], [])
+
+    measure(api, 61, 62, 500, Judging())
+    event = only_event(api)
+    reason = "The workload no longer has this metric judged."
+    assert (event["state"], event["open"], event["found"]) == ("withdrawn", False, False)
+    assert (event["last_decision"]["by_service"], event["last_decision"]["reason"]) == (True, reason)
+    assert [(drift["metric"], drift["reason"]) for drift in event["withdrawn"]] == [("throughput", reason)]
+    assert api.get("/events", open=True)["items"] == []
+    assert reason in api.client.get(f"/events/{event['id']}").text
+    assert (send_all(database), send_all(database)) == (["withdrawn"], [])
+    assert [one["occasion"] for one in api.get(f"/events/{event['id']}/deliveries")["items"]] == ["new", "withdrawn"]
+
+    measure(api, 62, 63, 500)
+    event = only_event(api)
+    assert (event["state"], event["found"], event["withdrawn"]) == ("reopened", True, [])
+    assert send_all(database) == ["reopened"]
+
+
+def test_the_withdrawal_of_an_event_that_was_not_sent_is_not_sent_either(api: Api, database: Database) -> None:
+    measure(api, 1, 31, 1000)
+    measure(api, 31, 61, 500)
+    measure(api, 61, 62, 500, Judging())
+    assert only_event(api)["state"] == "withdrawn"
+    assert send_all(database) == []
+
+
+def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api: Api, database: Database) -> None:
+    measure(api, 1, 31, 1000)
+    measure(api, 31, 61, 500)
+    event = only_event(api)
+    told = {"action": "dismiss", "author": "Ada", "reason": "another network"}
+    assert api.client.post(f"/api/v1/events/{event['id']}/decisions", json=told).status_code == 201
+    with database.writing() as session:
+        started = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+        late = select(Run.number).where(Run.started_at > started)
+        session.execute(delete(Point).where(Point.run_number.in_(late)))
+        session.execute(update(Series).values(version=Series.version + 1))
+    detect_drifts.refresh(database)
+    event = only_event(api)
+    assert (event["state"], event["found"]) == ("false_alarm", False)
+    log = api.get(f"/events/{event['id']}/decisions")["items"]
+    assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
+    assert "it was removed, or is in quarantine" in log[-1]["reason"]
+
+
+def test_nobody_but_the_service_withdraws(api: Api) -> None:
+    measure(api, 1, 31, 1000)
+    measure(api, 31, 61, 500)
+    told = {"action": "withdraw", "author": "Ada", "reason": "no"}
+    answer = api.client.post(f"/api/v1/events/{only_event(api)['id']}/decisions", json=told)
+    assert answer.status_code == 422
+    assert "dismiss it" in answer.text
