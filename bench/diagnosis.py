@@ -1,57 +1,46 @@
 """Whether the diagnosis names what is wrong, from real profiles.
 
 Run as ``make bench-diagnosis``. Each shipped workload's bad case must get the diagnosis of its report first and its
-good case none, three times in a row; of twenty mutations that no rule knows at least eighteen must be right; profiles
-must count what the counters count; regressions whose place is known must lead the differential table; a profile of half
-a million faults must be uploaded in 15 seconds, and a flame graph of 50,000 stacks open in one. A case that cannot run
-here is skipped and says why. ``python -m bench.diagnosis PART…`` runs some parts (a workload's name, mutations,
-culprits, speed, flame), ``--continue`` those that an interrupted run left. The last line is one JSON object; the exit
-status is 1 where something does not hold.
+good case none, three times in a row; profiles must count what the counters count; regressions whose place is known must
+lead the differential table; a profile of half a million faults must be uploaded in 15 seconds, and a flame graph of
+50,000 stacks open in one. A case that cannot run here is skipped and says why. ``python -m bench.diagnosis PART…`` runs
+some parts (a workload's name, culprits, speed, flame), ``--continue`` those that an interrupted run left. The last line
+is one JSON object; the exit status is 1 where something does not hold. Mutations of the workloads and programs that are
+well: ``python -m bench.verdicts diagnosis``.
 """
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from bench.diagnosis_cases import MUTATIONS, PAIRS, Mutation, Pair
+from bench.diagnosis_cases import PAIRS, Pair
 from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
+from bench.diagnosis_yard import FAILURES, WORKLOADS, Yard
 from bench.report import finish
 from runner.cli.workbench import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
-from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.cold_files import EvictionError
-from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.session import ExecutionFailure
-from runner.profile.collect import collect
+from runner.measuring.trial import Bench
 from runner.settings import load_settings
 from runner.workload import Workload, load_workload
 from service.rules.diagnose.diagnosis import diagnose
 from tests.e2e.browser import chromium
 
-WORKLOADS = Path(__file__).parents[1] / "workloads"
 TIMES = 3
-RIGHT = 18
 AGREE = 0.001
 LIMIT = 15.0
 OPENS = 1.0
 STATE = Path("build/bench-diagnosis.json")
-REVISIONS = {"bad": "Give the buffer back", "good": "Refuse numbers"}
-"""The demo's: its first regression, and the commit before."""
-TROUBLE = (FaultwatchError, ExecutionFailure, EvictionError, subprocess.CalledProcessError)
 
 
 @dataclass
@@ -66,56 +55,16 @@ class Ledger:
     profiles: int = 0
 
 
-class Yard:
-    """Where workloads are built and profiled."""
+class CheckedYard(Yard):
+    """Profiles cases, and compares what was recorded with what was counted."""
 
     def __init__(self, scratch: Path, bench: Bench, ledger: Ledger) -> None:
-        self.scratch = scratch
-        self._bench = bench
+        super().__init__(scratch, bench)
         self._ledger = ledger
-        self._trees: dict[tuple[object, ...], Path] = {}
 
-    def tree(self, workload: str, patch: Mapping[str, str], which: str = "") -> Path:
-        """Build a workload, once for each patch."""
-        key = (workload, which, *patch.items())
-        if key not in self._trees:
-            folder = self.scratch / f"{workload}-{len(self._trees)}"
-            if workload == "copy_service":
-                script = WORKLOADS / "copy_service/make_history.py"
-                subprocess.run([sys.executable, script, folder], check=True, capture_output=True)
-                wanted = subprocess.run(
-                    ["git", "log", "--all", "--format=%H", "--grep", f"^{REVISIONS[which]}"],
-                    cwd=folder,
-                    check=True,
-                    capture_output=True,
-                    text=True,
-                ).stdout.split()
-                subprocess.run(["git", "checkout", "-q", wanted[0]], cwd=folder, check=True)
-                subprocess.run(["make", "-s", "copyserve"], cwd=folder, check=True, capture_output=True)
-            else:
-                shutil.copytree(WORKLOADS / workload, folder)
-                _apply(folder, patch)
-                subprocess.run(["make", "-s"], cwd=folder, check=True, capture_output=True)
-            self._trees[key] = folder
-        return self._trees[key]
-
-    def trial(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> Trial:
-        """Return a case that can be executed."""
-        case = Case(workload=workload.workload.name, definition="0" * 16, parameters=dict(parameters))
-        revision = Revision(commit="0" * 40, committed_at=datetime.now(UTC))
-        trial = Trial(workload, Subject("bench", revision, case), self._bench, tree)
-        if trial.obstacle:
-            raise FaultwatchError(trial.obstacle)
-        return trial
-
-    def profile(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> tuple[Profile, Diagnosis]:
-        """Profile a case and ask what it shows."""
-        profile = collect(self.trial(workload, parameters, tree))
-        self._check(profile)
-        return profile, diagnose(DiagnosisRequest(profile=profile))
-
-    def _check(self, profile: Profile) -> None:
-        """Compare what was recorded with what was counted, where nothing was lost."""
+    def profile(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> Profile:
+        """Profile a case; where nothing was lost, each fault must have been recorded."""
+        profile = super().profile(workload, parameters, tree)
         anatomy, stacks = profile.anatomy, profile.faults
         assert anatomy is not None
         assert stacks is not None
@@ -126,23 +75,7 @@ class Yard:
             self._ledger.worst = max(self._ledger.worst, off)
             if off > AGREE or stacks.total not in {0, anatomy.counted}:
                 self._ledger.misses.append(f"{profile.case.name}: {anatomy.recorded} recorded of {anatomy.counted}")
-
-
-def _apply(folder: Path, patch: Mapping[str, str]) -> None:
-    for before, after in patch.items():
-        hit = [file for file in folder.glob("*.c*") if file.is_file() and before in file.read_text()]
-        if len(hit) != 1:
-            raise FaultwatchError(f"the patch fits {len(hit)} files of {folder.name}: {before[:60]!r}")
-        hit[0].write_text(hit[0].read_text().replace(before, after))
-
-
-def _mutated(mutation: Mutation) -> Workload:
-    """Put other words into the command, or another allocator."""
-    workload = load_workload(WORKLOADS / mutation.workload)
-    words = tuple(mutation.command.get(word, word) for word in workload.run.command)
-    allocator = mutation.command.get("allocator", workload.run.allocator)
-    run = workload.run.model_copy(update={"command": words, "allocator": allocator})
-    return workload.model_copy(update={"run": run})
+        return profile
 
 
 def pair(yard: Yard, ledger: Ledger, about: Pair) -> None:
@@ -152,36 +85,18 @@ def pair(yard: Yard, ledger: Ledger, about: Pair) -> None:
         for turn in range(TIMES):
             name = f"{about.workload}, {which}, {turn + 1}"
             try:
-                _, diagnosis = yard.profile(workload, parameters, yard.tree(about.workload, {}, which))
-            except TROUBLE as error:
+                profile = yard.profile(workload, parameters, yard.tree(about.workload, {}, which))
+            except FAILURES as error:
                 _skip(ledger, name, error)
                 break
-            _judge(ledger, name, diagnosis, expected)
-
-
-def mutations(yard: Yard, ledger: Ledger) -> None:
-    """Profile the mutations."""
-    right = 0
-    for mutation in MUTATIONS:
-        name = f"{mutation.workload}: {mutation.title}"
-        try:
-            _, diagnosis = yard.profile(
-                _mutated(mutation), mutation.parameters, yard.tree(mutation.workload, mutation.patch)
-            )
-        except TROUBLE as error:
-            _skip(ledger, name, error)
-            continue
-        right += _judge(ledger, name, diagnosis, mutation.rule, counts=False)
-    ledger.figures |= {"mutations_right": right, "mutations": len(MUTATIONS)}
-    if right < RIGHT:
-        ledger.misses.append(f"{right} of {len(MUTATIONS)} mutations are right, not {RIGHT}")
+            _judge(ledger, name, diagnose(DiagnosisRequest(profile=profile)), expected)
 
 
 def culprits(yard: Yard, ledger: Ledger) -> None:
     """Plant regressions whose place is known, and look what the differential table begins with."""
     workload = load_workload(WORKLOADS / "copy_service")
     before, after = (
-        yard.profile(workload, {"mib": 8, "operations": 25}, yard.tree("copy_service", {}, which))[0]
+        yard.profile(workload, {"mib": 8, "operations": 25}, yard.tree("copy_service", {}, which))
         for which in ("good", "bad")
     )
     _lead(ledger, "the demo", leads(before, after, "answer", {"copyserve.c": range(20, 30)}))
@@ -192,11 +107,11 @@ def culprits(yard: Yard, ledger: Ledger) -> None:
     plain = yard.scratch / "zlib"
     zlib(Path(sources), plain)
     workload = load_workload(plain)
-    before, _ = yard.profile(workload, {}, plain)
+    before = yard.profile(workload, {}, plain)
     for planted in PLANTED:
         folder = yard.scratch / f"zlib-{planted.function}"
         line = zlib(Path(sources), folder, planted)
-        after, _ = yard.profile(workload, {}, folder)
+        after = yard.profile(workload, {}, folder)
         lines = {planted.file: range(line - 1, line + 1)}
         _lead(ledger, f"zlib, {planted.title}", leads(before, after, planted.function, lines))
 
@@ -226,7 +141,7 @@ def flame(yard: Yard, ledger: Ledger) -> None:
         return
     workload = load_workload(WORKLOADS / "image_filter")
     parameters = {"width": 640, "height": 480, "images": 20, "temporaries": "row"}
-    profile, _ = yard.profile(workload, parameters, yard.tree("image_filter", {}))
+    profile = yard.profile(workload, parameters, yard.tree("image_filter", {}))
     stored, seconds = opening(with_stacks(profile))
     ledger.figures |= {"flame_seconds": round(seconds, 2), "flame_stored_seconds": round(stored, 2)}
     print(f"a flame graph of 50,000 stacks: stored in {stored:.2f} s, opens in {seconds:.2f} s")
@@ -234,15 +149,13 @@ def flame(yard: Yard, ledger: Ledger) -> None:
         ledger.misses.append(f"a flame graph of 50,000 stacks opens in {seconds:.2f} s, not {OPENS:g}")
 
 
-def _judge(ledger: Ledger, name: str, diagnosis: Diagnosis, expected: str | None, *, counts: bool = True) -> bool:
+def _judge(ledger: Ledger, name: str, diagnosis: Diagnosis, expected: str | None) -> None:
     found = [finding.rule for finding in diagnosis.findings]
     right = found[:1] == ([expected] if expected else [])
     print(f"  {'right' if right else 'WRONG'}  {name}: {', '.join(found) or 'nothing'}", flush=True)
     if not right:
         print("\n".join(f"         {line}" for line in diagnosis.evidence), flush=True)
-        if counts:
-            ledger.misses.append(f"{name}: {', '.join(found) or 'nothing'} instead of {expected or 'nothing'}")
-    return right
+        ledger.misses.append(f"{name}: {', '.join(found) or 'nothing'} instead of {expected or 'nothing'}")
 
 
 def _skip(ledger: Ledger, name: str, error: Exception) -> None:
@@ -252,7 +165,6 @@ def _skip(ledger: Ledger, name: str, error: Exception) -> None:
 
 PARTS: Mapping[str, Callable[[Yard, Ledger], None]] = {
     **{about.workload: partial(pair, about=about) for about in PAIRS},
-    "mutations": mutations,
     "culprits": culprits,
     "speed": speed,
     "flame": flame,
@@ -291,7 +203,7 @@ def _part(name: str, bench: Bench) -> Ledger:
     # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
     with tempfile.TemporaryDirectory(prefix=".diagnosis-", dir=Path.cwd()) as scratch:
         try:
-            PARTS[name](Yard(Path(scratch), bench, ledger), ledger)
+            PARTS[name](CheckedYard(Path(scratch), bench, ledger), ledger)
         except Exception as error:
             traceback.print_exc()
             ledger.misses.append(f"{name} broke: {type(error).__name__}: {error}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
+from runner.contract.judging import Judging
 from runner.contract.report import Case, Environment, Report, Revision
 from runner.contract.search import Measure, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
@@ -138,13 +139,12 @@ class CulpritSearcher:
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
-        exact = order.precision is None
         result = compare(
             self._trial(parent),
             self._trial(culprit),
             _only(metric, self.service.compare),
-            pairs=Pairs.proof(self.workload, exact=exact),
-            precision={} if order.precision is None else {metric: order.precision},
+            pairs=Pairs.proof(self.workload),
+            judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
         )
         if result.comparison is None:
             failed = next(report for report in (result.base, result.head) if report.failure)

@@ -104,8 +104,8 @@ def compare_cases(
     with activity("comparing") as say:
         for number, case in enumerate(chosen, 1):
             say(f"comparing {case.name} ({number} of {len(chosen)})")
-            stored = _compare_with_stored(base, head, case, service, pairs) if from_store else None
-            results.append(stored or _compare((base, head), case, service, pairs))
+            stored = _compare_with_stored(base, head, case, service, pairs, len(chosen)) if from_store else None
+            results.append(stored or _compare((base, head), case, service, pairs, len(chosen)))
     return results
 
 
@@ -141,14 +141,18 @@ class _Side:
         return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
 
 
-def _compare_with_stored(base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs) -> Compared | None:
+def _compare_with_stored(
+    base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs, cases: int
+) -> Compared | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured in turns.
     """
-    if head.workload.metrics.precision or head.built.failure:
+    if head.workload.metrics.judging.requested or head.built.failure:
         return None
     trial = head.trial(case)
+    if trial.obstacle:
+        return None
     query = BaseQuery(
         subject=head.repository.name,
         revision=base.revision.commit,
@@ -157,15 +161,22 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, service: Service,
         environment=trial.environment.hash,
     )
     stored = service.stored_base(query)
-    return compare_with_stored(stored, trial, service.compare, pairs=pairs) if stored else None
+    return compare_with_stored(stored, trial, service.compare, pairs=pairs, cases=cases) if stored else None
 
 
-def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs) -> Compared:
+def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs, cases: int) -> Compared:
     base, head = (side.trial(case) for side in sides)
-    for side, trial in zip(sides, (base, head), strict=True):
-        if side.built.failure:
-            return undecided(base, head, trial, trial.failed(Stage.BUILD, side.built.failure, side.built.build.log))
-    return compare(base, head, service.compare, pairs=pairs)
+    failed = {
+        trial: trial.failed(Stage.BUILD, side.built.failure, side.built.build.log)
+        for side, trial in zip(sides, (base, head), strict=True)
+        if side.built.failure
+    }
+    for trial in (base, head):
+        if trial not in failed and trial.obstacle:
+            failed[trial] = trial.skipped(trial.obstacle)
+    if failed:
+        return undecided(base, head, failed)
+    return compare(base, head, service.compare, pairs=pairs, cases=cases)
 
 
 def document(result: Compared) -> dict[str, Any]:

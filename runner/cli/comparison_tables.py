@@ -14,6 +14,8 @@ from runner.contract.level import Number
 from runner.contract.metrics import metric
 from runner.measuring.comparison import Compared
 
+LOG_LINES = 20
+"""Lines of the log of a side that failed: compilers and programs say last what stopped them."""
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
 
 
@@ -26,6 +28,7 @@ def show_comparison(result: Compared) -> None:
         for side, report in (("base", result.base), ("head", result.head)):
             if report.failure:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
+                show_end_of_log(console, report.failure.log)
         return
     comparison = result.comparison
     console.print(f"{_LABELS[comparison.verdict]}, by {count_of(len(result.base.samples), 'pair')}", highlight=False)
@@ -43,6 +46,15 @@ def show_comparison(result: Compared) -> None:
             console.print(
                 f"  {escape(metric_verdict.metric)}: {escape(metric_verdict.sentence)}", highlight=False, soft_wrap=True
             )
+
+
+def show_end_of_log(console: Console, log: str) -> None:
+    """Print the last lines of a log; nothing if it is empty."""
+    lines = log.rstrip().splitlines()[-LOG_LINES:]
+    if lines:
+        console.print(f"    the last {count_of(len(lines), 'line')} of the log:", style="dim", highlight=False)
+    for line in lines:
+        console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _is_zero(metric_verdict: MetricVerdict) -> bool:
@@ -94,6 +106,7 @@ def _change(metric_verdict: MetricVerdict) -> str:
     percent = (
         "" if metric_verdict.percent is None or not metric_verdict.change else f" ({metric_verdict.percent:+.3g} %)"
     )
-    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}" + (
+    times = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
+    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{times}" + (
         f" {metric_verdict.direction}" if metric_verdict.direction else ""
     )

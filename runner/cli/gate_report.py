@@ -34,14 +34,17 @@ def gate_report(
             GateCase(
                 base=result.base,
                 head=result.head,
+                judge=workload.metrics.judge,
                 precision=workload.metrics.precision,
                 budgets=workload.metrics.budget,
                 file=file,
                 lines=lines,
                 base_stored=result.base_stored,
+                most=result.most,
             )
             for result in results
         ),
+        may_be_unmeasured=workload.workload.unmeasured == "pass",
         log_url=f"{server}/{repository}/actions/runs/{run}" if repository and server and run else "",
     )
 

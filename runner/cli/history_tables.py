@@ -38,11 +38,12 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
     for drift in drifts:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
+        within = "  within its budget" if drift.get("within_budget") else ""
         percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
         console.print(
             f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
-            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}",
+            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{within}",
             highlight=False,
             soft_wrap=True,
         )

@@ -88,7 +88,11 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 
 
 def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
-    console.print(f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule})")
+    console.print(
+        f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
+        f"{100 * finding.price:.2g} % of the time can be won)",
+        highlight=False,
+    )
     for line in finding.evidence:
         console.print(f"  • {escape_text(line)}", highlight=False)
     for remedy in finding.remedies:

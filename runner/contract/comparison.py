@@ -7,13 +7,14 @@ from pydantic import Field, model_validator
 
 from runner.contract.base import Strict
 from runner.contract.budget import Budget
-from runner.contract.judging import Percent
+from runner.contract.judging import Judging, MetricName, Percent
 from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
-Rule = Literal["exact", "paired", "absent", "trend", "apart"]
-"""How the verdict was reached: by counts that repeat, or by pairs measured in turns. Runs that were measured at
-different times can also be distinguished by the drifts of their trend, or by the bounds of each side."""
+Rule = Literal["exact", "counts", "paired", "absent", "trend", "apart"]
+"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of pairs measured in turns;
+``absent``: a side has no values. Runs that were measured at different times can be distinguished by the drifts of their
+trend; ``apart``: there is none that could tell."""
 
 
 class Verdict(StrEnum):
@@ -29,12 +30,23 @@ class ComparisonRequest(Strict):
 
     base: Report
     head: Report
+    judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
+    """Noisy metrics that must be decided."""
     precision: dict[str, Percent] = Field(default_factory=dict)
-    """The noisy metrics that must be decided, with the smallest relevant change of each in percent."""
+    """More of them, with the smallest relevant change of each in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
     """By how much metrics may get worse; metrics that are not named may not get worse."""
+    cases: int = Field(default=1, ge=1, le=1000)
+    """How many cases are judged together: they share the error probability."""
+    most: int | None = Field(default=None, ge=1)
+    """Pairs after which no more are measured; None if that is not known."""
     base_stored: bool = False
     """Whether base is a stored run in the same environment: then only equal counts can be decided."""
+
+    @property
+    def judging(self) -> Judging:
+        """Which metrics are judged, and how."""
+        return Judging(judge=self.judge, precision=self.precision, budgets=self.budgets)
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -64,12 +76,12 @@ class MetricVerdict(Strict):
     metric: str
     verdict: Verdict
     counts: bool
-    """Whether it decides the whole comparison: exact counts do, and metrics with a precision."""
+    """Whether it decides the whole comparison: exact counts do, and what the workload names."""
     rule: Rule
     base: Side
     head: Side
     change: Number | None
-    """Level of head minus level of base."""
+    """Level of head minus level of base. For an intermittent change: by how much head differs where it shows."""
     percent: float | None
     """The change in percent of the base; None if the base is zero."""
     direction: Literal["regression", "improvement"] | None
@@ -79,8 +91,12 @@ class MetricVerdict(Strict):
     threshold: float | None
     """The smallest relevant change: a number of events for an exact count, else percent."""
     sentence: str
+    times: int | None = None
+    """For an intermittent change: in how many pairs it shows. None for a change of the level."""
     over: bool = False
-    """Whether it counts and got worse by more than its budget."""
+    """Whether it counts and surely got worse by more than its budget."""
+    may_exceed: bool = False
+    """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AliasChoices, Field, StringConstraints
 
 from runner.contract.base import Name, Strict
 from runner.contract.profile import Profile
@@ -35,8 +35,10 @@ class Finding(Strict):
     remedies: tuple[Remedy, ...]
     report: Line
     """The report in which the pathology was described."""
-    weight: float = Field(ge=0, allow_inf_nan=False)
-    """How much the pathology matters here; findings are sorted by it."""
+    price: float = Field(ge=0, allow_inf_nan=False, validation_alias=AliasChoices("price", "weight"))
+    """The largest share of the time that the remedies can win; findings are sorted by it.
+
+    Stored summaries of profiles have it as ``weight``."""
 
 
 class Diagnosis(Strict):

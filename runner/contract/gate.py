@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.budget import Budget
 from runner.contract.comparison import Comparison, ComparisonRequest
-from runner.contract.judging import Percent
+from runner.contract.judging import MetricName, Percent
 from runner.contract.report import Case, Outcome, Report
 
 Repository = Annotated[
@@ -21,11 +21,11 @@ class GateVerdict(StrEnum):
     """The verdict on all cases together, the worst first."""
 
     FAILED = "failed"
-    """Head does not build or run, but base does."""
+    """Head does not build or run, but base does; or nothing could be measured."""
     REGRESSED = "regressed"
-    """A metric that counts got worse by more than its budget."""
+    """A metric that counts surely got worse by more than its budget."""
     UNDECIDED = "undecided"
-    """A case could not be measured, or a metric that counts needs more runs than the workload allows."""
+    """A case could not be measured, or a metric that counts is missing on a side or needs more runs than allowed."""
     CHANGED = "changed"
     """Something changed, and everything that got worse is within its budget."""
     IMPROVED = "improved"
@@ -38,6 +38,7 @@ class GateCase(Strict):
 
     base: Report
     head: Report
+    judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
     precision: dict[str, Percent] = Field(default_factory=dict)
     budgets: dict[str, Budget] = Field(default_factory=dict)
     file: str = Field(default="", max_length=1000)
@@ -46,6 +47,8 @@ class GateCase(Strict):
     """By metric: the line of that file with its budget."""
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
+    most: int | None = Field(default=None, ge=1)
+    """The pairs that the workload allows; None if that is not known."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -60,13 +63,16 @@ class GateCase(Strict):
         """Whether both sides are measured."""
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
-    def request(self) -> ComparisonRequest:
-        """Return the comparison request of this case, if both sides are measured."""
+    def request(self, cases: int = 1) -> ComparisonRequest:
+        """Return the comparison request of this case, one of so many, if both sides are measured."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
+            judge=self.judge,
             precision=self.precision,
             budgets=self.budgets,
+            cases=cases,
+            most=self.most,
             base_stored=self.base_stored,
         )
 
@@ -100,6 +106,8 @@ class GateReport(Strict):
     head: CommitHash
     cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)
     """Empty if there was nothing to measure."""
+    may_be_unmeasured: bool = False
+    """Whether the workload allows a gate that could not measure anything to pass."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
     """Address of the log of the run that measured."""
 

@@ -31,6 +31,8 @@ class Canary(Strict):
     counts: tuple[CanaryCount, ...] = Field(min_length=1, max_length=20)
     left_out: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] = Field(default_factory=dict)
     """Kinds that this host lacks, and why."""
+    seconds_per_fault: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """CPU time of the first touch of an anonymous page; None if it was not measured."""
 
     @property
     def holds(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
+from runner.contract.judging import Judging
 from runner.contract.report import Report, Sample, Stage
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Trial
@@ -15,11 +16,9 @@ from runner.process_state.scheduling import RoundRobin
 from runner.subject.built_tree import begin_session
 from runner.workload import Workload
 
-MOST = 30
-"""Most pairs for exact counts."""
-MOST_NOISY = 400
-"""Most pairs for noisy metrics. They find a shift of half a standard deviation of a pair in 99 of 100 comparisons, and
-half as many pairs in two of three."""
+MOST = 400
+"""Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
+execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 Decide = Callable[[ComparisonRequest], Comparison]
 
 
@@ -30,7 +29,7 @@ class Pairs:
     Attributes
     ----------
     first
-        Pairs before the first question to the service. Two that agree prove an exact count; noisy metrics need more.
+        Pairs before the first question to the service. The same bytes need no more than two.
     most
         Pairs after which the comparison ends without a decision.
     """
@@ -43,15 +42,14 @@ class Pairs:
         """Return the numbers for a workload, or a fixed number of pairs."""
         if fixed is not None:
             return cls(fixed, fixed)
-        noisy = bool(workload.metrics.precision)
+        noisy = bool(workload.metrics.judging.requested)
         first = max(workload.workload.samples, 16 if noisy else 2)
-        return cls(first, max(first, workload.workload.max_samples or (MOST_NOISY if noisy else MOST)))
+        return cls(first, max(first, workload.workload.max_samples or MOST))
 
     @classmethod
-    def proof(cls, workload: Workload, *, exact: bool) -> Self:
-        """Return the numbers to prove that one metric changed: if it is exact, five samples of each side must agree."""
-        first, most = (5, MOST) if exact else (16, MOST_NOISY)
-        return cls(first, max(most, workload.workload.max_samples or 0))
+    def proof(cls, workload: Workload) -> Self:
+        """Return the numbers to prove that one metric changed."""
+        return cls(16, max(MOST, workload.workload.max_samples or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,8 @@ class Compared:
     comparison: Comparison | None
     base_stored: bool = False
     """Whether base is a stored run."""
+    most: int | None = None
+    """The pairs that it was allowed; None if one side could not be measured."""
 
 
 def compare(
@@ -71,7 +71,8 @@ def compare(
     decide: Decide,
     *,
     pairs: Pairs,
-    precision: Mapping[str, float] | None = None,
+    cases: int = 1,
+    judging: Judging | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Execute base and head in turns, A B B A, and let the service decide after enough pairs.
@@ -83,8 +84,10 @@ def compare(
     ----------
     decide
         Returns the decision of the service.
-    precision
-        The smallest change that matters, by noisy metric to decide; by default from the workload.
+    cases
+        How many cases are judged together: they share the error probability.
+    judging
+        Which metrics are decided, and how; by default as the workload says.
     progress
         Called after each execution.
 
@@ -93,8 +96,6 @@ def compare(
     FaultwatchError
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
-    session = uuid.uuid4()
-    samples: dict[Trial, list[Sample]] = {base: [], head: []}
     trial = base
     with undisturbed():
         try:
@@ -103,51 +104,107 @@ def compare(
             for trial in (base, head):
                 trial.warm_up()
                 progress()
-            pairs_wanted = pairs.first
-            while True:
-                for number in range(len(samples[base]), pairs_wanted):
-                    for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
-                        sample = trial.execute()
-                        samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
-                        progress()
-                request = ComparisonRequest(
-                    base=base.measured(samples[base], session),
-                    head=head.measured(samples[head], session),
-                    precision=dict(base.workload.metrics.precision if precision is None else precision),
-                    budgets=base.workload.metrics.budget,
-                )
-                decision = decide(request)
-                if decision.more == 0 or pairs_wanted >= pairs.most:
-                    return Compared(request.base, request.head, decision)
-                pairs_wanted = min(pairs.most, pairs_wanted + decision.more)
-        except ExecutionFailure as failure:
-            return undecided(base, head, trial, trial.failed(Stage.RUN, failure.message, failure.log))
-        except EvictionError as error:
-            return undecided(base, head, trial, trial.skipped(str(error)))
+        except (ExecutionFailure, EvictionError) as error:
+            return undecided(base, head, {trial: _without_samples(trial, error)})
+        judging = judging or base.workload.metrics.judging
+        return sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
 
 
-def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pairs) -> Compared | None:
+def sample_in_turns(
+    base: Trial,
+    head: Trial,
+    decide: Decide,
+    *,
+    pairs: Pairs,
+    cases: int,
+    judging: Judging,
+    progress: Callable[[], None] = lambda: None,
+) -> Compared:
+    """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
+    session = uuid.uuid4()
+    samples: dict[Trial, list[Sample]] = {base: [], head: []}
+    trial, wanted = base, pairs.first
+    try:
+        while True:
+            for number in range(len(samples[base]), wanted):
+                for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
+                    sample = trial.execute()
+                    samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
+                    progress()
+            request = ComparisonRequest(
+                base=base.measured(samples[base], session),
+                head=head.measured(samples[head], session),
+                judge=judging.judge,
+                precision=judging.precision,
+                budgets=judging.budgets,
+                cases=cases,
+                most=pairs.most,
+            )
+            decision = decide(request)
+            if decision.more == 0 or wanted >= pairs.most:
+                return Compared(request.base, request.head, decision, most=pairs.most)
+            wanted = min(pairs.most, wanted + decision.more)
+    except (ExecutionFailure, EvictionError) as error:
+        return undecided(base, head, {trial: _without_samples(trial, error)})
+
+
+def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pairs, cases: int = 1) -> Compared | None:
     """Execute head alone, and compare it with a stored run of base in the same environment.
 
     Returns None unless the counts repeat and are the same: any difference has to be measured in turns.
     """
     session = uuid.uuid4()
+    samples: list[Sample] = []
+    wanted = max(2, pairs.first)
     with undisturbed():
         try:
             begin_session(head.tree)
             head.warm_up()
-            samples = [head.execute().model_copy(update={"place": number}) for number in range(max(2, pairs.first))]
+            while True:
+                samples += (
+                    head.execute().model_copy(update={"place": number}) for number in range(len(samples), wanted)
+                )
+                report = head.measured(samples, session)
+                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
+                decision = decide(request)
+                if decision.verdict is Verdict.SAME:
+                    return Compared(base, report, decision, base_stored=True, most=pairs.most)
+                if decision.more == 0 or wanted >= pairs.most:
+                    return None
+                wanted = min(pairs.most, wanted + decision.more)
         except (ExecutionFailure, EvictionError):
             return None
-    report = head.measured(samples, session)
-    decision = decide(ComparisonRequest(base=base, head=report, base_stored=True))
-    return Compared(base, report, decision, base_stored=True) if decision.verdict is Verdict.SAME else None
 
 
-def undecided(base: Trial, head: Trial, culprit: Trial, report: Report) -> Compared:
-    """Return the result of a comparison if one side cannot be measured; the other side is skipped."""
-    other = (head if culprit is base else base).skipped("the other side of the comparison could not be measured")
-    return Compared(report, other, None) if culprit is base else Compared(other, report, None)
+def undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compared:
+    """Return the result of a comparison if a side cannot be measured.
+
+    If base is that side, head is executed alone: a change that repairs the program has to be told from one that does
+    not. If head is, base is skipped.
+
+    Parameters
+    ----------
+    known
+        The reports of the sides that cannot be measured.
+    """
+    if head in known:
+        other = known.get(base) or base.skipped("the other side of the comparison could not be measured")
+        return Compared(other, known[head], None)
+    return Compared(known[base], _alone(head), None)
+
+
+def _alone(head: Trial) -> Report:
+    try:
+        head.warm_up()
+        return head.measured([head.execute()])
+    except (ExecutionFailure, EvictionError) as error:
+        return _without_samples(head, error)
+
+
+def _without_samples(trial: Trial, error: ExecutionFailure | EvictionError) -> Report:
+    if isinstance(error, ExecutionFailure):
+        return trial.failed(Stage.RUN, error.message, error.log)
+    return trial.skipped(str(error))
 
 
 @contextmanager

@@ -69,6 +69,8 @@ class General(Table):
     """Least number of measured executions, after one that warms the caches and is discarded."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
     """Largest number of measured executions while samples do not agree or are not precise enough."""
+    unmeasured: Literal["fail", "pass"] = "fail"
+    """Whether a gate that could not measure anything fails."""
 
 
 class BuildRecipe(Table):
@@ -175,7 +177,7 @@ class Workload(Table):
         of its own. It also excludes keys at their defaults, so that a new key starts no new series. It includes the
         sources if the workload contains its own program.
         """
-        often = {"description", "samples", "max_samples"}
+        often = {"description", "samples", "max_samples", "unmeasured"}
         left_out: dict[str, Any] = {
             "matrix": True,
             "include": True,

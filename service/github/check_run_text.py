@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from runner.contract.gate import GateVerdict
 from service.github import comment_text
 from service.github.wording import change, metric_name, since, verdict
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState
@@ -49,8 +50,8 @@ def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
 def _conclusion(outcome: GateOutcome) -> Conclusion:
     if not outcome.passed:
         return "failure"
-    neutral = {GateState.OVER, GateState.CREPT, GateState.BASE_FAILED, GateState.UNDECIDED, GateState.EMPTY}
-    return "neutral" if outcome.state in neutral else "success"
+    accepted = outcome.state in {GateState.OVER, GateState.CREPT}
+    return "neutral" if accepted or outcome.verdict is GateVerdict.UNDECIDED else "success"
 
 
 def _annotations(case: CaseOutcome, outcome: GateOutcome) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from service.github.wording import change, metric_name, since, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
-from service.text.numbers import percent, quantity
+from service.text.numbers import percent, quantity, span
 
 LIMIT = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
@@ -121,6 +121,10 @@ def _level(verdict: MetricVerdict, side: Side) -> str:
 def _noise(verdict: MetricVerdict) -> str:
     """Return the bounds of the change, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
+    if verdict.times is not None:
+        return "intermittent"
+    if verdict.rule == "counts":
+        return f"varies: {_span(verdict, verdict.base)} and {_span(verdict, verdict.head)}"
     if verdict.rule == "exact":
         agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
         return "none" if agree == of else f"{of - agree} of {of} stray"
@@ -129,10 +133,17 @@ def _noise(verdict: MetricVerdict) -> str:
     return "–"
 
 
+def _span(verdict: MetricVerdict, side: Side) -> str:
+    unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
+    return quantity(low, unit) if low == high else span(low, high, unit)
+
+
 def _verdict(row: MetricOutcome) -> str:
     verdict = row.metric_verdict
     if not verdict.counts:
         return "not judged"
+    if verdict.rule == "absent" and not (verdict.base.n and verdict.head.n):
+        return f"**missing** in {'base and head' if verdict.base.n == verdict.head.n else _lacking(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
@@ -140,8 +151,14 @@ def _verdict(row: MetricOutcome) -> str:
     return "better" if verdict.direction == "improvement" else _worse(row)
 
 
+def _lacking(verdict: MetricVerdict) -> str:
+    return "head" if verdict.base.n else "base"
+
+
 def _worse(row: MetricOutcome) -> str:
     budget, since_baseline = _budget(row.metric_verdict), since(row)
+    if row.metric_verdict.may_exceed:
+        return f"worse, perhaps over the budget of {budget}"
     if row.metric_verdict.over:
         return f"**worse**, budget {budget}"
     if row.crept is not None:
@@ -155,9 +172,9 @@ def _budget(verdict: MetricVerdict) -> str:
 
 
 def _failures(cases: Iterable[CaseOutcome]) -> str:
-    failures = [(case, case.failed) for case in cases if case.failed]
+    failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
-    for case, (side, failure) in failures[:_FAILURES]:
+    for case, side, failure in failures[:_FAILURES]:
         parts.append(f"{code(case.name)}, {side}, {failure.stage}: {code(failure.message, 300)}\n\n")
         if failure.log.strip():
             before, after = _FOLD

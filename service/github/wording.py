@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from runner.contract import MetricVerdict, metric
+from runner.contract import MetricVerdict, Outcome, metric
 from service.rules.gate.verdict import GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
@@ -19,27 +19,106 @@ def verdict(outcome: GateOutcome, show: Show) -> str:
 
 def _sentence(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
-    worst = next((case for case in cases if case.state is state), None)
-    if worst is None:
-        return "There was nothing to measure."
-    others = _others(sum(case.state is state for case in cases) - 1, "case")
-    if state in {GateState.HEAD_FAILED, GateState.BASE_FAILED} and worst.failed:
-        side, failure = worst.failed
-        what = {"build": "does not build", "run": "does not run to its end"}.get(failure.stage, "was not measured")
-        tail = "" if side == "head" else ", so there is nothing to compare with"
-        return f"The {side} {what}{tail}: {show(worst.name)}{others}."
+    if not cases:
+        return "Nothing was measured: there was no case."
+    if state in {GateState.HEAD_FAILED, GateState.BASE_FAILED, GateState.UNMEASURED, GateState.NOTHING}:
+        return _unmeasured(outcome, show)
     if state is GateState.UNDECIDED:
-        return f"Not decided: {show(worst.name)}{others} would need more runs.{_other_changes(outcome)}"
+        return _undecided(outcome, show)
     if state is GateState.SAME:
-        return f"No change in {_count(len(cases), 'case')}."
+        return f"No change in {_listed(_judged_titles(outcome, show))}, in {_count(len(cases), 'case')}."
     row = next(outcome.changed_metrics())
     if state is GateState.CREPT:
         step, budget = change(row.metric_verdict), row.metric_verdict.budget
         where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
         return f"Worse step by step: {since(row)} in {where}; {step} is within the budget of {budget}."
-    others = _others(sum(1 for _ in outcome.changed_metrics()) - 1, "change")
-    lead = {GateState.OVER: "Worse", GateState.WITHIN: "Worse, within budget", GateState.BETTER: "Better"}[state]
-    return f"{lead}: {_row(row, show)}{others}."
+    return f"{_changes(outcome, show)}."
+
+
+def _unmeasured(outcome: GateOutcome, show: Show) -> str:
+    """Return which case was not measured, and which side of it failed."""
+    states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
+    cases = [case for case in outcome.cases if case.state in states]
+    worst, others = cases[0], _others(len(cases) - 1, "case")
+    where = f"{show(worst.name)}{others}"
+    nothing = outcome.state is GateState.NOTHING
+    if worst.failed is None:
+        lead = "Nothing was measured" if nothing else "A case was not measured"
+        return f"{lead}: no metric that decides has a value in {where}."
+    side, failure = worst.failed
+    what = {"build": "does not build", "run": "does not run to its end"}.get(failure.stage, "was not measured")
+    if worst.case.head.outcome is Outcome.SKIPPED and worst.case.base.outcome is Outcome.SKIPPED:
+        what = "was not measured"
+    tail = {
+        GateState.HEAD_FAILED: "",
+        GateState.BASE_FAILED: ", so there is nothing to compare with",
+        GateState.UNMEASURED: ", so there is nothing to compare",
+        GateState.NOTHING: ", so nothing was compared",
+    }[outcome.state]
+    return f"The {side} {what}{tail}: {where}."
+
+
+def _undecided(outcome: GateOutcome, show: Show) -> str:
+    """Return what the faults did, even where another metric is undecided, and what is undecided."""
+    open_rows = [row for row in outcome.metrics if row.is_open]
+    faults_open = any(row.is_count for row in open_rows)
+    changed = next(outcome.changed_metrics(), None)
+    if changed is not None:
+        lead = _changes(outcome, show)
+    else:
+        counted = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
+        lead = "Not decided" if faults_open or not counted else "No change in faults"
+    return f"{lead}; {_open(open_rows, show)}."
+
+
+def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
+    """Return what is missing or needs more runs: what is missing first."""
+    missing = [row for row in rows if row.metric_verdict.rule == "absent"]
+    shown = missing or rows
+    titles = _listed(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in shown)))
+    cases = list(dict.fromkeys(row.case for row in shown))
+    where = f"{show(cases[0])}{_others(len(cases) - 1, 'case')}"
+    if missing:
+        sides = {_side_without(row.metric_verdict) for row in missing}
+        return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
+    if all(row.metric_verdict.may_exceed for row in shown):
+        if len(shown) == 1:
+            return "whether that exceeds the budget needs more runs"
+        return f"whether {titles} {_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
+    return f"{titles} {_verb(titles, 'needs', 'need')} more runs in {where}"
+
+
+def _verb(titles: str, one: str, many: str) -> str:
+    return many if titles.endswith("faults") or " and " in titles else one
+
+
+def _side_without(verdict: MetricVerdict) -> str:
+    if not verdict.base.n and not verdict.head.n:
+        return "base and head lack"
+    return "base lacks" if not verdict.base.n else "head lacks"
+
+
+def _changes(outcome: GateOutcome, show: Show) -> str:
+    """Return the change that matters most, and the number of the others."""
+    rows = list(outcome.changed_metrics())
+    verdict = rows[0].metric_verdict
+    lead = "Better"
+    if verdict.direction == "regression":
+        lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
+    return f"{lead}: {_row(rows[0], show)}{_others(len(rows) - 1, 'change')}"
+
+
+def _judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
+    """Return what was judged: the fault counts together, and each other metric."""
+    rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
+    names = ("faults" if metric(verdict.metric).exact else metric_name(verdict, show) for verdict in rows)
+    return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def since(row: MetricOutcome) -> str:
@@ -54,11 +133,6 @@ def since(row: MetricOutcome) -> str:
 
 def _row(row: MetricOutcome, show: Show) -> str:
     return f"{change(row.metric_verdict)} in {show(row.case)} ({metric_name(row.metric_verdict, show)})"
-
-
-def _other_changes(outcome: GateOutcome) -> str:
-    changed = sum(1 for _ in outcome.changed_metrics())
-    return f" {_count(changed, 'metric')} changed." if changed else ""
 
 
 def _acceptance(outcome: GateOutcome, show: Show) -> str:
@@ -82,7 +156,10 @@ def change(verdict: MetricVerdict) -> str:
         return "0"
     unit = metric(verdict.metric).unit
     shown = difference(verdict.change, "points" if unit == "%" else unit)
-    return shown if verdict.percent is None else f"{shown} ({percent(verdict.percent)})"
+    shown = shown if verdict.percent is None else f"{shown} ({percent(verdict.percent)})"
+    if verdict.times is None:
+        return shown
+    return f"{shown} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
 def _others(count: int, noun: str) -> str:

@@ -82,7 +82,7 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
     return (
         not event.silenced
         and matches(channel.subject, event.subject)
-        and (channel.only == "all" or event.direction is Direction.REGRESSION)
+        and (channel.only == "all" or (event.direction is Direction.REGRESSION and not event.within_budget))
     )
 
 

@@ -94,6 +94,7 @@ def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
     return (
         plain(event.headline),
         *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
+        *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause}",
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         link(base, event),

@@ -5,20 +5,24 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from runner.contract import Kind, metric
 from service.pipeline import update_events
+from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
+from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
 from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import drifts, event_drifts, events, outlines, points, runs, series
+from service.store import drifts, event_drifts, events, outlines, points, profiles, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -97,9 +101,15 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     """Return the drifts of a series, its outline, and why former drifts no longer stand, by their ids."""
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
-    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, strict=True)
-    views = [describe_drift.describe_drift(name, head, shift, _context(session, row, shift)) for name, shift in named]
+    # A count that other things on the host move too, such as context switches, repeats by chance only.
+    kind = head.kind if metric(head.metric).exact or head.kind not in {Kind.COUNT, Kind.SIZE} else Kind.RATE
+    shifts = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
+    within = within_budget(shifts, head.budget, head.better)
+    named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
+    views = [
+        describe_drift.describe_drift(name, head, shift, replace(_context(session, row, shift), within_budget=small))
+        for name, shift, small in named
+    ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
     judged_points = {point.run_id: point for sequence in (trend.path, *trend.beside) for point in sequence}
     withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
@@ -142,4 +152,22 @@ def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drif
         knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
+        costs=_costs(session, row, shift),
     )
+
+
+def _costs(session: Session, row: Series, shift: SeriesDrift) -> FaultCosts:
+    """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
+    if row.metric not in PRICED:
+        return FaultCosts()
+    before, after = (
+        profiles.seconds_per_fault(
+            session,
+            profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
+            point.environment,
+        )
+        for point in (shift.before, shift.after)
+    )
+    report = runs.report(session, shift.after.run_id)
+    canary = report.canary if report else None
+    return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)

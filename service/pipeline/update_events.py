@@ -43,6 +43,19 @@ def refresh(database: Database) -> bool:
     return again
 
 
+def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
+    """Write the prices of the events of some series again: a profile has shown what a fault costs."""
+    in_series = EventDriftRow.series_id.in_(list(series_ids))
+    event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
+    for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
+        found = EventDriftRow.event_id == event.id, EventDriftRow.found
+        returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*found)).all())
+        drifts = event_drifts.drifts(session, sorted(returned))
+        first = [drift for drift in drifts if not returned[drift.id]] or drifts
+        if first:
+            event.document = {**event.document, "price": headline.price(first)}
+
+
 def _mark_unchanged(database: Database, subject_id: int) -> None:
     """Assign the drifts that were detected again without a change to their events.
 

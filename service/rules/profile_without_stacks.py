@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.profile_numbers import Facts
 from service.schemas.profile_summaries import ProfileGist, ProfileSummary, StackHead
 
 
@@ -37,6 +38,7 @@ def summarise_profile(profile: Profile) -> ProfileGist:
         census=profile.census,
         remarks=list(profile.remarks),
         diagnosis=diagnose(DiagnosisRequest(profile=profile)),
+        seconds_per_fault=Facts.of(profile).seconds_per_fault,
     )
 
 

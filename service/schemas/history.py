@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
+from runner.contract.budget import Budget
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -188,6 +189,21 @@ class Companion(View):
     after: Number
 
 
+class FaultPrice(View):
+    """What a change of a fault count is worth in CPU time, for one execution."""
+
+    seconds: float
+    """Seconds of CPU time; negative where the change saves time."""
+    share: float | None
+    """Share of the CPU time before the change; None where that was not measured."""
+    fault_before: float
+    """Seconds of CPU time of one fault before the change."""
+    fault_after: float
+    source: str
+    """How the cost of a fault was measured."""
+    sentence: str
+
+
 class Drift(View):
     """A change of a series' level, with its cause."""
 
@@ -223,6 +239,10 @@ class Drift(View):
     environment_before: str
     environment_after: str
     companions: list[Companion]
+    within_budget: bool = False
+    """Whether it is for the worse, but within the budget of the workload."""
+    price: FaultPrice | None = None
+    """What the change is worth in CPU time; None where the cost of a fault was not measured."""
 
 
 class DriftList(View):
@@ -248,6 +268,8 @@ class SeriesHead(View):
     kind: Kind
     better: Literal["lower", "higher"]
     judged: bool
+    budget: Budget | None = None
+    """By how much the metric may get worse; None where the workload does not say."""
 
 
 class SeriesSummary(SeriesHead):

@@ -47,6 +47,8 @@ class ProfileGist(View):
     census: Census | None
     remarks: list[str]
     diagnosis: Diagnosis
+    seconds_per_fault: float | None = None
+    """CPU time of one fault, on average; None where it was not measured."""
 
     @property
     def faults(self) -> int | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash
-from service.schemas.history import Candidate, Cause, Direction, KnobChange, Number, View
+from service.schemas.history import Candidate, Cause, Direction, FaultPrice, KnobChange, Number, View
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")
@@ -230,6 +230,7 @@ class EventDrift(View):
     """Whether this is the event coming back."""
     silenced_until: datetime | None
     sentence: str
+    price: FaultPrice | None
 
 
 class WithdrawnDrift(View):
@@ -264,7 +265,11 @@ class EventSummary(View):
     """Whether all of its drifts are in silenced series."""
     direction: Direction
     """Direction of its largest change."""
+    within_budget: bool = False
+    """Whether every regression in it is within the budget of its workload."""
     headline: str
+    price: str = ""
+    """What its largest change is worth in CPU time; empty where the cost of a fault was not measured."""
     revision: str
     previous_revision: str
     title: str

@@ -216,4 +216,5 @@ def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> tr
         returned=returned,
         silenced_until=max((silence.until for silence in active if silence.covers(*location, now)), default=None),
         sentence=drift.evidence.sentence,
+        price=drift.price,
     )

@@ -67,6 +67,17 @@ class ProfileFilter:
 _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 
+def seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
+    """Return the CPU time of one fault by the newest profile in an environment; None where it was not measured."""
+    chosen = (
+        select(StoredProfile.gist)
+        .join(Environment, StoredProfile.environment_id == Environment.id)
+        .where(Environment.hash == environment, *profile_filter.conditions())
+    )
+    packed = session.scalar(chosen.order_by(*_NEWEST_FIRST).limit(1))
+    return None if packed is None else _unpacked_gist(packed).seconds_per_fault
+
+
 def prepare(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile. Pure."""
     text = _text(profile)

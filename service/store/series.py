@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
@@ -51,6 +53,14 @@ _JOINED = (
 )
 
 
+def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
+    """Have series judged again although their points are the same; return their ids."""
+    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(named))
+    session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
+    return ids
+
+
 def page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
@@ -86,6 +96,7 @@ def head(row: Series) -> history.SeriesHead:
         kind=entry.kind,
         better=entry.better,
         judged=row.judged,
+        budget=None if row.budget is None else json.loads(row.budget),
     )
 
 

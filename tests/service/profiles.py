@@ -25,18 +25,20 @@ from runner.contract.report import Case, Environment, Host, Reading, Revision
 
 FRAMES = tuple(
     Frame(function=name)
-    for name in ("main", "copy", "exc_page_fault", "__x64_sys_munmap", "down_write", "rwsem_down_write_slowpath")
+    for name in (
+        *("main", "copy", "exc_page_fault", "__x64_sys_munmap", "down_write", "rwsem_down_write_slowpath"),
+        "io_schedule",
+    )
 )
-MAIN, COPY, FAULTING, UNMAPPING, LOCKING, WAITING = range(6)
+MAIN, COPY, FAULTING, UNMAPPING, LOCKING, WAITING, STORAGE = range(7)
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def anatomy(touch: dict[Touch, int], memory: Memory = Memory.ANONYMOUS, pages: int = 100, **changes: Any) -> Anatomy:
     """Return an anatomy whose faults are all of one kind of memory."""
     faults = sum(touch.values())
-    site = Site(
-        frame=Frame(function="copy", file="/srv/copy.c", line=7), memory=memory, touch=Touch.FIRST, faults=faults
-    )
+    copy = Frame(function="copy", file="/srv/copy.c", line=7)
+    sites = tuple(Site(frame=copy, memory=memory, touch=kind, faults=number) for kind, number in touch.items())
     told: dict[str, Any] = {
         "counted": faults,
         "recorded": faults,
@@ -44,7 +46,7 @@ def anatomy(touch: dict[Touch, int], memory: Memory = Memory.ANONYMOUS, pages: i
         "by_memory": {memory: faults},
         "by_touch": touch,
         "by_access": {Access.WRITE: faults},
-        "sites": (site,),
+        "sites": sites,
     }
     return Anatomy(**(told | changes))
 
@@ -62,12 +64,10 @@ def area(**changes: Any) -> Area:
     return Area(**(told | changes))
 
 
-def stacks(kind: StackKind, weights: dict[tuple[int, ...], int]) -> StackProfile:
+def stacks(kind: StackKind, weights: dict[tuple[int, ...], int], samples: int = 1000) -> StackProfile:
     """Return a stack profile."""
     made = tuple(Stack(frames=frames, weight=weight) for frames, weight in weights.items())
-    return StackProfile(
-        kind=kind, samples=len(made), period=1, total=sum(weights.values()), call_graph="fp", stacks=made
-    )
+    return StackProfile(kind=kind, samples=samples, period=1, total=sum(weights.values()), call_graph="fp", stacks=made)
 
 
 def profile(
@@ -75,13 +75,17 @@ def profile(
     *,
     cost: float = 0.0,
     waited: float = 0.0,
+    stored: float = 0.0,
     calls: dict[str, int] | None = None,
     readings: dict[str, float] | None = None,
     references: dict[str, dict[str, float]] | None = None,
     knobs: dict[str, str] | None = None,
     **changes: Any,
 ) -> Profile:
-    """Return a profile of one second of CPU time, of which a share goes into faults."""
+    """Return a profile of one second of CPU time, of which a share goes into faults.
+
+    Threads wait for some seconds for the lock of the address space (``waited``) and for storage (``stored``).
+    """
     faulting = round(cost * 1e9)
     told: dict[str, Any] = {
         "profile_id": uuid.uuid4(),
@@ -99,7 +103,13 @@ def profile(
         "references": {name: _readings(values) for name, values in (references or {}).items()},
         "frames": FRAMES,
         "on_cpu": stacks(StackKind.ON_CPU, {(MAIN,): 10**9 - faulting, (MAIN, COPY, FAULTING): faulting}),
-        "off_cpu": stacks(StackKind.OFF_CPU, {(MAIN, UNMAPPING, LOCKING, WAITING): round(waited * 1e9)}),
+        "off_cpu": stacks(
+            StackKind.OFF_CPU,
+            {
+                (MAIN, UNMAPPING, LOCKING, WAITING): round(waited * 1e9),
+                (MAIN, FAULTING, STORAGE): round(stored * 1e9),
+            },
+        ),
         "anatomy": anatomy,
         "census": Census(source="tracepoints", calls={name: Call(calls=n) for name, n in (calls or {}).items()}),
     }

@@ -1,17 +1,9 @@
-"""Compares a base and a head that were measured in turns. Pure.
+"""Compares a base and a head that were measured in turns: every metric, with its budget. Pure.
 
-Two rules decide, and each verdict names its rule:
+:mod:`service.rules.comparison.decision` decides on each metric. Without a change, the probability that a gate calls any
+metric of any case changed is at most ``ERROR``, however often the caller looks: each case gets an equal share of it.
 
-- *exact*: a fault count that repeats is a fact. If more than half of a side's samples agree on a value, that value is
-  the level. Equal levels are the same. Unequal levels are a change, even by one fault, once each side has repeated its
-  own level ``CONFIRM`` times with at most one stray sample in ten. If the count jumped between two values at random,
-  this would happen with a probability of 2 ∕ 4^CONFIRM.
-- *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
-  what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
-  at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
-  :func:`runner.contract.level.bounds`, hold for all numbers of pairs simultaneously, whatever the noise is like:
-  without a change, the probability that a comparison calls any metric changed is at most ``ERROR``, however often the
-  caller looks.
+A metric that decides but has no values on one side was not compared: it is never the same.
 
 The bytes of both sides overrule the counts: a base and a head whose programs map and read the same bytes are the same,
 and a difference that faults in unprepared files can explain is no change.
@@ -22,135 +14,117 @@ as well is the same. Nothing else follows: whatever differs has to be measured i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
-from runner.contract.budget import Budget, is_over
-from runner.contract.comparison import Rule, differing
-from runner.contract.level import Number, bounds, majority, median
-from service.rules.relative_change import percent_change, symmetric_percent_change
+from runner.contract.comparison import differing
+from runner.contract.judging import Judging
+from runner.contract.level import Number, majority, median
+from service.rules.comparison import decision as rules
+from service.rules.comparison.budgets import BudgetState, hold_to_budget
+from service.rules.comparison.decision import MetricDecision, Pairs
+from service.rules.relative_change import percent_change
 from service.rules.same_bytes import have_same_bytes, is_uncertain, program_bytes
 
 ERROR = 0.001
-"""Probability that a comparison without a change calls any noisy metric changed; it is shared among the metrics."""
-CONFIRM = 5
-"""How many samples of each side must agree before exact counts are called changed."""
-REPEATING = 0.9
-"""Share of a side's samples that must agree for a count to repeat; the detector uses the same share for series."""
-PRECISION = 3.0
-"""The smallest change that matters, in percent, for a noisy metric whose workload does not declare it."""
-MORE = 4
-"""Pairs to measure before noisy metrics are judged again; a quarter of those measured where that is more."""
-
-_Pairs = Sequence[tuple[Number, Number]]
+"""Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
+_COUNTS = ("exact", "counts")
 
 
-class MetricDecision(NamedTuple):
-    """The decision on one metric, with the rule and the reason."""
-
-    verdict: Verdict
-    rule: Rule
-    sentence: str
+class _Judged(NamedTuple):
+    verdict: MetricVerdict
+    more: int
+    """How many more pairs it needs."""
 
 
 def decide(request: ComparisonRequest) -> Comparison:
     """Judge every metric of a comparison, and return how many more pairs it needs."""
-    base, head = request.base, request.head
-    names = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
-    errors = _errors(names, request.precision)
-    if request.base_stored:
-        judged = (_beside_stored(name, base, head, request.precision) for name in names)
-    else:
-        judged = (_judge(name, base, head, request.precision, errors[name]) for name in names)
-    settled = (_by_bytes(verdict, base, head) for verdict in judged)
-    verdicts = tuple(_apply_budget(verdict, request.budgets.get(verdict.metric, 0)) for verdict in settled)
-    counting = [verdict for verdict in verdicts if verdict.counts]
-    present = {verdict.verdict for verdict in counting}
+    base, head, judging = request.base, request.head, request.judging
+    present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
+    names = list(dict.fromkeys((*present, *judging.requested)))
+    errors = _errors(names, judging, request.cases)
+    judged = [_judge(name, request, errors[name]) for name in names]
+    counting = [entry for entry in judged if entry.verdict.counts]
+    verdicts = {entry.verdict.verdict for entry in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
     return Comparison(
-        verdict=next((verdict for verdict in order if verdict in present), Verdict.SAME),
-        more=max((_pairs_needed(verdict) for verdict in counting), default=0),
-        metrics=verdicts,
+        verdict=next((verdict for verdict in order if verdict in verdicts), Verdict.SAME),
+        more=max((entry.more for entry in counting), default=0),
+        metrics=tuple(entry.verdict for entry in judged),
         knobs=differing(base.environment, head.environment),
     )
 
 
-def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
-    """Decide that the same bytes are the same, and that an uncertain difference is none."""
-    base_bytes, head_bytes = program_bytes(base), program_bytes(head)
-    changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
-    if have_same_bytes(base_bytes, head_bytes) and (base.environment, base.command) == (head.environment, head.command):
-        sentence = (
-            "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
-        )
-        if changed:
-            sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
-        elif verdict.rule == "exact" and change == 0:
-            sentence = f"{sentence} {verdict.sentence}"
-    elif changed and verdict.rule == "exact" and is_uncertain(change, base_bytes, head_bytes):
-        sentence = (
-            f"The counts differ by {abs(change):,}, which is uncertain: up to {base_bytes.most_uncertain:,} faults "
-            f"of base and {head_bytes.most_uncertain:,} of head were in files that could not be prepared."
-        )
+def _errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
+    """Share the error of a case: half of it among the metrics that count, half among those that are only shown."""
+    counting = [name for name in names if judging.in_comparison(name)]
+    return {
+        name: ERROR / cases / 2 / (len(counting) if name in counting else len(names) - len(counting)) for name in names
+    }
+
+
+def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
+    base, head, judging = request.base, request.head, request.judging
+    counts = judging.in_comparison(name)
+    if request.base_stored:
+        pairs, decision = _beside_stored(name, request, error)
     else:
-        return verdict
-    return verdict.model_copy(update={"verdict": Verdict.SAME, "direction": None, "sentence": sentence})
+        pairs = list(_pairs(base, head, name))
+        decision = _decide(name, pairs, request, error)
+    sides = base.values(name), head.values(name)
+    if decision.rule == "paired":
+        sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
+    threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in _COUNTS else None
+    verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
+    overruled = _by_bytes(verdict, base, head)
+    if overruled is not verdict:
+        return _Judged(overruled.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+    return _with_budget(_Judged(verdict, decision.more), pairs, decision, judging, error)
 
 
-def _apply_budget(verdict: MetricVerdict, budget: Budget) -> MetricVerdict:
-    """Judge a verdict by its budget. A metric that improved, or that does not count, is never over budget."""
-    base, change = verdict.base.level, verdict.change
-    worse = verdict.counts and verdict.direction == "regression" and base is not None and change is not None
-    over = worse and is_over(budget, base or 0, change or 0)
-    within = f" Within its budget of {budget}." if worse and not over else ""
-    return verdict.model_copy(update={"budget": budget, "over": over, "sentence": verdict.sentence + within})
+def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
+    base, head, judging = request.base, request.head, request.judging
+    missing = [side for side, report in (("base", base), ("head", head)) if not report.values(name) and report.samples]
+    if missing or not pairs:
+        return _absent(name, missing, request)
+    counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
+    if metric(name).exact and counted:
+        repeating = rules.repeats(base.values(name)) and rules.repeats(head.values(name))
+        if repeating or name not in judging.precision:
+            return rules.decide_count(pairs, error, request.most)
+    return rules.decide_noisy(pairs, judging.smallest_change(name), error)
 
 
-def _errors(names: Sequence[str], precision: Mapping[str, float]) -> dict[str, float]:
-    """Share the error: half of it among the metrics that count, half among those that are only shown."""
-    counting = [name for name in names if metric(name).exact or name in precision]
-    return {name: ERROR / 2 / (len(counting) if name in counting else len(names) - len(counting)) for name in names}
-
-
-def _pairs_needed(verdict: MetricVerdict) -> int:
-    """Return how many more pairs are likely to settle a metric."""
-    if verdict.verdict is not Verdict.NEEDS_MORE_RUNS:
-        return 0
-    if verdict.rule == "exact":
-        differ = verdict.base.level != verdict.head.level
-        return max(1, CONFIRM - min(verdict.base.agree, verdict.head.agree)) if differ else 1
-    return max(MORE, min(verdict.base.n, verdict.head.n) // 4)
-
-
-def _judge(name: str, base: Report, head: Report, precision: Mapping[str, float], error: float) -> MetricVerdict:
-    readings = (*base.readings(name), *head.readings(name))
-    counted = all(reading.status is Status.COUNTED for reading in readings)
-    pairs, sides = list(_pairs(base, head, name)), (base.values(name), head.values(name))
-    if pairs and counted and metric(name).exact:
-        decision = judge_exact(*sides)
-        if decision is not None:
-            return verdict_of(name, decision, *sides, counts=True, threshold=1)
-    if not pairs:
+def _absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
+    """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
+    if not missing:
         sentence = "There is no pair of samples in which both sides have a value."
-        decision = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
-        return verdict_of(name, decision, *sides, counts=name in precision)
-    counts = metric(name).exact or name in precision
-    return _paired(name, pairs, precision.get(name, PRECISION), error, counts=counts)
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
+    reports = [getattr(request, side) for side in missing]
+    reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
+    why = f": {reasons[0]}" if reasons else ""
+    both = "Neither base nor head has" if len(missing) == 2 else f"The {missing[0]} does not have"
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"{both} a value of this metric{why}.")
 
 
-def _beside_stored(name: str, base: Report, head: Report, precision: Mapping[str, float]) -> MetricVerdict:
+def _beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple[Pairs, MetricDecision]:
+    """Compare head with the level of a base that was measured earlier."""
+    base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
-    left, right = majority(base.values(name)), majority(head.values(name))
-    exact = metric(name).exact and all(reading.status is Status.COUNTED for reading in readings)
-    if exact and left and right and left[0] == right[0] and right[1] >= 2:
-        verdict = Verdict.SAME
-        sentence = f"{right[1]} of {len(head.samples)} samples have the count that base had."
-    else:
-        verdict, sentence = Verdict.NEEDS_MORE_RUNS, "Base was measured earlier, not in turns with head."
-    counts = metric(name).exact or name in precision
-    decision = MetricDecision(verdict, "exact" if exact else "absent", sentence)
-    return verdict_of(name, decision, base.values(name), head.values(name), counts=counts)
+    left = majority(base.values(name))
+    later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not in turns with head.")
+    if left is None or not head.values(name):
+        return [], later
+    if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
+        return [], later
+    pairs = [(left[0], value) for value in head.values(name)]
+    decision = rules.decide_count(pairs, error, request.most)
+    if decision.verdict is Verdict.SAME:
+        sentence = f"{head.values(name).count(left[0])} of {len(pairs)} samples have the count that base had."
+        return pairs, decision._replace(sentence=sentence)
+    hopeless = decision.verdict is Verdict.CHANGED or median(head.values(name)) != left[0]
+    return pairs, later._replace(rule="exact", more=0 if hopeless else decision.more)
 
 
 def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
@@ -161,54 +135,50 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def judge_exact(base: Sequence[Number], head: Sequence[Number]) -> MetricDecision | None:
-    """Judge a count by its levels; None where it does not repeat and has to be judged as noise."""
-    left, right = majority(base), majority(head)
-    if left is None or right is None or min(left[1], right[1]) < 2:
-        if min(len(base), len(head)) >= CONFIRM:
-            return None
-        verdict = Verdict.NEEDS_MORE_RUNS
-        sentence = "More than half of the samples, and at least two, have to agree."
+def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+    """Decide that the same bytes are the same, and that an uncertain difference is none."""
+    if verdict.rule == "absent":
+        return verdict
+    base_bytes, head_bytes = program_bytes(base), program_bytes(head)
+    changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
+    if have_same_bytes(base_bytes, head_bytes) and (base.environment, base.command) == (head.environment, head.command):
+        sentence = (
+            "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
+        )
+        if changed:
+            sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
+        elif verdict.rule in _COUNTS and change == 0:
+            sentence = f"{sentence} {verdict.sentence}"
+    elif changed and verdict.rule in _COUNTS and is_uncertain(change, base_bytes, head_bytes):
+        sentence = (
+            f"The counts differ by {abs(change):,}, which is uncertain: up to {base_bytes.most_uncertain:,} faults "
+            f"of base and {head_bytes.most_uncertain:,} of head were in files that could not be prepared."
+        )
     else:
-        shown = f"in {left[1]} of {len(base)} and {right[1]} of {len(head)} samples"
-        repeating = left[1] >= REPEATING * len(base) and right[1] >= REPEATING * len(head)
-        if left[0] == right[0]:
-            verdict, sentence = Verdict.SAME, f"The count is the same {shown}."
-        elif repeating and min(left[1], right[1]) >= CONFIRM:
-            verdict, sentence = Verdict.CHANGED, f"Each side repeats its count, {shown}: the difference is a fact."
-        elif not repeating and min(len(base), len(head)) > 2 * CONFIRM:
-            return None
-        else:
-            verdict = Verdict.NEEDS_MORE_RUNS
-            sentence = f"The counts differ, {shown}; on each side {CONFIRM} samples and nine in ten have to agree."
-    return MetricDecision(verdict, "exact", sentence)
+        return verdict
+    return verdict.model_copy(update={"verdict": Verdict.SAME, "direction": None, "times": None, "sentence": sentence})
 
 
-def _paired(name: str, pairs: _Pairs, precision: float, error: float, *, counts: bool) -> MetricVerdict:
-    differences = [symmetric_percent_change(base, head) for base, head in pairs]
-    interval = bounds(differences, error)
-    middle = median(differences) or 0
-    verdict = Verdict.NEEDS_MORE_RUNS
-    if interval is None:
-        sentence = f"{len(pairs)} pairs are too few for an error probability of {error:.2g}."
-    else:
-        low, high = interval
-        shown = f"The change lies between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
-        if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-            verdict, sentence = Verdict.CHANGED, f"{shown}: not zero, with an error probability of {error:.2g}."
-        elif -precision < low and high < precision:
-            verdict, sentence = Verdict.SAME, f"{shown}: less than the {precision:g} % that matter."
-        else:
-            sentence = f"{shown}, while {precision:g} % would matter."
-    return verdict_of(
-        name,
-        MetricDecision(verdict, "paired", sentence),
-        [base for base, _ in pairs],
-        [head for _, head in pairs],
-        counts=counts,
-        threshold=precision,
-        interval=interval,
-    )
+def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:
+    """Hold a verdict to its budget. A metric that improved, or that does not count, is never over budget."""
+    verdict = judged.verdict
+    budget = judging.budgets.get(verdict.metric, 0)
+    if not verdict.counts or verdict.direction != "regression":
+        return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
+    state = hold_to_budget(pairs, decision, budget, error)
+    more = max(rules.MORE, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
+    words = {
+        BudgetState.WITHIN: f" Within its budget of {budget}.",
+        BudgetState.OPEN: f" It may exceed its budget of {budget}: that needs more runs.",
+        BudgetState.OVER: "",
+    }
+    update = {
+        "budget": budget,
+        "over": state is BudgetState.OVER,
+        "may_exceed": state is BudgetState.OPEN,
+        "sentence": verdict.sentence + words[state],
+    }
+    return _Judged(verdict.model_copy(update=update), more)
 
 
 def verdict_of(
@@ -219,14 +189,13 @@ def verdict_of(
     *,
     counts: bool,
     threshold: float | None = None,
-    interval: tuple[float, float] | None = None,
 ) -> MetricVerdict:
     """Return a decision as a verdict, with the levels of both sides and the change between them."""
     left, right = _side(base), _side(head)
-    change = None if left.level is None or right.level is None else right.level - left.level
-    up = change is not None and change > 0
-    if decision.rule == "paired" and interval is not None:
-        up = interval[0] > 0
+    change = decision.change
+    if change is None and left.level is not None and right.level is not None:
+        change = right.level - left.level
+    up = decision.direction > 0 if decision.direction else change is not None and change > 0
     good = up == (metric(name).better == "higher")
     return MetricVerdict(
         metric=name,
@@ -238,8 +207,9 @@ def verdict_of(
         change=change,
         percent=percent_change(change, left.level),
         direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
-        bounds=interval,
+        bounds=decision.interval,
         threshold=threshold,
+        times=decision.times,
         sentence=decision.sentence,
     )
 

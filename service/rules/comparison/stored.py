@@ -1,8 +1,10 @@
 """Compares runs that were stored at different times. Pure.
 
 :mod:`service.rules.comparison.in_turns` judges runs that were measured in turns. Here the two sides can lie months
-apart, so the trend comes first: a drift between them is a difference, and where there is none, a count that is equal
-on both sides needs no more samples to be called the same.
+apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift between
+the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both sides
+is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
+:mod:`service.rules.comparison.decision`. Noise cannot: how much sessions differ is unknown.
 
 A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
 and sorts them by their decisions; the full verdict is only made for those that are shown.
@@ -19,9 +21,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
-from runner.contract.level import bounds, enough, median
+from runner.contract.level import median
 from service.rules.comparison import in_turns
-from service.rules.comparison.in_turns import MetricDecision
+from service.rules.comparison.decision import MetricDecision, decide_count, repeats
 from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
@@ -50,6 +52,8 @@ class SideReadings(NamedTuple):
 ByRun = Mapping[int, dict[str, SideReadings]]
 """The readings by the run's number and the metric."""
 _NOTHING = SideReadings()
+_FEWEST_RUNS = 2
+"""Runs on each side without which differing counts are not told apart: a single run may be a stray."""
 
 
 class DriftSummary(NamedTuple):
@@ -59,6 +63,8 @@ class DriftSummary(NamedTuple):
     environment_before: str
     environment_after: str
     description: str
+    in_doubt: bool = False
+    """Whether a rerun has to confirm it."""
 
 
 class ComparedMetric(NamedTuple):
@@ -92,7 +98,7 @@ class ComparedMetric(NamedTuple):
         """Return the decision as a verdict, with levels, threshold and bounds."""
         if self.in_turns is not None:
             return self.in_turns
-        threshold = 1 if self.metric.exact else in_turns.PRECISION
+        threshold = 1 if self.metric.exact else None
         sides = self.base.samples, self.head.samples
         return in_turns.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
 
@@ -102,7 +108,8 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
     culprit = knobs if drift["cause"] == "config" else drift["revision"][:10]
     description = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {culprit}"
-    return DriftSummary(position, drift["environment_before"], drift["environment_after"], description)
+    environments = drift["environment_before"], drift["environment_after"]
+    return DriftSummary(position, *environments, description, drift["evidence"]["wants_rerun"])
 
 
 def compare(
@@ -123,7 +130,7 @@ def compare(
         Verdicts by metric, where both sides were measured in turns; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = in_turns.ERROR / (sum(count for name, count in times.items() if not metric(name).judged) or 1)
+    error = in_turns.ERROR / (sum(count for name, count in times.items() if metric(name).exact) or 1)
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
@@ -136,32 +143,31 @@ def compare(
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
                 of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [drift.description for drift in of_series if _lies_between(drift, pair)] if of_series else ()
-                compared.append(ComparedMetric(pair, entry, base, head, judge(entry, base, head, between, error)))
+                between = [drift for drift in of_series if _lies_between(drift, pair)] if of_series else ()
+                decision = _by_trend(base, head, between) if between else _judge(entry, pair, base, head, error)
+                compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
 
 
-def judge(
-    entry: Metric, base: SideReadings, head: SideReadings, between: Sequence[str], error: float
-) -> MetricDecision:
-    """Decide whether one metric differs between the two sides of a pair.
-
-    Parameters
-    ----------
-    between
-        Descriptions of the drifts between both sides.
-    error
-        Probability of calling a noisy metric changed although it is not.
-    """
-    if between:
-        return _by_trend(base, head, between)
-    exact = entry.exact and base.counted and head.counted and base.n and head.n
-    decision = in_turns.judge_exact(base.samples, head.samples) if exact else None
-    if decision is None:
-        return _by_bounds(base, head, error)
-    if decision.verdict is Verdict.NEEDS_MORE_RUNS and base.level == head.level:
+def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
+    """Decide whether one metric differs between two sides without a drift between them."""
+    if base.level is None or head.level is None:
+        side = "base" if base.level is None else "head"
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.")
+    if not (entry.exact and base.counted and head.counted):
+        return _apart("The metric is noisy")
+    if repeats(base.samples) and repeats(head.samples) and base.level == head.level:
         return MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
-    return decision
+    if min(len(pair.base), len(pair.head)) < _FEWEST_RUNS:
+        return _apart("The counts differ")
+    few = min(base.n, head.n)
+    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)
+    return decision if decision.verdict is Verdict.CHANGED else _apart("The counts differ")
+
+
+def _apart(what: str) -> MetricDecision:
+    sentence = f"{what}, and the two were not measured in turns: their sessions may differ by as much."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
 
 
 def _pooled(parts: Sequence[SideReadings]) -> SideReadings:
@@ -188,35 +194,12 @@ def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
     return drift.environment_after in environments and low < drift.position <= high
 
 
-def _by_trend(base: SideReadings, head: SideReadings, between: Sequence[str]) -> MetricDecision:
+def _by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
     count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
-    sentence = f"{count} between the two: {'; '.join(between[:3])}{more}."
+    sentence = f"{count} between the two: {'; '.join(drift.description for drift in between[:3])}{more}."
+    if all(drift.in_doubt for drift in between):
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun has to confirm it.")
     if base.level == head.level:
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)
-
-
-def _by_bounds(base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
-    """Judge noise by the bounds of each side's median, which hold for any distribution."""
-    if base.level is None or head.level is None:
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "One side has no value.")
-    few = min(base.n, head.n)
-    if not enough(few, error / 2):
-        samples = f"{few} samples on one side are" if few > 1 else "one sample on a side is"
-        sentence = f"The metric is noisy, and {samples} too few to judge it."
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
-    left, right = bounds(base.samples, error / 2), bounds(head.samples, error / 2)
-    assert left is not None
-    assert right is not None
-    size = max(abs(base.level), abs(head.level)) or 1
-    widest = 100 * max(abs(right[1] - left[0]), abs(right[0] - left[1])) / size
-    far = left[1] < right[0] or right[1] < left[0]
-    shown = f"The medians lie within {left[0]:,.6g} – {left[1]:,.6g} and {right[0]:,.6g} – {right[1]:,.6g}"
-    if far and 200 * abs(head.level - base.level) / size >= in_turns.PRECISION:
-        verdict, sentence = Verdict.CHANGED, f"{shown}: apart, with an error probability of {error:.2g}."
-    elif widest < in_turns.PRECISION:
-        verdict, sentence = Verdict.SAME, f"{shown}: less than {in_turns.PRECISION:g} % apart."
-    else:
-        verdict, sentence = Verdict.NEEDS_MORE_RUNS, f"{shown}: neither apart nor close enough to be the same."
-    return MetricDecision(verdict, "apart", f"{sentence} They were not measured in turns.")

@@ -2,72 +2,143 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import Finding, Remedy
+from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.rule import Rule
 
 _HUGE = "cgroup:thp_fault_alloc"
 _KNOBS = ("process.huge_pages", "thp.enabled")
+_POLICIES = ("never", "madvise", "always")
+"""From the fewest huge pages to the most."""
 _MANY = 4
 """The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
 
 
-def huge_pages(before: Facts, after: Facts) -> Finding | None:
-    """Recognise huge pages that were lost or gained: the same memory takes many more faults, or far fewer."""
-    if not before.faults or not after.faults:
-        return None
-    ratio = after.faults / before.faults
-    if 1 / _MANY < ratio < _MANY:
-        return None
+def _change_of_huge_pages(before: Facts, after: Facts) -> int:
+    """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
     counts = [facts.profile.value(_HUGE) for facts in (before, after)]
-    knobs = [facts.profile.environment.knobs for facts in (before, after)]
-    moved = [
-        f"{name}: {knobs[0].get(name, 'not set')} → {knobs[1].get(name, 'not set')}"
-        for name in _KNOBS
-        if knobs[0].get(name) != knobs[1].get(name)
-    ]
-    counted = None not in counts and counts[0] != counts[1]
-    if not counted and not moved:
+    if counts[0] is not None and counts[1] is not None:
+        return _sign(counts[1] - counts[0])
+    for knob in _KNOBS:
+        values = [facts.profile.environment.knobs.get(knob) for facts in (before, after)]
+        if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
+            return _sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
+    return 0
+
+
+def _lost(facts: Facts) -> bool:
+    before = facts.before
+    return before is not None and 0 < _MANY * before.faults <= facts.faults and _change_of_huge_pages(before, facts) < 0
+
+
+def _gained(facts: Facts) -> bool:
+    before = facts.before
+    return before is not None and before.faults >= _MANY * facts.faults > 0 and _change_of_huge_pages(before, facts) > 0
+
+
+def _slower(facts: Facts) -> float | None:
+    """Return the share of the time by which faults take longer than before."""
+    return None if facts.before is None else _grown(facts.before, facts)
+
+
+def _faster(facts: Facts) -> float | None:
+    """Return the share of the time before by which faults take less now."""
+    return None if facts.before is None else _grown(facts, facts.before)
+
+
+def _grown(shorter: Facts, longer: Facts) -> float | None:
+    if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
-    lost = ratio > 1
-    return Finding(
-        rule="huge-pages",
-        title="Huge pages were lost" if lost else "Huge pages were gained",
-        evidence=(
-            f"{before.faults:,} → {after.faults:,} faults",
-            *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if counted else []),
-            *moved,
+    return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
+
+
+def _evidence_of_huge_pages(facts: Facts) -> tuple[str, ...]:
+    assert facts.before is not None
+    sides = (facts.before, facts)
+    counts = [side.profile.value(_HUGE) for side in sides]
+    knobs = [side.profile.environment.knobs for side in sides]
+    return (
+        f"{sides[0].faults:,} → {sides[1].faults:,} faults",
+        *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
+        *(
+            f"{name}: {knobs[0].get(name, 'not set')} → {knobs[1].get(name, 'not set')}"
+            for name in _KNOBS
+            if knobs[0].get(name) != knobs[1].get(name)
         ),
-        remedies=(
-            Remedy(
-                text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
-                settings={"thp": "always"},
-            ),
-            Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
-        )
-        if lost
-        else (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
-        report="one program: 5,862 faults without huge pages, 1,774 with them",
-        weight=min(1.0, abs(after.fault_cost - before.fault_cost) + 0.3),
     )
 
 
-def loader(before: Facts, after: Facts) -> Finding | None:
-    """Recognise a change outside the main loop: the region has the same count, the whole process has not."""
-    region = [facts.profile.value("region:page-faults") for facts in (before, after)]
-    whole = [facts.profile.value("page-faults") for facts in (before, after)]
-    if None in {*region, *whole} or region[0] != region[1] or whole[0] == whole[1]:
+_REPORT = "one program: 5,862 faults without huge pages, 1,774 with them"
+
+HUGE_PAGES_LOST = Rule(
+    name="huge-pages",
+    title="Huge pages were lost",
+    condition=_lost,
+    price=_slower,
+    evidence=_evidence_of_huge_pages,
+    remedies=lambda _: (
+        Remedy(
+            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
+            settings={"thp": "always"},
+        ),
+        Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
+    ),
+    report=_REPORT,
+)
+
+HUGE_PAGES_GAINED = Rule(
+    name="huge-pages",
+    title="Huge pages were gained",
+    condition=_gained,
+    price=_faster,
+    evidence=_evidence_of_huge_pages,
+    remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
+    report=_REPORT,
+)
+
+
+def _starts_differently(facts: Facts) -> bool:
+    """Return whether the region has the same count as before, and the whole process another."""
+    if facts.before is None:
+        return False
+    sides = (facts.before.profile, facts.profile)
+    region = [side.value("region:page-faults") for side in sides]
+    whole = [side.value("page-faults") for side in sides]
+    return None not in {*region, *whole} and region[0] == region[1] and whole[0] != whole[1]
+
+
+def _price_of_start(facts: Facts) -> float | None:
+    """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
+    assert facts.before is not None
+    seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
+    if seconds is None or not cpu:
         return None
-    return Finding(
-        rule="loader",
-        title="The program's start-up changed, not its work",
-        evidence=(
-            f"{region[0]:,.0f} faults in the region before and after",
-            f"{whole[0]:,.0f} → {whole[1]:,.0f} faults in the whole process",
-        ),
-        remedies=(
-            Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
-            Remedy(text="judge this workload by its region, if start-up does not matter"),
-        ),
-        report="a program that only starts: 303 faults with -O3, 265 with -Os",
-        weight=0.2,
+    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    return abs(whole[1] - whole[0]) * seconds / cpu
+
+
+def _evidence_of_start(facts: Facts) -> tuple[str, ...]:
+    assert facts.before is not None
+    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    return (
+        f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
+        f"{whole[0]:,.0f} → {whole[1]:,.0f} faults in the whole process",
     )
+
+
+LOADER = Rule(
+    name="loader",
+    title="The program's start-up changed, not its work",
+    condition=_starts_differently,
+    price=_price_of_start,
+    evidence=_evidence_of_start,
+    remedies=lambda _: (
+        Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
+        Remedy(text="judge this workload by its region, if start-up does not matter"),
+    ),
+    report="a program that only starts: 303 faults with -O3, 265 with -Os",
+)
+
+
+def _sign(number: float) -> int:
+    return (number > 0) - (number < 0)

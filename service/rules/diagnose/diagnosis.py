@@ -5,25 +5,26 @@ from __future__ import annotations
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from service.rules.diagnose import compared_profiles, contention, returned_memory, storage_faults
 from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.rule import Rule
 
-RULES = (
-    returned_memory.returned_memory,
-    returned_memory.temporary_buffers,
-    contention.lock_contention,
-    contention.first_touch_storm,
-    contention.concurrent_first_use,
-    storage_faults.cold_start,
-    storage_faults.memory_limit,
+RULES: tuple[Rule, ...] = (
+    returned_memory.RETURNED_MEMORY,
+    contention.LOCK_CONTENTION,
+    contention.FIRST_TOUCH_STORM,
+    contention.CONCURRENT_FIRST_USE,
+    returned_memory.TEMPORARY_BUFFERS,
+    storage_faults.COLD_START,
+    storage_faults.MEMORY_LIMIT,
+    compared_profiles.HUGE_PAGES_LOST,
+    compared_profiles.HUGE_PAGES_GAINED,
+    compared_profiles.LOADER,
 )
-COMPARING = (compared_profiles.huge_pages, compared_profiles.loader)
+"""All rules. Of two with the same price, the more specific one stands first."""
 
 
 def diagnose(request: DiagnosisRequest) -> Diagnosis:
-    """Return the diagnosis of a profile, the weightiest finding first."""
-    facts = Facts.of(request.profile)
-    findings = [finding for rule in RULES if (finding := rule(facts)) is not None]
-    if request.before is not None:
-        before = Facts.of(request.before)
-        findings += [finding for compare in COMPARING if (finding := compare(before, facts)) is not None]
-    findings.sort(key=lambda finding: -finding.weight)
+    """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first."""
+    facts = Facts.of(request.profile, request.before)
+    findings = [finding for rule in RULES if (finding := rule.find(facts)) is not None]
+    findings.sort(key=lambda finding: -finding.price)
     return Diagnosis(findings=tuple(findings), evidence=facts.lines())

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
 from runner.contract.profile_difference import own_frame
 
 _FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
 _MAPPING = re.compile(
-    r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(?:munmap|madvise|brk|mremap|mmap(?:_pgoff)?)"
+    r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
 )
 _LOCKING = re.compile(r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*")
 _MEMORY_CALLS = re.compile(
     r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULTING.pattern + r"|lock_mm_and_find_vma|vma_.*"
 )
-_TAKING = ("mmap", "brk", "mremap")
+_STORAGE = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
+OWN = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
+"""Memory that the program itself requested."""
+_LEAST_STACKS = 30
+"""The number of recorded stacks from which their shares are a measurement."""
 PAGE = 4096
 
 
@@ -28,12 +32,20 @@ class Facts:
 
     Attributes
     ----------
+    before
+        The facts of the state before a change, if there is one.
     faults
         Faults of the first process, in the scope of the profile.
-    fault_cost, call_cost
-        Shares of the CPU time spent in faults, and in the system calls that take memory and give it back.
+    timed
+        Whether enough CPU time was recorded to know the costs; if not, they are zero.
+    fault_cost
+        Share of the CPU time spent in faults.
+    call_costs
+        Share of the CPU time spent in each system call that takes memory or gives it back, without its faults.
     lock_wait
         Seconds for which threads waited for the lock of their address space.
+    storage_wait, fault_storage_wait
+        Seconds for which threads waited for storage: at all, and within faults.
     cpu_seconds
         CPU time of the first process.
     operations
@@ -43,57 +55,91 @@ class Facts:
     profile: Profile
     anatomy: Anatomy
     faults: int
+    timed: bool
     fault_cost: float
-    call_cost: float
     lock_wait: float
+    storage_wait: float
+    fault_storage_wait: float
     cpu_seconds: float
     operations: float | None
+    call_costs: Mapping[str, float] = field(default_factory=dict)
+    before: Facts | None = None
 
     @classmethod
-    def of(cls, profile: Profile) -> Facts:
-        """Extract the facts of a profile."""
+    def of(cls, profile: Profile, before: Profile | None = None) -> Facts:
+        """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
-        fault_cost, call_cost = _costs(profile)
-        cpu = _first(profile, "region:task-clock", "task-clock") / profile.processes
+        timed = profile.on_cpu is not None and profile.on_cpu.samples >= _LEAST_STACKS and profile.on_cpu.total > 0
+        fault_cost, call_costs = _costs(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
+        locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
+        storage, faulting = _frames_of(profile, _STORAGE), _frames_of(profile, _FAULTING)
         return cls(
             profile=profile,
             anatomy=anatomy,
             faults=anatomy.counted,
+            timed=timed,
             fault_cost=fault_cost,
-            call_cost=call_cost,
-            lock_wait=_lock_wait(profile, profile.off_cpu) / 1e9,
-            cpu_seconds=cpu,
+            lock_wait=_waited(profile.off_cpu, locking, calling),
+            storage_wait=_waited(profile.off_cpu, storage),
+            fault_storage_wait=_waited(profile.off_cpu, storage, faulting),
+            cpu_seconds=_first(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
+            call_costs=call_costs,
+            before=None if before is None else cls.of(before),
         )
 
     @property
-    def cost(self) -> float:
-        """Share of the CPU time spent on taking memory, touching it and giving it back."""
-        return self.fault_cost + self.call_cost
+    def call_cost(self) -> float:
+        """Share of the CPU time spent in all system calls that take memory and give it back."""
+        return sum(self.call_costs.values())
 
-    def share(self, *kinds: Touch | Memory) -> float:
-        """Return the share of some kinds among the faults."""
-        faults = 0
-        for kind in kinds:
-            faults += (
-                self.anatomy.by_touch.get(kind, 0) if isinstance(kind, Touch) else self.anatomy.by_memory.get(kind, 0)
-            )
-        return faults / self.faults if self.faults else 0.0
+    def cost_of(self, *calls: str) -> float:
+        """Return the share of the CPU time spent in some system calls."""
+        return sum(self.call_costs.get(call, 0.0) for call in calls)
+
+    @property
+    def seconds_per_fault(self) -> float | None:
+        """CPU time of one fault, on average; None where it was not measured."""
+        if not self.timed or not self.faults or not self.fault_cost:
+            return None
+        return self.fault_cost * self.cpu_seconds / self.faults
+
+    @property
+    def idle(self) -> float:
+        """Share of the time of the processors that the program left unused; 1 where that is unknown."""
+        elapsed, cpu = self.profile.value("elapsed"), self.profile.value("task-clock")
+        processors = self.profile.environment.knobs.get("cpu.allowed", "")
+        if not elapsed or cpu is None or not processors.isdecimal() or not int(processors):
+            return 1.0
+        return max(0.0, 1 - cpu / (elapsed * int(processors)))
+
+    def share(self, memory: Collection[Memory], *touches: Touch) -> float:
+        """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
+        sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
+        return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
 
     @property
     def of_program(self) -> float:
         """Share of the faults in memory that the program itself requested."""
-        return self.share(Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED)
+        return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN) / self.faults if self.faults else 0.0
+
+    @property
+    def first_touches(self) -> float:
+        """Share of the faults that were the first touch of a page."""
+        return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
     def calls(self, *names: str) -> int:
-        """Return how often some system calls were made."""
+        """Return how often some system calls were made; 0 where they were not counted."""
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
     @property
     def takes_per_operation(self) -> float | None:
-        """How often an operation requests memory from the kernel; None where operations are unknown."""
-        return self.calls(*_TAKING) / self.operations if self.operations else None
+        """How often an operation requests memory from the kernel; None where operations are unknown.
+
+        Of the calls of brk, each second one is taken to give back what the one before it took.
+        """
+        return (self.calls("mmap", "mremap") + self.calls("brk") / 2) / self.operations if self.operations else None
 
     @property
     def largest(self) -> Area | None:
@@ -101,15 +147,15 @@ class Facts:
         return self.anatomy.areas[0] if self.anatomy.areas else None
 
     @property
-    def where(self) -> str:
+    def where(self) -> tuple[str, ...]:
         """The function with the most faults, as a sentence; empty where no sites are known."""
         sums: Counter[str] = Counter()
         for site in self.anatomy.sites:
             sums[site.frame.function] += site.faults
         if not sums:
-            return ""
+            return ()
         ((function, faults),) = sums.most_common(1)
-        return f"{faults:,} of the faults are in {short(function)}{self._call_path()}"
+        return (f"{faults:,} of the faults are in {short(function)}{self._call_path()}",)
 
     def lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
@@ -120,13 +166,20 @@ class Facts:
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
-        yield f"{self.fault_cost:.0%} of the CPU time goes into faults, {self.call_cost:.0%} into mapping and unmapping"
+        if self.timed:
+            yield (
+                f"{self.fault_cost:.0%} of the CPU time goes into faults, "
+                f"{self.call_cost:.0%} into mapping and unmapping"
+            )
+        else:
+            yield "too little CPU time was recorded to know what the faults cost"
         yield f"threads waited {self.lock_wait:.3g} s for the mmap lock, in {self.cpu_seconds:.3g} s of CPU time"
+        if self.storage_wait:
+            yield f"threads waited {self.storage_wait:.3g} s for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
-        if self.where:
-            yield self.where
+        yield from self.where
 
     def _ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
@@ -143,29 +196,27 @@ class Facts:
         return f"{line} ({' ← '.join(short(frame.function) for frame in reversed(frames[-4:]))})"
 
 
-def _costs(profile: Profile) -> tuple[float, float]:
-    """Return the shares of faults and of mapping; without recorded CPU time, the system share is the best estimate."""
-    on_cpu = profile.on_cpu
-    if on_cpu is None or not on_cpu.total:
-        return _first(profile, "sys-percent") / 100, 0.0
-    faults, calls = _frames_of(profile, _FAULTING), _frames_of(profile, _MAPPING)
-    faulting = mapping = 0
+def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
+    """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
+    faults = _frames_of(profile, _FAULTING)
+    calls = {
+        place: match[1]
+        for place, frame in enumerate(profile.frames)
+        if (match := _MAPPING.fullmatch(frame.function)) is not None
+    }
+    faulting, mapping = 0, Counter[str]()
     for stack in on_cpu.stacks:
         if not faults.isdisjoint(stack.frames):
             faulting += stack.weight
-        elif not calls.isdisjoint(stack.frames):
-            mapping += stack.weight
-    return faulting / on_cpu.total, mapping / on_cpu.total
+        elif call := next((calls[place] for place in stack.frames if place in calls), ""):
+            mapping[call] += stack.weight
+    return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
 
 
-def _lock_wait(profile: Profile, off_cpu: StackProfile | None) -> int:
-    """Return the nanoseconds for which threads waited for the lock of their address space."""
-    locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
-    return sum(
-        stack.weight
-        for stack in (off_cpu.stacks if off_cpu else ())
-        if not locking.isdisjoint(stack.frames) and not calling.isdisjoint(stack.frames)
-    )
+def _waited(off_cpu: StackProfile | None, *within: frozenset[int]) -> float:
+    """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
+    stacks = off_cpu.stacks if off_cpu else ()
+    return sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in within)) / 1e9
 
 
 def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:

@@ -2,75 +2,117 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import Finding, Remedy
+from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
 from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.rule import Rule
 
-_SHORT = 10
-"""The number of major faults from which memory counts as short, if the files were in memory before."""
 _REFAULTS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
+_SWAPPED = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
+"""Memory whose pages come from storage only if they were swapped out."""
 
 
-def cold_start(facts: Facts) -> Finding | None:
-    """Recognise a start from storage: major faults that disappear when the files are in memory."""
-    warm = facts.profile.references.get("warm")
-    cold = facts.profile.value("major-faults") or 0
-    if warm is None or "major-faults" not in warm:
+def _warm(facts: Facts, name: str) -> float | None:
+    reading = facts.profile.references.get("warm", {}).get(name)
+    return None if reading is None else reading.value
+
+
+def _starts_cold(facts: Facts) -> bool:
+    """Return whether most of the major faults are gone when the files are in memory, which was measured."""
+    cold, left = facts.profile.value("major-faults"), _warm(facts, "major-faults")
+    return bool(cold) and left is not None and 2 * left <= (cold or 0)
+
+
+def _price_of_cold_start(facts: Facts) -> float | None:
+    """Return what files in memory win: the time by which the warm start is shorter, if it was spent on storage.
+
+    Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
+    """
+    before, after = _warm(facts, "elapsed"), facts.profile.value("elapsed")
+    if not before or not after:
         return None
-    left = warm["major-faults"].value or 0
-    if cold <= left:
-        return None
-    before, after = (
-        readings["elapsed"].value if "elapsed" in readings else None for readings in (warm, facts.profile.readings)
-    )
-    slower = f"; {after * 1000:.3g} ms instead of {before * 1000:.3g} ms" if before and after else ""
-    kinds = ", ".join(f"{kind.value} {number}" for kind, number in facts.anatomy.major_by_memory.items())
-    return Finding(
-        rule="cold-start",
-        title="The program starts from storage",
-        evidence=(
-            f"{cold:,.0f} major faults when its files are not in memory, {left:,.0f} when they are{slower}",
-            *([f"kinds of memory: {kinds}"] if kinds else []),
-        ),
-        remedies=(
-            Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
-            Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
-            Remedy(text="keep them in memory (mlock), if the start must never wait"),
-        ),
-        report="a program start: 69 major faults from storage, none when it was started again",
-        weight=max(0.5, 1 - before / after) if before and after else 0.5,
+    return min(1 - before / after, facts.storage_wait / after)
+
+
+def _evidence_of_cold_start(facts: Facts) -> tuple[str, ...]:
+    cold, left = facts.profile.value("major-faults") or 0, _warm(facts, "major-faults") or 0
+    before, after = _warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
+    return (
+        f"{cold:,.0f} major faults when its files are not in memory, {left:,.0f} when they are; "
+        f"{after * 1000:.3g} ms instead of {before * 1000:.3g} ms",
+        f"threads waited {facts.storage_wait * 1000:.3g} ms for storage",
+        *([f"kinds of memory: {_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
 
 
-def memory_limit(facts: Facts) -> Finding | None:
-    """Recognise a shortage of memory: pages come from storage although nobody evicted them on purpose."""
+COLD_START = Rule(
+    name="cold-start",
+    title="The program starts from storage",
+    condition=_starts_cold,
+    price=_price_of_cold_start,
+    evidence=_evidence_of_cold_start,
+    remedies=lambda _: (
+        Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
+        Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
+        Remedy(text="keep them in memory (mlock), if the start must never wait"),
+    ),
+    report="a program start: 69 major faults from storage, none when it was started again",
+)
+
+
+def _memory_is_short(facts: Facts) -> bool:
+    """Return whether pages came back from storage that had been in memory before, and nobody evicted on purpose.
+
+    A limit alone says nothing: it can be far away.
+    """
     if "warm" in facts.profile.references:
-        return None
-    major = max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
-    refaults = sum(facts.profile.value(name) or 0 for name in _REFAULTS)
-    stalled = facts.profile.value("cgroup:memory-stall-some") or 0
+        return False
+    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED)
+    return _major(facts) > 0 and (swapped or _refaults(facts) > 0)
+
+
+def _price_of_shortage(facts: Facts) -> float:
+    """Return what enough memory wins: the stalls that the kernel counted, otherwise the waits of faults for storage."""
+    stalled = facts.profile.value("cgroup:memory-stall-some")
+    waited = facts.fault_storage_wait if stalled is None else stalled
+    return waited / (waited + facts.cpu_seconds) if waited and facts.cpu_seconds else 0.0
+
+
+def _evidence_of_shortage(facts: Facts) -> tuple[str, ...]:
+    stalled = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.knobs.get("process.memory_limit", "none")
-    if major < _SHORT or not (refaults or stalled or limit != "none" or _from_swap(facts)):
-        return None
-    return Finding(
-        rule="memory-short",
-        title="Memory is short: a limit or swap",
-        evidence=(
-            f"{major:,.0f} major faults; kinds of memory: " + _kinds(facts),
-            f"{refaults:,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
-            f"tasks stalled for {stalled:.3g} s waiting for memory",
-        ),
-        remedies=(
-            Remedy(text="raise the limit of the control group, or use less memory at a time"),
-            Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
-        ),
-        report="services under a memory limit: major faults and stalls although the program itself did not change",
-        weight=min(1.0, 0.3 + stalled / facts.cpu_seconds) if facts.cpu_seconds else 0.3,
+    waited = (
+        f"threads waited {facts.fault_storage_wait:.3g} s for storage in faults"
+        if stalled is None
+        else f"tasks stalled for {stalled:.3g} s waiting for memory"
+    )
+    return (
+        f"{_major(facts):,.0f} major faults; kinds of memory: {_kinds(facts)}",
+        f"{_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
+        waited,
     )
 
 
-def _from_swap(facts: Facts) -> bool:
-    return any(facts.anatomy.major_by_memory.get(kind) for kind in (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK))
+MEMORY_LIMIT = Rule(
+    name="memory-short",
+    title="Memory is short: a limit or swap",
+    condition=_memory_is_short,
+    price=_price_of_shortage,
+    evidence=_evidence_of_shortage,
+    remedies=lambda _: (
+        Remedy(text="raise the limit of the control group, or use less memory at a time"),
+        Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
+    ),
+    report="services under a memory limit: major faults and stalls although the program itself did not change",
+)
+
+
+def _major(facts: Facts) -> float:
+    return max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
+
+
+def _refaults(facts: Facts) -> float:
+    return sum(facts.profile.value(name) or 0 for name in _REFAULTS)
 
 
 def _kinds(facts: Facts) -> str:

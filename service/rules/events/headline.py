@@ -39,6 +39,12 @@ def headline(drifts: Sequence[Drift]) -> str:
     return f"{change} in {first.case}{more}"
 
 
+def price(drifts: Sequence[Drift]) -> str:
+    """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
+    worth = leading_drift(drifts).price
+    return worth.sentence if worth else ""
+
+
 def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return the part of an event's description that neither decisions nor silences change.
 
@@ -53,7 +59,10 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,
+        "within_budget": first.direction is Direction.REGRESSION
+        and all(drift.within_budget for drift in every if drift.direction is Direction.REGRESSION),
         "headline": headline(drifts),
+        "price": price(drifts),
         "revision": first.revision,
         "previous_revision": first.previous_revision,
         "title": first.title,

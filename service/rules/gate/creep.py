@@ -22,13 +22,22 @@ class Baseline:
 
 
 def is_small_step(verdict: MetricVerdict) -> bool:
-    """Return whether a metric that counts is worse, but within its budget."""
-    return verdict.counts and verdict.direction == "regression" and not verdict.over
+    """Return whether a metric that counts is worse, but surely not by more than its budget."""
+    return verdict.counts and verdict.direction == "regression" and not verdict.over and not verdict.may_exceed
 
 
 def crept_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:
-    """Return the change since the baseline, where a small step takes it over the budget; None otherwise."""
-    if baseline is None or not is_small_step(verdict) or verdict.head.level is None or not verdict.change:
+    """Return the change since the baseline, where a small step takes it over the budget; None otherwise.
+
+    Only a count that repeats can be compared with a baseline from another session.
+    """
+    if (
+        baseline is None
+        or verdict.rule != "exact"
+        or not is_small_step(verdict)
+        or verdict.head.level is None
+        or not verdict.change
+    ):
         return None
     total = verdict.head.level - baseline.level
     same_direction = (total > 0) == (verdict.change > 0)

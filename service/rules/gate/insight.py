@@ -9,6 +9,8 @@ from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import by_stack
 from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.profile_numbers import Facts
+from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import code
 
 _STACKS = 3
@@ -24,6 +26,8 @@ class Insight:
     case: str
     diagnosis: str
     """The title of the weightiest finding; empty where no rule applies."""
+    price: str
+    """What the change of the faults is worth in CPU time; empty where that was not measured."""
     grown: tuple[tuple[int, str], ...]
     """The increase in faults and the stack they come from, the largest first."""
 
@@ -37,7 +41,20 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
         for stack in stacks[:_STACKS]
         if stack.change.grown > 0
     ]
-    return Insight(case, findings[0].title if findings else "", tuple(grown))
+    return Insight(case, findings[0].title if findings else "", _price(before, after), tuple(grown))
+
+
+def _price(before: Profile | None, after: Profile) -> str:
+    if before is None:
+        return ""
+    metric = "region:page-faults" if after.scope == "region" else "page-faults"
+    sides = []
+    for profile in (before, after):
+        levels = {name: value for name in profile.readings if (value := profile.value(name)) is not None}
+        sides.append(Side(levels.get(metric, 0), levels, profile.environment.knobs))
+    costs = FaultCosts(*(Facts.of(profile).seconds_per_fault for profile in (before, after)))
+    price = price_change(metric, sides[0], sides[1], costs)
+    return price.sentence if price else ""
 
 
 def as_markdown(insights: Iterable[Insight]) -> str:
@@ -47,6 +64,8 @@ def as_markdown(insights: Iterable[Insight]) -> str:
         case = code(insight.case)
         if insight.diagnosis:
             parts.append(f"What the profile of {case} shows: {code(insight.diagnosis, _LONGEST)}.\n\n")
+        if insight.price:
+            parts.append(f"The price of the change of faults of {case}: {insight.price}.\n\n")
         if insight.grown:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [f"| +{faults:,} | {code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]

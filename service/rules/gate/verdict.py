@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Report, Stage, Verdict
+from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.level import Number
 from service.rules.comparison import in_turns
@@ -22,31 +22,34 @@ class GateState(StrEnum):
     HEAD_FAILED = "head_failed"
     """The head of a case does not build or run, but its base does."""
     OVER = "over"
-    """A metric is worse by more than its budget."""
+    """A metric is surely worse by more than its budget."""
     CREPT = "crept"
     """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
+    NOTHING = "nothing"
+    """No case could be measured."""
+    UNMEASURED = "unmeasured"
+    """A case could not be measured."""
     BASE_FAILED = "base_failed"
-    """A case cannot be judged, since its base could not be measured."""
+    """A case cannot be judged, since its base does not build or run; its head does."""
     UNDECIDED = "undecided"
-    """A metric that counts is still undecided after all the runs that the workload allows."""
+    """A metric that counts is missing on one side, or still undecided after all the runs that the workload allows."""
     WITHIN = "within"
     """A metric is worse, but within its budget."""
     BETTER = "better"
     SAME = "same"
-    EMPTY = "empty"
-    """There was no case to measure."""
 
 
 _VERDICTS = {
     GateState.HEAD_FAILED: GateVerdict.FAILED,
     GateState.OVER: GateVerdict.REGRESSED,
     GateState.CREPT: GateVerdict.REGRESSED,
+    GateState.NOTHING: GateVerdict.FAILED,
+    GateState.UNMEASURED: GateVerdict.UNDECIDED,
     GateState.BASE_FAILED: GateVerdict.UNDECIDED,
     GateState.UNDECIDED: GateVerdict.UNDECIDED,
     GateState.WITHIN: GateVerdict.CHANGED,
     GateState.BETTER: GateVerdict.IMPROVED,
     GateState.SAME: GateVerdict.SAME,
-    GateState.EMPTY: GateVerdict.UNDECIDED,
 }
 
 
@@ -76,6 +79,17 @@ class MetricOutcome:
     def changed(self) -> bool:
         """Whether the metric counts and has changed."""
         return self.metric_verdict.counts and self.metric_verdict.verdict is Verdict.CHANGED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the metric counts, and is missing on one side or needs more runs."""
+        verdict = self.metric_verdict
+        return verdict.counts and (verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.may_exceed)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the metric is an exact count, such as minor faults."""
+        return metric(self.metric_verdict.metric).exact
 
     @property
     def settled(self) -> bool:
@@ -111,34 +125,50 @@ class CaseOutcome:
         return self.case.head.case.name
 
     @property
-    def failed(self) -> tuple[str, Failure] | None:
-        """The side that could not be measured, and why; "base" where a side was skipped or quarantined."""
-        for side in ("base", "head"):
-            report: Report = getattr(self.case, side)
-            if report.failure and report.outcome is Outcome.FAILED:
-                return side, report.failure
-        skipped = self.case.base.failure or self.case.head.failure
+    def failures(self) -> tuple[tuple[str, Failure], ...]:
+        """The sides that could not be measured, and why; "base" where a side was skipped or quarantined."""
+        sides = (("base", self.case.base), ("head", self.case.head))
+        failed = tuple((name, side.failure) for name, side in sides if side.failure and side.outcome is Outcome.FAILED)
+        if failed:
+            return failed
         quarantined = self.case.base.quarantine or self.case.head.quarantine
         if quarantined:
-            return "base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])
-        return ("base", skipped) if skipped else None
+            return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
+        skipped = self.case.base.failure or self.case.head.failure
+        return (("base", skipped),) if skipped else ()
+
+    @property
+    def failed(self) -> tuple[str, Failure] | None:
+        """The first of them; None if both sides were measured."""
+        return self.failures[0] if self.failures else None
 
     @property
     def state(self) -> GateState:
         """The outcome as one state."""
         if self.comparison is None:
-            return GateState.HEAD_FAILED if self.failed and self.failed[0] == "head" else GateState.BASE_FAILED
+            return self._state_without_comparison
         counting = [verdict for verdict in self.comparison.metrics if verdict.counts]
-        if any(verdict.over for verdict in counting):
-            return GateState.OVER
-        if any(metric.crept is not None for metric in self.metrics):
-            return GateState.CREPT
-        if any(verdict.verdict is Verdict.NEEDS_MORE_RUNS for verdict in counting):
-            return GateState.UNDECIDED
         directions = {verdict.direction for verdict in counting}
-        if "regression" in directions:
-            return GateState.WITHIN
-        return GateState.BETTER if "improvement" in directions else GateState.SAME
+        present = {
+            GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting),
+            GateState.OVER: any(verdict.over for verdict in counting),
+            GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
+            GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
+            GateState.WITHIN: "regression" in directions,
+            GateState.BETTER: "improvement" in directions,
+        }
+        return next((state for state, holds in present.items() if holds), GateState.SAME)
+
+    @property
+    def _state_without_comparison(self) -> GateState:
+        if self.failed and self.failed[0] == "head":
+            return GateState.HEAD_FAILED
+        return GateState.BASE_FAILED if self._head_runs_alone else GateState.UNMEASURED
+
+    @property
+    def _head_runs_alone(self) -> bool:
+        outcomes = (self.case.base.outcome, self.case.head.outcome)
+        return outcomes == (Outcome.FAILED, Outcome.MEASURED) and not self.case.head.quarantine
 
     @property
     def command(self) -> str:
@@ -156,6 +186,8 @@ class GateOutcome:
         Where the log of the measuring job is; empty where there is none.
     accepted
         The decision to let the change pass although it is over its budget.
+    may_be_unmeasured
+        Whether the workload allows a gate that could not measure anything to pass.
     """
 
     base: str
@@ -164,16 +196,21 @@ class GateOutcome:
     log_url: str = ""
     accepted: Acceptance | None = None
     insights: tuple[Insight, ...] = ()
+    may_be_unmeasured: bool = False
 
     @cached_property
     def state(self) -> GateState:
         """The state of the case that matters most."""
-        order = list(GateState)
-        return min((case.state for case in self.cases), key=order.index, default=GateState.EMPTY)
+        states = {case.state for case in self.cases}
+        if states <= {GateState.UNMEASURED}:
+            return GateState.NOTHING
+        return min(states, key=list(GateState).index)
 
     @property
     def verdict(self) -> GateVerdict:
         """The state as the verdict that a job outputs."""
+        if self.state is GateState.NOTHING and self.may_be_unmeasured:
+            return GateVerdict.UNDECIDED
         return _VERDICTS[self.state]
 
     @property
@@ -181,40 +218,43 @@ class GateOutcome:
         """Whether the pull request passes."""
         if self.state in {GateState.OVER, GateState.CREPT}:
             return self.accepted is not None
-        return self.state is not GateState.HEAD_FAILED
+        return self.verdict is not GateVerdict.FAILED
 
     @cached_property
     def metrics(self) -> tuple[MetricOutcome, ...]:
         """Every metric of every case, the most important first."""
-        return tuple(sorted((metric for case in self.cases for metric in case.metrics), key=_rank))
+        return tuple(sorted((outcome for case in self.cases for outcome in case.metrics), key=_rank))
 
     def changed_metrics(self) -> Iterator[MetricOutcome]:
         """Return the metrics that count and have changed."""
-        return (metric for metric in self.metrics if metric.changed)
+        return (outcome for outcome in self.metrics if outcome.changed)
 
     def small_steps(self) -> Iterator[tuple[int, str]]:
         """Yield the case's index and the metric of each small step: their baselines have to be looked up."""
         for index, case in enumerate(self.cases):
-            for metric in case.metrics:
-                if is_small_step(metric.metric_verdict):
-                    yield index, metric.metric_verdict.metric
+            for outcome in case.metrics:
+                if is_small_step(outcome.metric_verdict):
+                    yield index, outcome.metric_verdict.metric
 
     def with_baselines(self, baselines: Mapping[tuple[int, str], Baseline]) -> GateOutcome:
         """Return the outcome with the baselines of its small steps, by case index and metric."""
         by_case: dict[int, dict[str, Baseline]] = {}
-        for (index, metric), baseline in baselines.items():
-            by_case.setdefault(index, {})[metric] = baseline
+        for (index, name), baseline in baselines.items():
+            by_case.setdefault(index, {})[name] = baseline
         cases = tuple(replace(case, baselines=by_case.get(index, {})) for index, case in enumerate(self.cases))
         return replace(self, cases=cases)
 
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
-    """Decide every case of a report."""
+    """Decide every case of a report. The cases share the error probability."""
+    count = max(1, len(report.cases))
     cases = tuple(
-        CaseOutcome(case, in_turns.decide(case.request()) if case.measured and not _is_quarantined(case) else None)
+        CaseOutcome(case, in_turns.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None)
         for case in report.cases
     )
-    return GateOutcome(report.base, report.head, cases, report.log_url, accepted)
+    return GateOutcome(
+        report.base, report.head, cases, report.log_url, accepted, may_be_unmeasured=report.may_be_unmeasured
+    )
 
 
 def _is_quarantined(case: GateCase) -> bool:

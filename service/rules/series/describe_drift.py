@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from runner.contract import CATALOGUE, metric
 from runner.contract.level import median
 from runner.contract.report import hash_of
+from service.rules import fault_price
+from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
 from service.rules.series.blame import knob_changes
 from service.rules.series.find_drifts import SeriesDrift, direction
@@ -33,6 +35,10 @@ class DriftContext:
         The knobs of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
+    within_budget
+        Whether it is for the worse, but within the budget.
+    costs
+        What one fault costs.
     """
 
     title: str
@@ -43,6 +49,8 @@ class DriftContext:
     knobs_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
+    within_budget: bool = False
+    costs: FaultCosts = field(default_factory=FaultCosts)
 
 
 def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
@@ -95,7 +103,18 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
+        within_budget=context.within_budget,
+        price=fault_price.price_change(
+            head.metric,
+            fault_price.Side(before, _medians(context.levels_before), context.knobs_before),
+            fault_price.Side(after, _medians(context.levels_after), context.knobs_after),
+            context.costs,
+        ),
     )
+
+
+def _medians(levels: Levels) -> dict[str, Number]:
+    return {name: middle for name, values in levels.items() if (middle := median(values)) is not None}
 
 
 def companions(judged: str, before: Levels, after: Levels) -> list[Companion]:

@@ -11,6 +11,7 @@ from flask import Response, request
 
 from runner.contract import profile_formats
 from runner.contract.profile import Profile, StackKind
+from service.pipeline import ingest_profiles
 from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
 from service.web.access.ownership import hold
@@ -51,9 +52,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
         raise unprocessable("profile_id", detail)
     hold([json_data.subject], [json_data.host.name])
-    prepared = profiles.prepare(json_data)
-    with database().writing() as session:
-        taken = profiles.store(session, prepared)
+    taken = ingest_profiles.ingest(database(), json_data)
     if taken is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."

@@ -2,6 +2,7 @@
 
 import os
 
+from runner.execution.disk_guard import LEAST_FILES
 from tests.hostile.arena import Arena, Outcome
 
 USERS = ("root",)
@@ -29,16 +30,16 @@ int main(void) {
 
 def prepare(arena: Arena) -> None:
     arena.write("probe.c", SOURCE)
-    arena.workload('timeout = 80\n[run]\ncommand = "./probe"', build="command = 'cc -o probe probe.c'")
+    arena.workload(build="command = 'cc -o probe probe.c'", command="./probe")
     text = (arena.subject / "workload.toml").read_text()
-    arena.write(
-        "workload.toml", text.replace("timeout = 20\n", "timeout = 80\n", 1).replace("\ntimeout = 80\n[run]", "\n[run]")
-    )
+    arena.write("workload.toml", text.replace("timeout = 20\n", "timeout = 60\n"))
     arena.git("rm", "--quiet", "probe")
     arena.commit()
-    # On a full disk every attack would hold.
-    assert os.statvfs(arena.home).f_ffree == 0 or os.statvfs(arena.home).f_ffree > 1_500_000
 
 
-def held(_: Arena, outcome: Outcome) -> None:
-    assert "files (inodes)" in outcome.report or "made more than" in outcome.report, outcome.said
+def held(arena: Arena, outcome: Outcome) -> None:
+    # On a slow disk the time-out comes first; test_disk_guard.py tells the limits apart.
+    ends = ("files (inodes)", "made more than", "did not finish")
+    assert any(end in outcome.report for end in ends), outcome.said
+    state = os.statvfs(arena.home)
+    assert not state.f_files or state.f_ffree > LEAST_FILES

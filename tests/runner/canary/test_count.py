@@ -80,6 +80,15 @@ def test_twenty_sessions_in_a_row_hold_at_the_first_try(tmp_path: Path) -> None:
 
 
 @pytest.mark.perf
+def test_the_cost_of_a_fault_is_plausible(tmp_path: Path) -> None:
+    canary = count_canary(tmp_path).canary
+    assert canary
+    # From fast machines to slow virtual ones: a fault cannot take less than 50 ns, nor as long as a read from storage.
+    assert canary.seconds_per_fault
+    assert 5e-8 < canary.seconds_per_fault < 1e-4
+
+
+@pytest.mark.perf
 def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = module.count
 
@@ -95,6 +104,7 @@ def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = count_canary(tmp_path).canary
     assert found
     assert not found.holds
+    assert found.seconds_per_fault is None
 
 
 def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

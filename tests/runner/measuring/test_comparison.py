@@ -7,7 +7,7 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
-from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.workload import Workload
 
@@ -80,6 +80,41 @@ def test_a_side_that_fails_ends_the_comparison_without_a_verdict(tmp_path: Path)
     assert not service.asked
 
 
+def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:
+    repaired = compare(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2))
+    assert repaired.comparison is None
+    assert (repaired.base.outcome, repaired.head.outcome) == (Outcome.FAILED, Outcome.MEASURED)
+    broken = compare(trial("exit 3", tmp_path), trial("exit 4", tmp_path), Service(), pairs=Pairs(2, 2))
+    assert (broken.base.outcome, broken.head.outcome) == (Outcome.FAILED, Outcome.FAILED)
+
+
+class Decides(Service):
+    """Answers as the next of some verdicts says, with one more pair to measure until then."""
+
+    def __init__(self, *verdicts: Verdict) -> None:
+        super().__init__()
+        self.verdicts = list(verdicts)
+
+    def __call__(self, request: ComparisonRequest) -> Comparison:
+        self.asked.append(request)
+        verdict = self.verdicts.pop(0)
+        more = verdict is Verdict.NEEDS_MORE_RUNS and bool(self.verdicts)
+        return Comparison(verdict=verdict, more=int(more), metrics=(), knobs=())
+
+
+def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    base = compare(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
+    service = Decides(Verdict.NEEDS_MORE_RUNS, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
+    done = compare_with_stored(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), cases=3)
+    assert done is not None
+    assert done.base_stored
+    assert [len(request.head.samples) for request in service.asked] == [2, 3, 4]
+    assert {(request.cases, request.most) for request in service.asked} == {(3, 9)}
+    hopeless = Decides(Verdict.NEEDS_MORE_RUNS)
+    assert compare_with_stored(base, trial("true", tmp_path), hopeless, pairs=Pairs(2, 9)) is None
+
+
 def test_the_runner_is_scheduled_as_before_when_it_is_over(tmp_path: Path) -> None:
     before = os.sched_getscheduler(0)
     turns(tmp_path, Service(0), Pairs(1, 1))
@@ -92,7 +127,8 @@ def test_the_number_of_pairs_follows_the_workload(tmp_path: Path) -> None:
         document = {"workload": {"name": "w", **general}, "run": {"command": ["x"]}, "metrics": metrics}
         return Pairs.of(Workload.model_validate(document), fixed)
 
-    assert pairs({}) == Pairs(2, 30)
+    assert pairs({}) == Pairs(2, 400)
     assert pairs({"precision": {"throughput": 3}}) == Pairs(16, 400)
+    assert pairs({"judge": ["throughput"]}) == Pairs(16, 400)
     assert pairs({}, max_samples=5) == Pairs(2, 5)
     assert pairs({}, 7) == Pairs(7, 7)

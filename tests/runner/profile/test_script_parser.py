@@ -111,3 +111,9 @@ def test_a_stack_is_read_back_as_it_was_written(frames: list[tuple[int, str]]) -
     (stack,) = parse_script(text)
     assert isinstance(stack, Stacked)
     assert stack.frames == tuple(ScriptFrame(offset, name, "/bin/a") for offset, name in frames)
+
+
+@pytest.mark.parametrize("time", ["1e400", "9" * 5000])
+def test_a_time_that_is_not_finite_is_refused(time: str) -> None:
+    with pytest.raises(ScriptError):
+        list(parse_script([f"1/1 {time}: page-faults: \n", "\n"]))

@@ -35,9 +35,15 @@ def case(
 
 
 def failed(
-    side: str, *, stage: Stage = Stage.BUILD, message: str = "cc: error", log: str = "", mib: int = 4
+    side: str,
+    *,
+    stage: Stage = Stage.BUILD,
+    message: str = "cc: error",
+    log: str = "",
+    mib: int = 4,
+    head_runs: bool = False,
 ) -> GateCase:
-    """Return a case of which one side failed."""
+    """Return a case of which one side failed; if that is base, head may have been executed alone."""
     failure = Failure(stage=stage, message=message, log=log)
     other = Failure(stage=Stage.MEASURE, message="the other side of the comparison could not be measured")
     sides = {
@@ -46,6 +52,8 @@ def failed(
         else _side(commit, mib, failure=other, outcome=Outcome.SKIPPED)
         for name, commit in (("base", BASE), ("head", HEAD))
     }
+    if head_runs:
+        sides["head"] = _side(HEAD, mib, samples=(reports.sample(100),))
     return GateCase(**sides)
 
 

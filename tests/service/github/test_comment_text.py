@@ -24,25 +24,64 @@ from tests.service.github import made_gates
 GOLDEN = Path(__file__).with_name("golden_comments")
 LINKS = comment_text.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
 MARKER = comment_text.marker(made_gates.REPOSITORY, 7)
-OVER = made_gates.case([100] * 5, [101] * 5, file="bench/workload.toml", lines={"minor-faults": 12})
-BETTER = made_gates.case([100] * 5, [60] * 5, mib=8)
-SAME = made_gates.case([100] * 5, [100] * 5, mib=16)
+OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
+BETTER = made_gates.case([100] * 30, [60] * 30, mib=8)
+SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
+NOISE = tuple([1000.0 + 40 * (n * step % 11) for n in range(30)] for step in (3, 5))
 HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
 
 REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     "worse": (made_gates.gate(OVER, BETTER, SAME), None, GateState.OVER),
     "within": (
-        made_gates.gate(made_gates.case([100] * 5, [101] * 5, budgets={"minor-faults": "2 %"})),
+        made_gates.gate(made_gates.case([100] * 30, [101] * 30, budgets={"minor-faults": "2 %"})),
         None,
         GateState.WITHIN,
     ),
     "better": (made_gates.gate(SAME, BETTER), None, GateState.BETTER),
     "same": (made_gates.gate(SAME), None, GateState.SAME),
-    "from-zero": (made_gates.gate(made_gates.case([0] * 5, [3] * 5)), None, GateState.OVER),
+    "from-zero": (made_gates.gate(made_gates.case([0] * 30, [3] * 30)), None, GateState.OVER),
     "undecided": (
+        made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100])),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "noisy-undecided": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, speeds=NOISE, judge=("throughput",)), SAME),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "better-and-undecided": (
         made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100]), BETTER),
         None,
         GateState.UNDECIDED,
+    ),
+    "judged-same": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, judge=("throughput",)), SAME),
+        None,
+        GateState.SAME,
+    ),
+    "may-exceed": (
+        made_gates.gate(
+            made_gates.case(
+                [100] * 30,
+                [100] * 30,
+                speeds=([1000.0] * 30, [930.0, 970.0] * 15),
+                judge=("throughput",),
+                budgets={"throughput": "5 %"},
+            )
+        ),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "missing": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, judge=("elapsed",)), SAME),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "intermittent": (
+        made_gates.gate(made_gates.case([100] * 60, [100, 1100, 100] * 20)),
+        None,
+        GateState.OVER,
     ),
     "accepted": (made_gates.gate(OVER), Acceptance("ada", "a cache | of *one* page"), GateState.OVER),
     "head-fails": (
@@ -51,23 +90,38 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
         GateState.HEAD_FAILED,
     ),
     "base-fails": (
-        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1")),
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1", head_runs=True)),
         None,
         GateState.BASE_FAILED,
     ),
+    "both-fail": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1", log="Killed\n")),
+        None,
+        GateState.NOTHING,
+    ),
+    "allowed-to-fail": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1"), may_be_unmeasured=True),
+        None,
+        GateState.NOTHING,
+    ),
+    "one-unmeasured": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1"), SAME),
+        None,
+        GateState.UNMEASURED,
+    ),
     "environment": (
-        made_gates.gate(made_gates.case([9] * 5, [9] * 5, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+        made_gates.gate(made_gates.case([9] * 30, [9] * 30, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
         None,
         GateState.SAME,
     ),
     "hostile": (
-        made_gates.gate(made_gates.case([1] * 5, [2] * 5, mib=HOSTILE)),
+        made_gates.gate(made_gates.case([1] * 30, [2] * 30, mib=HOSTILE)),
         Acceptance("@x", HOSTILE),
         GateState.OVER,
     ),
-    "nothing": (made_gates.gate(), None, GateState.EMPTY),
+    "nothing": (made_gates.gate(), None, GateState.NOTHING),
     "crept": (
-        made_gates.gate(made_gates.case([108] * 5, [110] * 5, budgets={"minor-faults": "5 %"}), SAME),
+        made_gates.gate(made_gates.case([108] * 30, [110] * 30, budgets={"minor-faults": "5 %"}), SAME),
         None,
         GateState.CREPT,
     ),
@@ -80,10 +134,11 @@ WORDS = {
     GateState.CREPT: "regressed",
     GateState.BASE_FAILED: "undecided",  # else nobody could mend it
     GateState.UNDECIDED: "undecided",
+    GateState.UNMEASURED: "undecided",
     GateState.WITHIN: "changed",
     GateState.BETTER: "improved",
     GateState.SAME: "same",
-    GateState.EMPTY: "undecided",
+    GateState.NOTHING: "failed",
 }
 SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
 INSIGHTS = {
@@ -100,7 +155,7 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
     finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
-    assert finding.verdict == WORDS[state]
+    assert finding.verdict == ("undecided" if report.may_be_unmeasured else WORDS[state])
     assert (finding.verdict.value not in {"failed", "regressed"}) is finding.passed or accepted
     written = comment_text.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
@@ -125,7 +180,14 @@ def test_every_text_belongs_to_a_test() -> None:
         ("accepted", "neutral"),
         ("undecided", "neutral"),
         ("base-fails", "neutral"),
-        ("nothing", "neutral"),
+        ("nothing", "failure"),
+        ("both-fail", "failure"),
+        ("allowed-to-fail", "neutral"),
+        ("one-unmeasured", "neutral"),
+        ("noisy-undecided", "neutral"),
+        ("missing", "neutral"),
+        ("may-exceed", "neutral"),
+        ("intermittent", "failure"),
     ],
 )
 def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
@@ -145,14 +207,14 @@ def test_a_budget_is_marked_where_it_is_set() -> None:
 
 
 def test_annotations_are_sent_in_parts_that_github_takes() -> None:
-    cases = [made_gates.case([9] * 5, [10] * 5, mib=number, file="w.toml") for number in range(120)]
+    cases = [made_gates.case([9] * 30, [10] * 30, mib=number, file="w.toml") for number in range(120)]
     batches = check_run_text.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
     assert [len(batch) for batch in batches] == [50, 50, 20]
     assert [len(batch) for batch in check_run_text.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
 
 
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
-    cases = [made_gates.case([9] * 5, [10 + number] * 5, mib=f"{number}{'x' * 90}") for number in range(500)]
+    cases = [made_gates.case([9] * 30, [10 + number] * 30, mib=f"{number}{'x' * 90}") for number in range(500)]
     written = comment_text.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
     assert comment_text.LIMIT - 2_000 < len(written.encode()) <= comment_text.LIMIT
     shown = sum(line.startswith("| <code>") for line in written.splitlines())
@@ -168,7 +230,7 @@ _TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b 
 @given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
 def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
     knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
-    cases = [made_gates.case([1] * 5, [2] * 5, mib=text * repeat, knobs=(knobs, {})) for text in texts]
+    cases = [made_gates.case([1] * 30, [2] * 30, mib=text * repeat, knobs=(knobs, {})) for text in texts]
     cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
     report = made_gates.gate(*cases)
     written = comment_text.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)

@@ -94,7 +94,7 @@ def test_a_pull_request_shows_one_comment_and_its_check_runs(tmp_path: Path, key
         pull = both.call("POST", "/pulls", title="Change", head="topic", base="main")
         head, number = pull["head"]["sha"], pull["number"]
         for faults, first in ((100, "**No change"), (101, "**Worse: +1")):
-            case = made_gates.case([100] * 5, [faults] * 5, file="workload.toml")
+            case = made_gates.case([100] * 30, [faults] * 30, file="workload.toml")
             revision = case.head.revision.model_copy(update={"commit": head})
             moved = case.model_copy(update={"head": case.head.model_copy(update={"revision": revision})})
             report = made_gates.gate(moved, head=head, number=number, repository=NAME).model_dump(mode="json")

@@ -24,7 +24,7 @@ from tests.service.apiclient import Api
 from tests.service.github import made_gates, stand_in
 from tests.service.github.stand_in import SECRET, repository
 
-OVER = made_gates.gate(made_gates.case([100] * 5, [101] * 5))
+OVER = made_gates.gate(made_gates.case([100] * 30, [101] * 30))
 
 
 def pull(action: str, **told: Any) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def merged(action: str = "closed", **told: Any) -> dict[str, Any]:
         (OVER, merged(), "expected"),
         (OVER, merged(merged=False), "new"),
         (OVER, merged(merge_commit_sha=reports.commit(3)), "new"),
-        (made_gates.gate(made_gates.case([100] * 5, [101] * 5, mib=8)), merged(), "new"),
+        (made_gates.gate(made_gates.case([100] * 30, [101] * 30, mib=8)), merged(), "new"),
     ],
     ids=["accepted", "not-merged", "another-commit", "another-case"],
 )

@@ -19,7 +19,7 @@ RUN = "https://github.example/octo-org/copies/actions/runs/5"
 @pytest.fixture
 def worker(service: Any) -> Any:
     """The service, which has measured the pull request."""
-    service.report(made_gates.gate(made_gates.case([100] * 5, [101] * 5)))
+    service.report(made_gates.gate(made_gates.case([100] * 30, [101] * 30)))
     service.work()
     return service.worker.jobs
 

@@ -119,7 +119,10 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
     assert answer.status_code == 303, answer.text
     assert "makes them : queued" in read(client, address)
 
-    frames = (Frame(function="answer", module="copyserve", file="copyserve.c", line=25),)
+    frames = (
+        Frame(function="answer", module="copyserve", file="copyserve.c", line=25),
+        Frame(function="exc_page_fault", module="[kernel]"),
+    )
     for number, touch, faults in (
         (history.REGRESSION - 1, Touch.FIRST, 100),
         (history.REGRESSION, Touch.AFTER_MADVISE, 9_000),
@@ -134,7 +137,8 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
             environment=history.OLD,
             frames=frames,
             faults=stacks(StackKind.FAULTS, {(0,): faults}),
-            on_cpu=None,
+            calls={"madvise": 9},
+            on_cpu=stacks(StackKind.ON_CPU, {(0,): 10**9, (0, 1): 10**9}),
             off_cpu=None,
         )
         body = json.loads(sent.model_dump_json())

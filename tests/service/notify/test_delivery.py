@@ -20,6 +20,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from click.testing import CliRunner
 
+from runner.contract.judging import Judging
 from service.__main__ import cli
 from service.config.notifications import NotificationSettings
 from service.config.settings import Config
@@ -262,6 +263,20 @@ def test_a_blip_is_not_told_before_a_rerun_confirms_it(api: Api, database: Datab
     api.send(reports.report(10, 150, at=20), reports.report(10, 150, at=21))
     go(database, settings)
     assert len(receiver.posts) == 1
+
+
+@pytest.mark.parametrize(
+    ("only", "budget", "posts"), [("regressions", "60 %", 0), ("regressions", 0, 1), ("all", "60 %", 1)]
+)
+def test_a_regression_within_its_budget_is_for_channels_that_take_all(
+    api: Api, database: Database, receiver: Receiver, only: str, budget: Any, posts: int
+) -> None:
+    settings = by_webhook(receiver, only=only)
+    go(database, settings)
+    judging = Judging(budgets={"minor-faults": budget})
+    api.send(*[reports.report(n, level, level, judging=judging) for n, level in enumerate((100, 100, 150, 150), 1)])
+    go(database, settings)
+    assert len(receiver.posts) == posts
 
 
 def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Receiver) -> None:

@@ -25,13 +25,17 @@ chance = random.Random(5)
 
 
 def measure(api: Api, first: int, last: int, speed: float, judging: Judging = ASKED) -> None:
-    for number in range(first, last):
-        speeds = {"throughput": speed + chance.gauss(0, 2)}
-        api.put(reports.report(number, 100, 100, others=speeds, judging=judging))
+    sent = [
+        reports.report(number, 100, 100, others={"throughput": speed + chance.gauss(0, 2)}, judging=judging)
+        for number in range(first, last)
+    ]
+    answer = api.client.post("/api/v1/runs", json={"reports": [report.model_dump(mode="json") for report in sent]})
+    assert answer.status_code == 200, answer.text
 
 
-def only_event(api: Api) -> dict[str, Any]:
-    (event,) = api.get("/events")["items"]
+def the_event(api: Api) -> dict[str, Any]:
+    """Return the event of the step at commit 31."""
+    (event,) = [event for event in api.get("/events")["items"] if event["revision"] == reports.commit(31)]
     detail: dict[str, Any] = api.get(f"/events/{event['id']}")
     return detail
 
@@ -52,11 +56,11 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
 ) -> None:
     measure(api, 1, 31, 1000)
     measure(api, 31, 61, 500)
-    assert only_event(api)["state"] == "new"
+    assert the_event(api)["state"] == "new"
     assert (send_all(database), send_all(database)) == (["new"], [])
 
     measure(api, 61, 62, 500, Judging())
-    event = only_event(api)
+    event = the_event(api)
     reason = "The workload no longer has this metric judged."
     assert (event["state"], event["open"], event["found"]) == ("withdrawn", False, False)
     assert (event["last_decision"]["by_service"], event["last_decision"]["reason"]) == (True, reason)
@@ -67,7 +71,7 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
     assert [one["occasion"] for one in api.get(f"/events/{event['id']}/deliveries")["items"]] == ["new", "withdrawn"]
 
     measure(api, 62, 63, 500)
-    event = only_event(api)
+    event = the_event(api)
     assert (event["state"], event["found"], event["withdrawn"]) == ("reopened", True, [])
     assert send_all(database) == ["reopened"]
 
@@ -76,14 +80,14 @@ def test_the_withdrawal_of_an_event_that_was_not_sent_is_not_sent_either(api: Ap
     measure(api, 1, 31, 1000)
     measure(api, 31, 61, 500)
     measure(api, 61, 62, 500, Judging())
-    assert only_event(api)["state"] == "withdrawn"
+    assert the_event(api)["state"] == "withdrawn"
     assert send_all(database) == []
 
 
 def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api: Api, database: Database) -> None:
     measure(api, 1, 31, 1000)
     measure(api, 31, 61, 500)
-    event = only_event(api)
+    event = the_event(api)
     told = {"action": "dismiss", "author": "Ada", "reason": "another network"}
     assert api.client.post(f"/api/v1/events/{event['id']}/decisions", json=told).status_code == 201
     with database.writing() as session:
@@ -92,7 +96,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
         session.execute(delete(Point).where(Point.run_number.in_(late)))
         session.execute(update(Series).values(version=Series.version + 1))
     detect_drifts.refresh(database)
-    event = only_event(api)
+    event = the_event(api)
     assert (event["state"], event["found"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]
     assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
@@ -103,6 +107,6 @@ def test_nobody_but_the_service_withdraws(api: Api) -> None:
     measure(api, 1, 31, 1000)
     measure(api, 31, 61, 500)
     told = {"action": "withdraw", "author": "Ada", "reason": "no"}
-    answer = api.client.post(f"/api/v1/events/{only_event(api)['id']}/decisions", json=told)
+    answer = api.client.post(f"/api/v1/events/{the_event(api)['id']}/decisions", json=told)
     assert answer.status_code == 422
     assert "dismiss it" in answer.text

@@ -108,7 +108,7 @@ def test_uncertainty_is_symmetric_and_needs_a_range(change: int, before: int, af
 
 
 def run(faults: int, of: ProgramBytes, **changes: object) -> Report:
-    return reports.report(1, *[faults] * 5, session=SESSION, files=files(of), **changes)
+    return reports.report(1, *[faults] * 30, session=SESSION, files=files(of), **changes)
 
 
 def verdict(base: Report, head: Report) -> tuple[Verdict, str]:

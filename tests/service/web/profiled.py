@@ -17,6 +17,7 @@ FRAMES = (
     Frame(function="answer", module="copyserve", file="main.c", line=25),
     Frame(function="memcpy", module="/usr/lib/libc.so.6"),
     Frame(function=HOSTILE, module="copyserve"),
+    Frame(function="exc_page_fault", module="[kernel]"),
 )
 
 
@@ -24,12 +25,12 @@ def made(commit: str, faults: int, touch: Touch, **changes: object) -> Profile:
     """Return a profile whose faults happen below ``answer``, but for one."""
     return profile(
         anatomy({touch: faults + 1}, Memory.ANONYMOUS),
-        readings={"sys-percent": 50},
+        readings={"task-clock": 0.1, "sys-percent": 50},
         calls={"madvise": faults // 1000},
         frames=FRAMES,
         revision=Revision(commit=commit * 40, committed_at=NOW, title=f"Commit {commit}"),
         faults=stacks(StackKind.FAULTS, {(0, 1, 2): faults, (0, 3): 1}),
-        on_cpu=None,
+        on_cpu=stacks(StackKind.ON_CPU, {(0, 1): 10**9, (0, 1, 4): 10**9}),
         off_cpu=None,
         **changes,
     )

@@ -28,27 +28,27 @@ def compared(base, head):
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():
-    proof, why = judge(CULPRIT, "minor-faults", compared([100] * 5, [107] * 5))
+    proof, why = judge(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
     assert proof is ProofState.STANDS
-    assert "5 of 5" in why
+    assert "30 of 30" in why
 
 
 def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
-        proof, why = judge(CULPRIT, "minor-faults", compared([100] * 5, [head] * 5))
+        proof, why = judge(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
         assert "100 before and 107 after" in why
 
 
 def test_it_is_open_while_runs_are_missing():
     assert judge(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
-    assert judge(CULPRIT, "major-faults", compared([100] * 5, [107] * 5))[0] is ProofState.OPEN
+    assert judge(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
     merge = CULPRIT.model_copy(update={"before": 107, "after": 100, "brought": 7})
-    assert judge(merge, "minor-faults", compared([100] * 5, [100] * 5))[0] is ProofState.STANDS
-    assert judge(merge, "minor-faults", compared([100] * 5, [107] * 5))[0] is ProofState.FAILS
+    assert judge(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
+    assert judge(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
 
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():

@@ -118,26 +118,30 @@ def test_a_configuration_change_counts_between_its_two_environments_only() -> No
     assert judged((100,), (110,), config).verdict is Verdict.NEEDS_MORE_RUNS
 
 
-def test_a_count_without_a_trend_is_judged_by_its_repeats() -> None:
-    assert judged((100,) * 5, (101,) * 5).verdict is Verdict.CHANGED
-    assert judged((100,) * 5, (101,) * 5).rule == "exact"
-    assert judged((100,), (101,)).verdict is Verdict.NEEDS_MORE_RUNS
+def test_single_runs_that_differ_are_in_doubt_however_many_samples_they_have() -> None:
+    verdict = judged((100,) * 40, (101,) * 40)
+    assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.NEEDS_MORE_RUNS, "apart", None)
+    assert "not measured in turns" in verdict.sentence
+    assert judged((100, 130) * 20, (100, 130) * 20).verdict is Verdict.NEEDS_MORE_RUNS
+
+
+def test_a_drift_in_doubt_is_no_fact() -> None:
+    verdict = judged((100,), (110,), drift(3)._replace(in_doubt=True))
+    assert (verdict.verdict, verdict.rule) == (Verdict.NEEDS_MORE_RUNS, "trend")
+    assert judged((100,), (120,), drift(2)._replace(in_doubt=True), drift(4)).verdict is Verdict.CHANGED
 
 
 def test_from_zero_to_anything_has_no_percent() -> None:
-    verdict = judged((0,) * 5, (12,) * 5, name="major-faults")
+    verdict = judged((0,) * 5, (12,) * 5, drift(3, 12), name="major-faults")
     assert (verdict.verdict, verdict.percent, verdict.change) == (Verdict.CHANGED, None, 12)
     assert verdict.direction == "regression"
 
 
-def test_noise_is_told_apart_only_by_many_samples() -> None:
-    low, high = tuple(100 + n % 5 for n in range(40)), tuple(150 + n % 5 for n in range(40))
-    few = judged(low[:3], high[:3], name="throughput")
-    assert (few.verdict, few.rule) == (Verdict.NEEDS_MORE_RUNS, "apart")
-    many = judged(low, high, name="throughput")
-    assert (many.verdict, many.direction) == (Verdict.CHANGED, "improvement")
-    near = tuple(1000 + n % 5 for n in range(40))
-    assert judged(near, near, name="throughput").verdict is Verdict.SAME
+def test_noise_of_different_sessions_is_never_told_apart() -> None:
+    low, high = tuple(100 + n % 5 for n in range(40)), tuple(103 + n % 5 for n in range(40))
+    for head in (low, high):
+        verdict = judged(low, head, name="throughput")
+        assert (verdict.verdict, verdict.rule) == (Verdict.NEEDS_MORE_RUNS, "apart")
 
 
 def test_an_estimate_is_no_exact_count() -> None:
@@ -150,17 +154,17 @@ def test_an_absent_value_is_undecided() -> None:
 
 def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
     pair = Pair((run(2), run(1)), (run(5), run(4)))
-    values = {number: {"minor-faults": readings((100 + number // 4,) * 3)} for number in (1, 2, 4, 5)}
+    values = {number: {"minor-faults": readings((100 + number // 4,) * 10)} for number in (1, 2, 4, 5)}
     (row,) = compare([pair], values, {}, {})
     verdict = row.full_verdict()
-    assert (verdict.rule, verdict.verdict, verdict.base.n, verdict.head.level) == ("exact", Verdict.CHANGED, 6, 101)
+    assert (verdict.rule, verdict.verdict, verdict.base.n, verdict.head.level) == ("exact", Verdict.CHANGED, 20, 101)
 
 
 def test_points_of_different_series_share_no_trend() -> None:
     pair = Pair((run(1),), (run(5, host="other"),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
     (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
-    assert row.full_verdict().rule == "exact"
+    assert row.full_verdict().rule == "apart"
 
 
 def test_a_metric_without_any_value_has_no_row() -> None:
@@ -169,7 +173,7 @@ def test_a_metric_without_any_value_has_no_row() -> None:
 
 
 def test_what_was_measured_in_turns_is_judged_by_that() -> None:
-    verdict = judged((100,) * 5, (101,) * 5)
+    verdict = judged((100,) * 5, (101,) * 5, drift(3))
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
     (row,) = compare([pair], sides, {}, {"minor-faults": verdict})

@@ -108,6 +108,8 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
     assert sure - standing >= reasons.keys()
     assert all(reason.endswith(".") and "\n" not in reason for reason in reasons.values())
     for made in former:
-        stands = any(made.direction is o.direction and made.revision == o.revision and o.id in standing for o in current)
+        stands = any(
+            made.direction is o.direction and made.revision == o.revision and o.id in standing for o in current
+        )
         assert (made.id in reasons) == (made.id in sure and not stands)
     assert withdrawals(current, current, points(*levels), judged=True) == {}

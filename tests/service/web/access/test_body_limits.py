@@ -1,6 +1,9 @@
 """How much a caller may send."""
 
+import gzip
+
 import pytest
+from flask.testing import FlaskClient
 
 from service.web.access.body_limits import ANONYMOUS_BYTES, WEBHOOK_BYTES, body_limit
 
@@ -16,3 +19,10 @@ from service.web.access.body_limits import ANONYMOUS_BYTES, WEBHOOK_BYTES, body_
 )
 def test_only_known_callers_send_much(path: str, is_known: bool, limit: int) -> None:
     assert body_limit(path, is_known=is_known, most=64 << 20) == limit
+
+
+def test_a_compressed_body_is_not_decompressed(client: FlaskClient) -> None:
+    bomb = gzip.compress(b"[" + b"0," * 10_000_000 + b"0]")
+    headers = {"Content-Encoding": "gzip"}
+    answer = client.post("/api/v1/runs", data=bomb, content_type="application/json", headers=headers)
+    assert (answer.status_code, answer.mimetype) == (400, "application/problem+json")

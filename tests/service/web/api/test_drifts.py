@@ -67,6 +67,7 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
             {"metric": "sys-percent", "title": "System share", "unit": "%", "before": 3.0, "after": 40.0},
             {"metric": "throughput", "title": "Throughput", "unit": "operations/s", "before": 11.7, "after": 1.8},
         ],
+        "price": None,
     }
 
 

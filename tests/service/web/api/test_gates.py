@@ -42,7 +42,7 @@ def test_a_base_is_what_was_measured_of_just_that(changes: dict[str, Any], found
 
 def gate(base: int, head: int) -> GateReport:
     """Return a report in which the newest of five commits meets the fourth."""
-    sides = [reports.report(number, *[faults] * 5) for number, faults in ((4, base), (5, head))]
+    sides = [reports.report(number, *[faults] * 30) for number, faults in ((4, base), (5, head))]
     case = GateCase(base=sides[0], head=sides[1], budgets={"minor-faults": "5 %"})
     commits = [side.revision.commit for side in sides]
     return GateReport(repository="octo-org/copies", pull_request=7, base=commits[0], head=commits[1], cases=(case,))

@@ -78,7 +78,7 @@ def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
 
 
 def in_turns(number: int, value: int, session: uuid.UUID) -> Any:
-    return reports.report(number, *[value] * 5, session=session)
+    return reports.report(number, *[value] * 30, session=session)
 
 
 def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
@@ -90,7 +90,7 @@ def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
     api.send(in_turns(12, 7, session), in_turns(13, 8, session))
     (culprit,) = ask(api)["answer"]["culprits"]
     assert culprit["proof"]["state"] == "stands"
-    assert "5 of 5" in culprit["proof"]["sentence"]
+    assert "30 of 30" in culprit["proof"]["sentence"]
 
 
 def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:

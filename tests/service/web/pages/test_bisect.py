@@ -58,7 +58,7 @@ class Runner:
         number = next(number for number in range(14) if history.commit(number) == commit)
         report = history.report(history.BROKEN if number == HOSTILE else number, history.OLD)
         told = {"revision": history.revision(number), "session": session, "run_id": uuid.uuid4()}
-        samples = report.samples * 2 if session else report.samples
+        samples = report.samples * 10 if session else report.samples
         report = report.model_copy(update=told | {"samples": samples})
         answer = self._client.put(f"/api/v1/runs/{report.run_id}", json=report.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text

@@ -1,0 +1,26 @@
+"""Stores profiles, and prices the drifts of their cases anew."""
+
+from __future__ import annotations
+
+from runner.contract.profile import Profile
+from service.pipeline import detect_drifts, update_events
+from service.rules.fault_price import PRICED
+from service.store import profiles, series
+from service.store.engine.database import Database
+from service.store.profiles import StoreResult
+
+
+def ingest(database: Database, profile: Profile) -> StoreResult:
+    """Store a profile. If it is new, judge the fault counts of its case again: it may show what a fault costs."""
+    prepared = profiles.prepare(profile)
+    case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
+    priced: list[int] = []
+    with database.writing() as session:
+        result = profiles.store(session, prepared)
+        if result is StoreResult.CREATED:
+            priced = series.mark_stale(session, case, PRICED)
+    if priced:
+        detect_drifts.refresh(database)
+        with database.writing() as session:
+            update_events.refresh_prices(session, priced)
+    return result

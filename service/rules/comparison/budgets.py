@@ -1,0 +1,47 @@
+"""Holds a change to its budget by the near bound of what it can be: a fail is sure to exceed the budget. Pure.
+
+A pair exceeds a budget if head is worse than its base by more than the budget. The true change exceeds the budget if
+more than half of all pairs do, which has to be sure; an intermittent one, which shows in fewer of them, exceeds it if
+pairs in which head is worse by more than the budget are surely more frequent than pairs in which base is.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from runner.contract.budget import NONE, Budget, is_over
+from service.rules.comparison.decision import MetricDecision, Pairs
+from service.rules.comparison.signs import Signs, lean, more_than_half
+
+
+class BudgetState(StrEnum):
+    """How a change for the worse relates to its budget."""
+
+    WITHIN = "within"
+    OPEN = "open"
+    """It may exceed the budget; more pairs would decide that."""
+    OVER = "over"
+
+
+def hold_to_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
+    """Return whether a change for the worse surely exceeds its budget.
+
+    Parameters
+    ----------
+    pairs
+        The pairs by which the change was decided.
+    error
+        Probability that a change within its budget is ever called over it.
+    """
+    if budget == NONE:
+        return BudgetState.WITHIN
+    worse, n = decision.direction, len(pairs)
+    over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
+    if decision.times is None:
+        if more_than_half(over, n, error):
+            return BudgetState.OVER
+        return BudgetState.WITHIN if more_than_half(n - over, n, error) else BudgetState.OPEN
+    reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)
+    if lean(Signs(over, n - over - reverse, reverse), error) > 0:
+        return BudgetState.OVER
+    return BudgetState.OPEN if over > reverse else BudgetState.WITHIN

@@ -1,0 +1,168 @@
+"""Decides on one metric from pairs of values of base and head, for the gate, `compare` and stored runs. Pure.
+
+Two rules decide, and each verdict names its rule:
+
+- *count*: a count has no tolerance. It has changed if head lies above base surely more often than below it, or the
+  other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side, so surely
+  that a change in 40 % of the executions is excluded. If both sides repeat their counts, 20 equal pairs show that; if a
+  count jitters, it takes more. See :mod:`service.rules.comparison.signs`. The rule is called *exact* where each side
+  repeats its count, and *counts* where one of them does not.
+- *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
+  what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
+  at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
+  :func:`runner.contract.level.bounds`, are compared with zero and with the smallest change that matters.
+
+Both hold for all numbers of pairs simultaneously, whatever the noise is like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runner.contract import Verdict
+from runner.contract.comparison import Rule
+from runner.contract.level import Number, bounds, majority, median
+from service.rules.comparison.signs import Signs, are_balanced, lean, more_than_half, signs_of
+from service.rules.relative_change import symmetric_percent_change
+
+REPEATING = 0.9
+"""Share of a side's samples that must agree for a count to repeat."""
+MORE = 4
+"""Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
+_MOST_LOOKED_AHEAD = 100
+
+Pairs = Sequence[tuple[Number, Number]]
+
+
+class MetricDecision(NamedTuple):
+    """The decision on one metric, with the rule and the reason.
+
+    Attributes
+    ----------
+    direction
+        1 where head is surely above base, -1 where it is below, 0 where neither is sure.
+    change
+        Head minus base; None for the difference of the levels.
+    times
+        For an intermittent change: in how many pairs it shows. None for a change of the level.
+    interval
+        For the paired rule: the bounds of the true change, in percent of the mean of both sides.
+    more
+        How many more pairs are likely to settle it.
+    """
+
+    verdict: Verdict
+    rule: Rule
+    sentence: str
+    direction: int = 0
+    change: Number | None = None
+    times: int | None = None
+    interval: tuple[float, float] | None = None
+    more: int = 0
+
+
+def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricDecision:
+    """Decide whether a count differs.
+
+    Parameters
+    ----------
+    pairs
+        At least one.
+    error
+        Probability that a count that did not change is ever called changed.
+    most
+        Pairs after which no more will be measured; None where that is unknown. Counts that repeat and are equal are
+        then called the same, and the sentence says what so few pairs can miss.
+    """
+    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    signs, n = signs_of(pairs), len(pairs)
+    repeating = repeats(base) and repeats(head)
+    rule: Rule = "exact" if repeating else "counts"
+    shown = f"in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples"
+    direction = lean(signs, error)
+    if direction:
+        return _changed(pairs, signs, direction, rule, error)
+    equal = repeating and median(base) == median(head)
+    if are_balanced(signs):
+        if equal:
+            return MetricDecision(Verdict.SAME, rule, f"The count is the same {shown}.")
+        sentence = f"The count varies, {_split(signs)}: neither side is favoured."
+        return MetricDecision(Verdict.SAME, rule, sentence)
+    if equal and n > 1 and most is not None and n >= most:
+        missed = 100 * (1 - 0.001 ** (1 / n))
+        sentence = (
+            f"The count is the same {shown}. The workload allows no more: so few can miss a change that shows in fewer "
+            f"than {missed:.0f} % of the executions."
+        )
+        return MetricDecision(Verdict.SAME, rule, sentence)
+    if equal:
+        sentence = f"The count is the same {shown}; too few to exclude a change that shows in some executions only."
+    elif repeating:
+        sentence = f"The counts differ, {shown}; too few to be sure."
+    else:
+        sentence = f"The count varies, {_split(signs)}."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))
+
+
+def _changed(pairs: Pairs, signs: Signs, direction: int, rule: Rule, error: float) -> MetricDecision:
+    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    n, times = len(pairs), signs.above if direction > 0 else signs.below
+    if more_than_half(times, n, error):
+        sentence = (
+            f"Each side repeats its count, in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples: the "
+            "difference is a fact."
+            if rule == "exact"
+            else f"The count varies, and its level moved: {_split(signs)}."
+        )
+        change = None if rule == "exact" else median([right - left for left, right in pairs])
+        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, change)
+    size = median([right - left for left, right in pairs if (right - left) * direction > 0]) or 0
+    sentence = f"Intermittent: {_split(signs)}, by {abs(size):,} in the median."
+    return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times)
+
+
+def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
+    """Decide whether a noisy metric differs by more than ``precision`` percent."""
+    differences = [symmetric_percent_change(base, head) for base, head in pairs]
+    interval = bounds(differences, error)
+    middle = median(differences) or 0
+    more = max(MORE, len(pairs) // 4)
+    if interval is None:
+        sentence = f"{len(pairs)} pairs are too few for an error probability of {error:.2g}."
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
+    low, high = interval
+    shown = f"The change lies between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
+    if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
+        sentence = f"{shown}: not zero, with an error probability of {error:.2g}."
+        return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
+    if -precision < low and high < precision:
+        sentence = f"{shown}: less than the {precision:g} % that matter."
+        return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
+    sentence = f"{shown}, while {precision:g} % would matter."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
+
+
+def repeats(values: Sequence[Number]) -> bool:
+    """Return whether at least nine in ten samples of a count agree."""
+    return bool(values) and _agreeing(values) >= REPEATING * len(values)
+
+
+def _agreeing(values: Sequence[Number]) -> int:
+    agreed = majority(values)
+    return agreed[1] if agreed else 0
+
+
+def _split(signs: Signs) -> str:
+    n = signs.n
+    return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
+
+
+def _pairs_to_settle(signs: Signs, error: float) -> int:
+    """Return how many pairs like those so far would settle a count, but not many at once if they vary."""
+    if signs.n in {signs.above, signs.equal, signs.below}:
+        for more in range(1, _MOST_LOOKED_AHEAD):
+            grown = Signs(*(count + more if count else 0 for count in signs))
+            if lean(grown, error) or are_balanced(grown):
+                return more
+    return max(MORE, signs.n // 4)

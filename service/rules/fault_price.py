@@ -1,0 +1,97 @@
+"""Computes what a change of a fault count is worth in CPU time, at the measured cost of a fault. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.schemas.history import FaultPrice, Number
+from service.text.numbers import number, percent
+
+PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
+"""The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
+_HUGE_PAGES = ("cgroup:thp_fault_alloc",)
+_HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
+_MINUS = "\N{MINUS SIGN}"
+_NOTICEABLE = 0.01
+"""The share of the CPU time from which a change is worth anybody's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCosts:
+    """What one fault costs, in seconds of CPU time; None where that was not measured.
+
+    Attributes
+    ----------
+    before, after
+        On each side of the change, by a profile: CPU time within the kernel's fault handler over faults.
+    host
+        The first touch of a page on this host, by its canary.
+    """
+
+    before: float | None = None
+    after: float | None = None
+    host: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a change: its faults, its other metrics and its knobs."""
+
+    faults: Number
+    levels: Mapping[str, Number]
+    knobs: Mapping[str, str]
+
+
+def price_change(metric: str, before: Side, after: Side, costs: FaultCosts) -> FaultPrice | None:
+    """Return the price of a change of a fault count; None where no cost was measured, or none holds for both sides.
+
+    The price is ``after.faults · cost after - before.faults · cost before``. With one cost only, the faults of both
+    sides must be of one kind: a fault that brings a huge page costs a hundred times as much as another one.
+    """
+    if metric not in PRICED:
+        return None
+    if costs.before and costs.after:
+        each, source = (costs.before, costs.after), "profiles of both sides"
+    else:
+        one = costs.after or costs.before or costs.host
+        if not one or _other_pages(before, after):
+            return None
+        each, source = (one, one), "a profile of the case" if costs.after or costs.before else "the host's canary"
+    seconds = after.faults * each[1] - before.faults * each[0]
+    cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
+    share = seconds / cpu if cpu else None
+    return FaultPrice(
+        seconds=seconds,
+        share=share,
+        fault_before=each[0],
+        fault_after=each[1],
+        source=source,
+        sentence=_sentence(seconds, share, each, source),
+    )
+
+
+def _other_pages(before: Side, after: Side) -> bool:
+    """Return whether huge pages may differ between the sides."""
+    return any(before.levels.get(name) != after.levels.get(name) for name in _HUGE_PAGES) or any(
+        before.knobs.get(name) != after.knobs.get(name) for name in _HUGE_PAGE_KNOBS
+    )
+
+
+def _sentence(seconds: float, share: float | None, each: tuple[float, float], source: str) -> str:
+    costs = " and ".join(dict.fromkeys(written_time(cost) for cost in each))
+    change = f"{'+' if seconds > 0 else _MINUS}{written_time(abs(seconds))}"
+    if share is None:
+        worth = f"{change} of CPU time"
+    elif abs(share) < _NOTICEABLE:
+        worth = f"hardly any CPU time: {change} ({percent(100 * share)})"
+    else:
+        worth = f"{change} of CPU time ({percent(100 * share)})"
+    return f"{worth}, at {costs} a fault by {source}"
+
+
+def written_time(seconds: float) -> str:
+    """Write a short time with two digits: ``0.25 µs``, ``1.3 ms``, ``2.1 s``."""
+    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
+    value = float(f"{seconds * factor:.2g}")
+    return f"{number(value)}\N{NO-BREAK SPACE}{unit}"

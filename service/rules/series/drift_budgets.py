@@ -1,0 +1,41 @@
+"""Holds the drifts of a series to the budget of its workload. Pure.
+
+A drift for the worse is within the budget if neither it nor all drifts since the baseline together exceed the budget:
+small steps cannot add up unnoticed. The baseline is the initial level, or the level after the last expected drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from runner.contract.budget import Budget, is_over
+from runner.contract.level import Number
+from service.rules.series.find_drifts import SeriesDrift, direction
+from service.schemas.history import Direction
+
+
+def within_budget(
+    drifts: Sequence[SeriesDrift], budget: Budget | None, better: Literal["lower", "higher"]
+) -> list[bool]:
+    """Return for each drift of a series, in their order, whether it is for the worse and within the budget.
+
+    Parameters
+    ----------
+    budget
+        None where the workload does not say: then no drift is.
+    """
+    if budget is None:
+        return [False] * len(drifts)
+    within = []
+    baseline: Number | None = None
+    for drift in drifts:
+        before, after = drift.change.before, drift.change.after
+        baseline = before if baseline is None else baseline
+        worse = direction(drift, better) is Direction.REGRESSION
+        total = after - baseline
+        crept = (total > 0) == (after > before) and is_over(budget, baseline, total)
+        within.append(worse and not crept and not is_over(budget, before, after - before))
+        if drift.change.rule == "expected":
+            baseline = after
+    return within

@@ -1,0 +1,87 @@
+"""What a change of a fault count is worth: by a measured cost, or unknown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.fault_price import FaultCosts, Side, price_change, written_time
+
+MICRO = 1e-6
+
+
+def side(faults: int, *, cpu: float | None = 1.0, policy: str = "never", **levels: float) -> Side:
+    return Side(faults, levels if cpu is None else {"task-clock": cpu, **levels}, {"process.huge_pages": policy})
+
+
+def test_many_fewer_faults_that_win_no_time_read_as_that() -> None:
+    price = price_change("page-faults", side(5_000), side(700), FaultCosts(host=0.5 * MICRO))
+    assert price is not None
+    assert price.seconds == pytest.approx(-4_300 * 0.5 * MICRO)
+    assert price.share == pytest.approx(-0.00215)
+    assert price.sentence == (
+        "hardly any CPU time: −2.1\N{NO-BREAK SPACE}ms (−0.21\N{NARROW NO-BREAK SPACE}%), "
+        "at 0.5\N{NO-BREAK SPACE}µs a fault by the host's canary"
+    )
+
+
+def test_more_faults_that_cost_time_say_how_much() -> None:
+    price = price_change("minor-faults", side(2_000), side(502_000), FaultCosts(after=2 * MICRO, host=1.0))
+    assert price is not None
+    assert price.share == pytest.approx(1.0)
+    assert price.sentence.startswith("+1\N{NO-BREAK SPACE}s of CPU time (+100\N{NARROW NO-BREAK SPACE}%)")
+    assert price.source == "a profile of the case"
+
+
+def test_each_side_has_its_own_cost_where_both_were_profiled() -> None:
+    # Huge pages: a hundredth of the faults, each a hundred times as expensive.
+    costs = FaultCosts(before=1 * MICRO, after=100 * MICRO)
+    price = price_change("page-faults", side(100_000), side(1_000, policy="always"), costs)
+    assert price is not None
+    assert price.seconds == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("change", [{"policy": "always"}, {"cgroup:thp_fault_alloc": 9.0}])
+def test_one_cost_is_not_applied_to_pages_of_another_size(change: dict[str, str | float]) -> None:
+    after = side(1_000, **change)  # type: ignore[arg-type]
+    assert price_change("page-faults", side(100_000), after, FaultCosts(host=MICRO)) is None
+    assert price_change("page-faults", side(100_000), after, FaultCosts(before=MICRO)) is None
+
+
+def test_where_nothing_was_measured_there_is_no_price() -> None:
+    assert price_change("page-faults", side(1), side(9), FaultCosts()) is None
+    assert price_change("major-faults", side(1), side(9), FaultCosts(host=MICRO)) is None
+    unknown = price_change("page-faults", side(1, cpu=None), side(9), FaultCosts(host=MICRO))
+    assert unknown is not None
+    assert unknown.share is None
+    assert unknown.sentence.startswith("+8\N{NO-BREAK SPACE}µs of CPU time, at")
+
+
+def test_a_region_is_priced_by_the_time_of_the_region() -> None:
+    before = side(0, **{"region:task-clock": 0.1})
+    price = price_change("region:page-faults", before, side(10_000), FaultCosts(host=MICRO))
+    assert price is not None
+    assert price.share == pytest.approx(0.1)
+
+
+costs = st.none() | st.floats(1e-9, 1e-2)
+counts = st.integers(0, 2**53)
+
+
+@given(counts, counts, st.builds(FaultCosts, costs, costs, costs), st.none() | st.floats(1e-6, 1e6))
+def test_the_price_has_the_sign_of_the_change(before: int, after: int, costs: FaultCosts, cpu: float | None) -> None:
+    price = price_change("page-faults", side(before, cpu=cpu), side(after), costs)
+    assert (price is None) == (not (costs.before or costs.after or costs.host))
+    if price and price.fault_before == price.fault_after:
+        assert (price.seconds > 0) == (after > before)
+        assert (price.seconds < 0) == (after < before)
+
+
+def test_short_times_are_written_with_two_digits() -> None:
+    assert [written_time(seconds).replace("\N{NO-BREAK SPACE}", " ") for seconds in (0, 2.5e-7, 0.00126, 2.06)] == [
+        "0 µs",
+        "0.25 µs",
+        "1.3 ms",
+        "2.1 s",
+    ]
