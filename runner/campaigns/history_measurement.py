@@ -81,6 +81,8 @@ class HistoryMeasurement:
     service: Service
     spool: Spool
     samples: int | None = None
+    beside: Sequence[Revision] = ()
+    """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -90,7 +92,7 @@ class HistoryMeasurement:
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, revisions)
+        self.service.send_revisions(self.repository.name, (*revisions, *self.beside))
         planned, stored = self._plan(revisions)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}

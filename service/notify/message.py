@@ -88,7 +88,9 @@ def for_slack(message: Message) -> dict[str, str]:
 def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
     cause = _CAUSES[event.cause]
     if event.cause is Cause.COMMIT:
-        cause += f" {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
+        only = event.blamed in {"", event.title}
+        commit = f"{event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
+        cause = f"{cause} {commit}" if only else plain(event.blamed)
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import delete, select, update
@@ -15,6 +15,7 @@ from service.pipeline import update_events
 from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
+from service.rules.series.candidate_commits import are_all_known, commits_between
 from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
@@ -22,7 +23,7 @@ from service.rules.series.tracks import PathPoint
 from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import drifts, event_drifts, events, outlines, points, profiles, runs, series
+from service.store import drifts, event_drifts, events, outlines, points, profiles, revisions, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -106,8 +107,11 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     shifts = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
     within = within_budget(shifts, head.budget, head.better)
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
+    parents = revisions.parents(session, row.subject_id) if shifts else {}
     views = [
-        describe_drift.describe_drift(name, head, shift, replace(_context(session, row, shift), within_budget=small))
+        describe_drift.describe_drift(
+            name, head, shift, replace(_context(session, row, shift, parents), within_budget=small)
+        )
         for name, shift, small in named
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
@@ -136,18 +140,17 @@ def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[st
     return {**held, **(system_file_knobs(report) if report else {})}
 
 
-def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:
+def _context(
+    session: Session, row: Series, shift: SeriesDrift, parents: Mapping[str, Sequence[str]]
+) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
-    between = (Revision.position > shift.after_position, Revision.position <= shift.up_to_position)
     return describe_drift.DriftContext(
         title=blamed.title,
         author=blamed.author,
         committed_at=blamed.committed_at,
-        candidates=[
-            history.Candidate(commit=revision.commit, title=revision.title, author=revision.author)
-            for revision in session.scalars(of_subject.where(*between).order_by(Revision.position))
-        ],
+        candidates=revisions.candidates(session, row.subject_id, commits_between(parents, *shift.suspects)),
+        candidates_known=are_all_known(parents, *shift.suspects),
         knobs_before=_knobs(session, shift, shift.before),
         knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),

@@ -273,6 +273,8 @@ class EventSummary(View):
     revision: str
     previous_revision: str
     title: str
+    blamed: str = ""
+    """The only commit that can have caused it, by its title; else how many there are."""
     author: str
     committed_at: datetime
     """Commit time of its newest drift."""

@@ -43,7 +43,9 @@ class SeriesDrift:
     old_points, new_points
         The points on the two levels; the change lies between the last old and the first new one.
     after_position, up_to_position
-        The candidates lie after the first of these positions, up to and including the second.
+        The change lies after the first of these positions, up to and including the second.
+    suspects
+        The revisions at those positions: the candidates are what the second one contains and the first one does not.
     change
         The result of the detector.
     """
@@ -53,6 +55,7 @@ class SeriesDrift:
     cause: Cause
     after_position: int
     up_to_position: int
+    suspects: tuple[str, str]
     change: detect.LevelChange
 
     @property
@@ -113,6 +116,7 @@ def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[S
             cause=blame(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
+            suspects=(outer_before.revision, outer_after.revision),
             change=change,
         )
 
