@@ -11,12 +11,14 @@ from sqlalchemy import delete, select, update
 
 from runner.contract.judging import Judging
 from service.pipeline import detect_drifts
+from service.rules.run_plan import RERUNS
 from service.store import deliveries
 from service.store.deliveries import Occasion
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api
+from tests.service.reports import plan_request
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 ASKED = Judging(judge=("throughput",))
@@ -74,6 +76,24 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
     event = the_event(api)
     assert (event["state"], event["found"], event["withdrawn"]) == ("reopened", True, [])
     assert send_all(database) == ["reopened"]
+
+
+def test_a_suspicion_that_ends_as_nothing_leaves_no_event_and_is_never_sent(api: Api, database: Database) -> None:
+    measure(api, 1, 31, 1000)
+    measure(api, 31, 32, 1200)
+    event = the_event(api)
+    assert (event["state"], event["confirmed"]) == ("new", False)
+    assert send_all(database) == []
+    rerun = plan_request(31)
+    for at in range(100, 100 + RERUNS):
+        if not api.plan(rerun).runs:
+            break
+        again = reports.report(31, 100, 100, others={"throughput": 1000 + chance.gauss(0, 2)}, at=at, judging=ASKED)
+        api.send(again)
+    assert api.plan(rerun).runs == ()
+    assert [one for one in api.get("/events")["items"] if one["revision"] == reports.commit(31)] == []
+    assert api.get(f"/events/{event['id']}")["last_decision"] is None
+    assert send_all(database) == []
 
 
 def test_the_withdrawal_of_an_event_that_was_not_sent_is_not_sent_either(api: Api, database: Database) -> None:
