@@ -127,7 +127,8 @@ def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterat
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
-            samples=[point.samples for point in sequence[start:end]],
+            # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
+            samples=[point.samples for point in sequence[start:end]] if kind is Kind.COUNT else None,
             kind=_DETECTOR_KINDS[kind],
         )
         yield from (_moved(change, start) for change in changes)
