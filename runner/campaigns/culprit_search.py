@@ -6,7 +6,7 @@ from typing import Protocol
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import Case, Environment, Report, Revision
+from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
 from runner.contract.search import Measure, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
@@ -112,7 +112,7 @@ class CulpritSearcher:
                 case Measure(commits=commits):
                     for commit in commits:
                         watcher.measuring(state, commit)
-                        report = self._measure(revision(commit))
+                        report = self._measure(revision(commit)).model_copy(update={"purpose": Purpose.BISECT})
                         _send(outbox, [report], request.environment)
                         watcher.measured(state, report)
                 case Prove(parent=parent, commit=commit) as order:
@@ -153,7 +153,7 @@ class CulpritSearcher:
                 f"{failed.failure.message if failed.failure else ''}",
                 "start the search again; it continues with the proof",
             )
-        return [result.base, result.head]
+        return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
     def _trial(self, revision: Revision) -> Trial:
         try:
@@ -189,5 +189,5 @@ def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -
                 "the environment of this host changed during the search, so its runs cannot be compared",
                 "start the search again; it reuses the runs of the same environment",
             )
-        if report.quarantine:
+        if report.quarantine not in {"", *SEARCHED.values()}:
             raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")

@@ -20,8 +20,9 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-FOLLOW_UPS = 3
-"""Further plans to ask for after the first one, for results in doubt."""
+FOLLOW_UPS = 20
+"""Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
+at a time, and only while that can end a doubt."""
 IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 
 
@@ -80,6 +81,8 @@ class HistoryMeasurement:
     service: Service
     spool: Spool
     samples: int | None = None
+    beside: Sequence[Revision] = ()
+    """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -89,7 +92,7 @@ class HistoryMeasurement:
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, revisions)
+        self.service.send_revisions(self.repository.name, (*revisions, *self.beside))
         planned, stored = self._plan(revisions)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}

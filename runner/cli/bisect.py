@@ -25,6 +25,10 @@ from runner.workload.lookup import check_metric, find_workload, one_case
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
 
+_LISTED = 20
+"""The most candidates of a culprit that are listed."""
+
+
 @click.command(name="bisect")
 @options(
     click.argument("span", metavar="[GOOD..BAD]", required=False),
@@ -292,11 +296,14 @@ def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[s
         return [search.answer.sentence]
     lines = []
     for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
-        lines.append(f"{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
-        lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after}")
-        if len(culprit.candidates) > 1:
-            others = ", ".join(commit[:10] for commit in culprit.candidates if commit != culprit.commit)
-            lines.append(f"  or one of these commits, which could not be measured: {others}")
+        if len(culprit.candidates) == 1:
+            lines.append(f"{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+        else:
+            count = len(culprit.candidates)
+            lines.append(f"one of {count} commits, which measurements of the range cannot tell apart:")
+            lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_LISTED]]
+            lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
+        lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after} at {culprit.commit[:10]}")
         if culprit.proof is None:
             lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]} {culprit.commit[:10]}")
         else:

@@ -98,6 +98,8 @@ class PreparedHistory:
     cases: tuple[Case, ...]
     workbench: Workbench
     samples: int | None
+    beside: tuple[Revision, ...] = ()
+    """The commits of merged branches, which are not measured."""
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
@@ -112,6 +114,7 @@ class PreparedHistory:
             service=service,
             spool=Spool(self.settings.spool),
             samples=self.samples,
+            beside=self.beside,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
             return measurement.measure(self.revisions, watcher)
@@ -140,6 +143,8 @@ def prepare(
     repository = open_repository(repo, settings.clones)
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
+    measured = {revision.commit for revision in revisions}
+    merged = repository.revisions(span, first_parent=False) if first_parent else ()
     workload = find_workload(workload_name or str(_default_workload(repository.path)))
     register_subject(settings, repository, workload)
     return PreparedHistory(
@@ -151,6 +156,7 @@ def prepare(
         cases=cases(workload, choices),
         workbench=prepare_workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
         samples=samples,
+        beside=tuple(revision for revision in merged if revision.commit not in measured),
     )
 
 

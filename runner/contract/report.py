@@ -16,7 +16,22 @@ from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
 ASIDE = "measured aside, with knobs that a search tries"
-"""Why a run outside of the history is not judged."""
+"""Why a run of a knob search is not judged."""
+
+
+class Purpose(StrEnum):
+    """What a run was measured for, if not for the history of its case."""
+
+    BISECT = "bisect"
+    """A search for commits: such runs crowd around a change, and would be a sample of their own choosing."""
+    PROOF = "proof"
+    """A culprit or its parent, measured in turns for as long as their comparison takes."""
+
+
+SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
+"""Why runs of a bisect are not judged with the history: a search reads them."""
+OUTSIDE = (ASIDE, *SEARCHED.values())
+"""Why runs are outside of the history, although their host counts right."""
 
 
 class Status(StrEnum):
@@ -185,6 +200,8 @@ class Report(Strict):
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
     """Measured with knobs that a search tries. The run is stored, but is not a point of any series."""
+    purpose: Purpose | None = None
+    """What it was measured for; None for the history. Other runs are stored, but are not points of any series."""
     judging: Judging = Judging()
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
@@ -201,6 +218,8 @@ class Report(Strict):
         """Why the samples are stored but not judged, in one line; empty if they are judged."""
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
+        if self.purpose is not None:
+            return SEARCHED[self.purpose]
         return ASIDE if self.aside else ""
 
     @property

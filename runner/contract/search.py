@@ -72,7 +72,10 @@ class Culprit(Strict):
     """The level without the culprit; at a merge, including the changes of its branches."""
     after: Number
     candidates: tuple[str, ...]
-    """The culprit, and the commits that cannot be distinguished from it because they could not be measured."""
+    """The culprit, and the commits that measurements of the range cannot tell apart from it.
+
+    They could not be measured, or their branch is older than the range, or changes cancel each other across a merge.
+    """
     brought: Number = 0
     """At a merge: the known changes of its branches. They are part of ``before``."""
     probability: float = 1.0

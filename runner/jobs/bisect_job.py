@@ -7,7 +7,7 @@ from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
 from runner.contract.report import Outcome, Report
-from runner.contract.search import Found, Measure, NothingToFind, Prove, Search
+from runner.contract.search import Culprit, Found, Measure, NothingToFind, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
@@ -44,13 +44,20 @@ def result_of(search: Search) -> JobResult:
 def _sentence(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            names = ", ".join(culprit.commit[:10] for culprit in culprits)
+            names = ", ".join(_name(culprit) for culprit in culprits)
             verb = "moves" if len(culprits) == 1 else "move"
             return f"{names} {verb} the metric." if culprits else "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
         case _:
             return "The search has not ended."
+
+
+def _name(culprit: Culprit) -> str:
+    count = len(culprit.candidates)
+    if count == 1:
+        return culprit.commit[:10]
+    return f"one of {count} commits, {culprit.candidates[0][:10]}…{culprit.candidates[-1][:10]},"
 
 
 def _line(report: Report, name: str) -> str:

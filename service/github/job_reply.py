@@ -57,7 +57,7 @@ def _culprit(culprit: Culprit, name: str) -> str:
     moved = f"{_commit(culprit.commit)} moves {code(name)} from {culprit.before:,} to {culprit.after:,} {unit}."
     others = len(culprit.candidates) - 1
     before = "the commit" if others == 1 else f"one of the {others} commits"
-    doubt = f" Or {before} before it, which could not be measured." if others > 0 else ""
+    doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
     if culprit.proof is None:
         return f"{moved}{doubt}"
     proof = f"{_PROOF[culprit.proof.state]}, measured in turns with its parent {_commit(culprit.parent)}"

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from runner.contract import Kind, metric
 from service.pipeline import update_events
 from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
 from service.rules.series import describe_drift
+from service.rules.series.candidate_commits import are_all_known, commits_between
 from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
+from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import events, outlines, points, profiles, runs, series
+from service.store import drifts, event_drifts, events, outlines, points, profiles, revisions, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -71,7 +74,7 @@ def _refresh(database: Database, series_id: int) -> None:
         assert row is not None
         if row.version == row.judged_version:
             return
-        version, (detected, outline) = row.version, _judge(session, row)
+        version, (detected, outline, withdrawn) = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
@@ -79,6 +82,7 @@ def _refresh(database: Database, series_id: int) -> None:
         if _differ(session, series_id, detected):
             session.execute(delete(DriftRow).where(DriftRow.series_id == series_id))
             session.add_all(detected)
+            event_drifts.mark_withdrawn(session, withdrawn)
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
         outlines.store(session, series_id, version, outline)
@@ -94,18 +98,26 @@ def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
     }
 
 
-def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None]:
+def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None, dict[str, str]]:
+    """Return the drifts of a series, its outline, and why former drifts no longer stand, by their ids."""
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
+    # A count that other things on the host move too, such as context switches, repeats by chance only.
+    kind = head.kind if metric(head.metric).exact or head.kind not in {Kind.COUNT, Kind.SIZE} else Kind.RATE
+    shifts = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
     within = within_budget(shifts, head.budget, head.better)
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
+    parents = revisions.parents(session, row.subject_id) if shifts else {}
     views = [
-        describe_drift.describe_drift(name, head, shift, replace(_context(session, row, shift), within_budget=small))
+        describe_drift.describe_drift(
+            name, head, shift, replace(_context(session, row, shift, parents), within_budget=small)
+        )
         for name, shift, small in named
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
-    return rows, outlines.compute(trend, views)
+    judged_points = {point.run_id: point for sequence in (trend.path, *trend.beside) for point in sequence}
+    withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
+    return rows, outlines.compute(trend, views), withdrawn
 
 
 def _row(view: history.Drift, position: int) -> DriftRow:
@@ -128,18 +140,17 @@ def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[st
     return {**held, **(system_file_knobs(report) if report else {})}
 
 
-def _context(session: Session, row: Series, shift: SeriesDrift) -> describe_drift.DriftContext:
+def _context(
+    session: Session, row: Series, shift: SeriesDrift, parents: Mapping[str, Sequence[str]]
+) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
-    between = (Revision.position > shift.after_position, Revision.position <= shift.up_to_position)
     return describe_drift.DriftContext(
         title=blamed.title,
         author=blamed.author,
         committed_at=blamed.committed_at,
-        candidates=[
-            history.Candidate(commit=revision.commit, title=revision.title, author=revision.author)
-            for revision in session.scalars(of_subject.where(*between).order_by(Revision.position))
-        ],
+        candidates=revisions.candidates(session, row.subject_id, commits_between(parents, *shift.suspects)),
+        candidates_known=are_all_known(parents, *shift.suspects),
         knobs_before=_knobs(session, shift, shift.before),
         knobs_after=_knobs(session, shift, shift.after),
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),

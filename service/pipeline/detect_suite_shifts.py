@@ -13,9 +13,10 @@ from runner.contract.report import hash_of
 from service.pipeline import update_events
 from service.rules import detect
 from service.rules.series import suite_shift
+from service.rules.series.candidate_commits import commits_between
 from service.rules.series.tracks import Points
 from service.schemas import history as views
-from service.store import points
+from service.store import points, revisions
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Host, Revision, Run, Series, Subject, SuiteLook
 
@@ -117,11 +118,9 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
 
 
 def _candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
-    between = (Revision.position > path[-2].position, Revision.position <= path[-1].position)
-    rows = session.scalars(
-        select(Revision).where(Revision.subject_id == suite.subject.id, *between).order_by(Revision.position)
-    )
-    return [views.Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
+    parents = revisions.parents(session, suite.subject.id)
+    contained = commits_between(parents, path[-2].revision, path[-1].revision)
+    return revisions.candidates(session, suite.subject.id, contained)
 
 
 def _store(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:

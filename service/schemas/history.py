@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
+from service.text.candidates import SHORT, name_candidates
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -225,7 +226,9 @@ class Drift(View):
     committed_at: datetime
     previous_revision: str
     candidates: list[Candidate]
-    """Commits after the previous revision, up to the blamed one, oldest first; empty where no commit lies between."""
+    """The commits of ``git rev-list previous..revision``, oldest first; empty where no commit lies between."""
+    candidates_known: bool = True
+    """False where the service does not know all commits in between."""
     before: Number
     after: Number
     change: Number
@@ -243,6 +246,12 @@ class Drift(View):
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
+
+    @property
+    def blamed(self) -> str:
+        """The only commit that can have caused the drift, by its title; else how many there are."""
+        commits = [candidate.commit for candidate in self.candidates]
+        return name_candidates(commits, self.title or self.revision[:SHORT], all_known=self.candidates_known)
 
 
 class DriftList(View):

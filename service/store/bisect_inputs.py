@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.knob_search import KnobSearchRequest
 from runner.contract.level import Number, median
-from runner.contract.report import ASIDE
+from runner.contract.report import ASIDE, SEARCHED
 from service.rules.bisect import knob_mixture
 from service.rules.bisect.graph import Node
 from service.rules.bisect.knob_search import Mixture
@@ -57,7 +57,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
             Host.name == request.host.name,
             Case.key == shared_rows.case_key(request.case),
             Environment.hash == request.environment.hash,
-            Run.quarantine.is_(None),
+            or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
         )
         .order_by(Run.number)
     ).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from runner.contract.report import ASIDE
+from runner.contract.report import OUTSIDE
 from service.schemas.directory import HostEntry
 from service.store import runs
 from service.store.models import Environment, Host, Run, RunCount
@@ -22,7 +22,7 @@ def _entry(session: Session, host: Host) -> HostEntry | None:
     newest = session.execute(
         select(Run.id, Run.finished_at, Run.outcome, Run.quarantine, Environment.hash)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(Run.host_id == host.id, Run.quarantine.is_distinct_from(ASIDE))
+        .where(Run.host_id == host.id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
         .order_by(Run.started_at.desc())
         .limit(1)
     ).first()

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import median
+from runner.contract.report import OUTSIDE
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import tracks
 from service.schemas import history
@@ -125,7 +126,7 @@ _ROWS = joined(
 
 def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
     """Return the points of a series in the order of the history: all, or those of ``runs``."""
-    query = _ROWS.where(Point.series_id == series_id)
+    query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
     if runs is not None:
         query = query.where(Run.id.in_(runs))
     return [PointRow._make(row) for row in session.execute(query)]

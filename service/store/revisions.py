@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from service.rules.series.commit_order import Commit, in_history_order
+from service.schemas.history import Candidate
 from service.store import newest_levels, shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
@@ -60,6 +61,25 @@ def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
 def count(session: Session, subject_id: int) -> int:
     """Return how many commits of a subject are stored."""
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
+
+
+def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
+    """Return the parents of each commit of a subject."""
+    rows = session.execute(select(Revision.commit, Revision.parents).where(Revision.subject_id == subject_id))
+    return {commit: list(of_commit) for commit, of_commit in rows}
+
+
+def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
+    """Return commits as candidates of a drift, in the order of the history."""
+    rows = [
+        row
+        for chunk in bulk.chunks(sorted(commits), _COMMITS_PER_QUERY)
+        for row in session.scalars(
+            select(Revision).where(Revision.subject_id == subject_id, Revision.commit.in_(chunk))
+        )
+    ]
+    rows.sort(key=lambda row: row.position)
+    return [Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
 
 
 def positions(session: Session, subject: str) -> dict[str, int]:

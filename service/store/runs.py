@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, contains_eager
 from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
-from runner.contract.report import ASIDE
+from runner.contract.report import OUTSIDE
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
@@ -134,7 +134,7 @@ def some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
 
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
-    judged = Run.quarantine.is_distinct_from(ASIDE)
+    judged = func.coalesce(Run.quarantine, "").not_in(OUTSIDE)
     newest = (
         run
         for host in session.scalars(select(Host.id).order_by(Host.name)).all()

@@ -1,7 +1,8 @@
 """Computes how probable each explanation of noisy measurements is. Pure.
 
 An *explanation* states for each *test* whether it is measured before or after a step of unknown size. The measurements
-are normal around unknown levels, with an unknown spread; all three unknowns are integrated out.
+are normal around unknown levels, with an unknown spread; all three unknowns are integrated out. So is a slow drift of
+the host, if there is one: a sum of waves along the order of the measurements.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Data:
     n: Floats
     total: Floats
     squares: Floats
+    test_of: npt.NDArray[np.intp]
+    """The test of each measurement, in order."""
+    values: Floats
 
     @classmethod
     def of(cls, tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
@@ -40,7 +44,22 @@ class Data:
             n=np.bincount(test_of, minlength=tests).astype(np.float64),
             total=np.bincount(test_of, weights=values, minlength=tests).astype(np.float64),
             squares=np.bincount(test_of, weights=values**2, minlength=tests).astype(np.float64),
+            test_of=test_of,
+            values=values,
         )
+
+    def drift(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
+        """Return slow waves along the order of the measurements, orthonormal to each other and to the groups' levels.
+
+        One column a wave: the first ones of a cosine transform.
+        """
+        count = len(self.values)
+        time = (np.arange(count) + 0.5) * np.pi / max(1, count)
+        drift = np.cos(np.outer(time, np.arange(1, waves + 1)))
+        member = np.eye(int(groups.max(initial=0)) + 1)[groups[self.test_of]]
+        drift -= member @ ((member.T @ drift) / np.maximum(member.sum(axis=0), 1)[:, None])
+        left, sizes, _ = np.linalg.svd(drift, full_matrices=False)
+        return np.asarray(left[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,8 @@ class Belief:
     """``doubt[side, explanation]``: variance of the level before or after, relative to the variance of the noise."""
     noise: float
     """Variance of a measurement around its level."""
+    evidence: float
+    """Logarithm of the probability of the measurements, up to a constant that no number of waves changes."""
 
     def after(self, effect: Bools) -> Floats:
         """Return the probability of each test to be measured after the step."""
@@ -108,8 +129,11 @@ def believe(
     effect: Bools,
     data: Data,
     prior_none: float,
+    *,
     groups: npt.NDArray[np.intp] | None = None,
     cleared: Collection[int] = (),
+    waves: int = 0,
+    size: float | None = None,
 ) -> Belief:
     """Return the posterior belief about the explanations.
 
@@ -126,6 +150,10 @@ def believe(
         Groups take out the steps that are already found.
     cleared
         Explanations that are known not to hold.
+    waves
+        How many waves of a drift of the host are taken out.
+    size
+        The size of the step, if it is known; its sign never is.
 
     Notes
     -----
@@ -150,14 +178,32 @@ def believe(
     sxy = (after_total - share * group_total[:, None]).sum(axis=0)
     syy = float(data.squares[measured].sum() - (group_total**2 / group_n).sum())
     freedom = max(1.0, float(n.sum()) - len(group_n))
+    scale = freedom / 2
+    if waves:
+        drift = data.drift(groups, waves)
+        by_test = np.stack([np.bincount(data.test_of, wave, len(effect)) for wave in drift.T])[:, measured]
+        shared, shift = by_test @ steps, drift.T @ data.values
+        sxx = (sxx - (shared**2).sum(axis=0)).clip(0, None)
+        sxy = sxy - shift @ shared
+        syy = max(0.0, syy - float(shift @ shift))
+        freedom = max(1.0, freedom - len(shift))
     k = SPREAD**2 * sxx
     fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)
     factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
+    if size is not None:
+        variance = max(1e-300, syy * (1 - float(fit.max(initial=0))) / freedom)
+        pull = size * sxy / variance
+        factor = np.logaddexp(pull, -pull) - np.log(2) - size**2 * sxx / (2 * variance)
     factor[list(cleared)] = -np.inf
     weights = np.concatenate(([np.log(prior_none)], np.log((1 - prior_none) / effect.shape[1]) + factor))
-    weights = np.exp(weights - weights.max())
+    largest = float(weights.max())
+    weights = np.exp(weights - largest)
+    evidence = largest + float(np.log(weights.sum())) - scale * float(np.log(max(syy, 1e-300)))
+    evidence -= waves / 2 * float(np.log(max(2.0, float(n.sum()))))
     weights /= weights.sum()
     step = np.divide(sxy, sxx, out=np.zeros_like(sxx), where=sxx > 1e-9) * k / (1 + k)
+    if size is not None:
+        step = size * np.tanh(pull)
     level = group_total / group_n
     sides = np.stack([n.sum() - n @ steps, n @ steps])
     return Belief(
@@ -169,4 +215,5 @@ def believe(
         step=step,
         doubt=1 / (sides + 1 / SPREAD**2),
         noise=max(0.0, syy * (1 - float(weights[1:] @ fit)) / freedom),
+        evidence=evidence,
     )

@@ -1,9 +1,15 @@
 """Bisects a range of commits if one run is enough to know a commit's level. Pure.
 
-A line of commits is measured at both ends. Between two neighbouring measurements that differ lies a culprit; between
-two that agree, none is searched. So all culprits of a range are separated, by one bisection each. Where the step is at
-a merge, the merged branch is a line of its own, measured against the commit it started from: if its ends differ, the
-search continues inside, and if they do not, the merge itself is the culprit.
+A *gap* is two commits, one a descendant of the other, whose levels differ: the commits that the newer one contains and
+the older one does not are its *suspects*. The level of one more commit divides a gap. A commit that descends from the
+older end divides it into two gaps, of which those with equal ends are dropped. A commit of a merged branch is compared
+with the commit at which its branch started: if their levels agree, the commits between them are cleared, and if not,
+they form a gap of their own, whose culprits account for a part of the difference. So all culprits are separated, in
+histories of any shape, and a commit is named only if it was measured and so was its parent.
+
+Only commits of the range are measured. A branch that started before the good end is searched among its own commits: the
+first one of them, and one that merges still older commits, can only be told apart from the merge of the branch by
+measuring outside of the range, so they are named together.
 
 A level measured in turns with another commit is worth more than one measured alone: where a proof fails, its levels
 replace those that misled the search, which then continues by itself.
@@ -11,15 +17,21 @@ replace those that misled the search, which then continues by itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 from math import ceil, log2
 
 from runner.contract.level import Number, median
+from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+
+MOST_PLACES = 16
+"""The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
+LARGE = 8192
+"""Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
 def search(
@@ -40,24 +52,26 @@ def search(
     refused = refuse_unfit_ends(question, failed)
     if refused is not None:
         return refused
-    graph, line = question.graph, question.graph.line or ()
-    state = _ExactSearch(graph, values, failed, question.least)
+    graph = question.graph
+    inside = {commit: level for commit, level in values.items() if commit in graph.place}
+    state = _ExactSearch(graph, inside, failed, question.least)
     ends = [end for end in (question.good, question.bad) if end not in values]
-    if not ends:
+    if ends:
+        state.required += ends
+        state.first_gap(question.good, question.bad)
+    else:
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
             least = f", and differences of less than {question.least:g} do not matter" if question.least else ""
             return Refused(sentence=f"The ends do not differ: good {good}, bad {bad}{least}.")
-        state.walk(line, set())
-        if not state.gaps and not state.required:
-            return Found(culprits=tuple(_in_order(state.culprits, graph)))
-    else:
-        state.required += ends
-        state.gaps.append(_Gap(line, 0, len(line) - 1, tuple(graph.weights(line[1:], set()))))
+        if state.explain(question.good, question.bad):
+            return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
+        if len(state.gaps) + len(state.culprits) > MOST_PLACES:
+            return Refused(sentence=_no_steps_sentence(inside))
     commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
-    commits += _inside(state.gaps, failed, slots - len(commits), {*pending, *commits})
-    left = len(set(state.required)) + sum(gap.looks(failed) for gap in state.gaps)
+    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits})
+    left = len(set(state.required)) + sum(gap.looks for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
 
@@ -73,6 +87,15 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
                 sentence=f"The {name} end, {end[:10]}, could not be built or measured, or has no such metric."
             )
     return None
+
+
+def _no_steps_sentence(values: Mapping[str, Number]) -> str:
+    levels = sorted(values.values())
+    return (
+        f"Cannot tell, because the metric moves at more than {MOST_PLACES} places of the range: {len(values)} commits "
+        f"measured between {levels[0]} and {levels[-1]}. State the smallest difference that matters (--least), or "
+        "search a shorter range."
+    )
 
 
 def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
@@ -92,52 +115,49 @@ def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Two measured positions of a line that differ, and the weights of the commits after the first one."""
+    """The suspects of a gap in order, and how many of them the level of each measurable one would test."""
 
-    line: Sequence[str]
-    start: int
-    end: int
-    weights: tuple[int, ...]
+    suspects: tuple[str, ...]
+    tests: Mapping[str, int]
+    """By commit: the number of suspects between it and the commit that it would be compared with."""
+    failed: frozenset[int]
+    """Indices of the suspects that could not be measured."""
 
-    def looks(self, failed: Collection[str]) -> int:
-        """Return the expected number of remaining measurements."""
-        inner = sum(1 for commit in self.line[self.start + 1 : self.end] if commit not in failed)
-        return min(inner, ceil(log2(sum(self.weights))))
+    @property
+    def total(self) -> int:
+        """The number of suspects."""
+        return len(self.suspects)
 
-    def between(self, pending: Collection[str]) -> list[_Gap]:
-        """Return the parts into which the pending commits divide this gap."""
-        marks = [place for place in range(self.start + 1, self.end) if self.line[place] in pending]
-        return [
-            _Gap(self.line, low, high, self.weights[low - self.start : high - self.start])
-            for low, high in pairwise([self.start, *marks, self.end])
-        ]
+    @property
+    def looks(self) -> int:
+        """The expected number of remaining measurements."""
+        return min(len(self.tests), ceil(log2(max(2, self.total))))
 
-    def choose(self, many: int, failed: Collection[str]) -> list[str]:
-        total, shares, passed = sum(self.weights), [0.0], 0
-        for weight in self.weights[:-1]:
-            passed += weight
-            shares.append(passed / total)
-        inner = range(1, len(self.weights))
-        broken = {place for place in inner if self.line[self.start + place] in failed}
-        allowed = [place for place in inner if place not in broken]
-        return [self.line[self.start + place] for place in choose_places(shares, broken, many, allowed=allowed)]
+    def choose(self, many: int, pending: Collection[str]) -> list[str]:
+        """Return up to ``many`` commits to measure beside the pending ones."""
+        busy = sum(commit in pending for commit in self.tests)
+        shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
+        allowed = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
+        chosen = choose_places(shares, self.failed, many + busy, allowed=allowed)
+        return [self.suspects[place] for place in chosen if self.suspects[place] not in pending][:many]
 
 
-def _inside(gaps: Iterable[_Gap], failed: Collection[str], slots: int, pending: Collection[str]) -> list[str]:
+def _inside(gaps: Iterable[_Gap], slots: int, pending: Collection[str]) -> list[str]:
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
-    parts = [part for gap in gaps for part in gap.between(pending)]
-    rooms = [sum(1 for commit in part.line[part.start + 1 : part.end] if commit not in failed) for part in parts]
-    given = [0] * len(parts)
+    gaps = list(gaps)
+    rooms = [sum(commit not in pending for commit in gap.tests) for gap in gaps]
+    given = [0] * len(gaps)
     for _ in range(slots):
-        open_parts = [index for index, room in enumerate(rooms) if given[index] < room]
-        if not open_parts:
+        open_gaps = [index for index, room in enumerate(rooms) if given[index] < room]
+        if not open_gaps:
             break
-        given[max(open_parts, key=lambda index: (sum(parts[index].weights) / (given[index] + 1), -index))] += 1
-    chosen = [commit for part, many in zip(parts, given, strict=True) for commit in part.choose(many, failed)]
+        busy = [len(gap.tests) - room for gap, room in zip(gaps, rooms, strict=True)]
+        given[max(open_gaps, key=lambda index: (gaps[index].total / (given[index] + busy[index] + 1), -index))] += 1
+    chosen = [commit for gap, many in zip(gaps, given, strict=True) if many for commit in gap.choose(many, pending)]
     return list(dict.fromkeys(chosen))
 
 
-@dataclass(slots=True)
+@dataclass
 class _ExactSearch:
     """The state of a search, as it follows from the measurements."""
 
@@ -148,103 +168,236 @@ class _ExactSearch:
     gaps: list[_Gap] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     """Commits without which the search cannot continue."""
-    culprits: list[Culprit] = field(default_factory=list)
-    settled: dict[str, Number] = field(default_factory=dict)
-    """Levels of commits that lie between two measured ones that agree."""
-    cleared: set[str] = field(default_factory=set)
-    """Commits that changed nothing, whether they can be measured or not."""
+    culprits: dict[str, Culprit] = field(default_factory=dict)
+    _explained: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def differ(self, one: Number, other: Number) -> bool:
+        """Return whether two levels differ by as much as matters."""
         return one != other and abs(other - one) >= self.least
 
-    def level(self, commit: str) -> Number | None:
-        return self.values.get(commit, self.settled.get(commit))
+    def explain(self, old: str, new: str) -> bool:
+        """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
 
-    def walk(self, line: Sequence[str], known: set[str]) -> None:
-        """Search a line whose ends are measured; the effects of the ``known`` commits are searched elsewhere."""
-        measured = [place for place, commit in enumerate(line) if commit in self.values]
-        weights: list[int] | None = None
-        steps = []
-        for low, high in pairwise(measured):
-            before, after = self.values[line[low]], self.values[line[high]]
-            if not self.differ(before, after):
-                self.settled.update(dict.fromkeys(line[low : high + 1], before))
-                self.cleared |= self._between(line[low], line[high]) if self.failed else set()
-            elif known and not self.differ(before + self._brought(line[low], line[high]), after):
-                continue  # The whole difference was merged from branches that are searched anyway.
-            elif all(commit in self.failed for commit in line[low + 1 : high]):
-                steps.append((low, high))
+        ``new`` descends from ``old``, and both have known levels.
+        """
+        if (old, new) not in self._explained:
+            suspects = self._between(old, new)
+            middle = self._middle(old, new, suspects)
+            if middle is None:
+                complete = self._explain_undivided(old, new, suspects)
             else:
-                weights = weights or self.graph.weights(line[1:], known)
-                self.gaps.append(_Gap(line, low, high, tuple(weights[low:high])))
-        for low, high in steps:
-            self._step(line, low, high, known)
+                halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
+                results = [self.explain(low, high) for low, high in halves]  # All of them, so that all gaps open.
+                complete = all(results)
+            self._explained[old, new] = complete
+        return self._explained[old, new]
 
-    def _step(self, line: Sequence[str], low: int, high: int, known: set[str]) -> None:
-        """Search the culprit between two measurements without a measurable commit in between."""
-        open_before = len(self.gaps) + len(self.required)
-        before = self.values[line[low]]
-        for place in range(low + 1, high + 1):
-            others = [parent for parent in self.graph.parents[line[place]] if parent != line[place - 1]]
-            if not others:
-                continue
-            elsewhere = known | self.graph.ancestors(line[place - 1])
-            for tip in others:
-                if (
-                    tip in self.graph
-                    and tip not in elsewhere
-                    and self._branch(self.graph.branch(tip, elsewhere - self.failed), elsewhere, before)
-                ):
-                    elsewhere |= self.graph.ancestors(tip)
-        if len(self.gaps) + len(self.required) > open_before:
-            return
-        # The culprits on the branches account for what they brought; the merge accounts for the rest only.
-        brought = self._brought(line[low], line[high])
-        expected, after = before + brought, self.values[line[high]]
-        if self.differ(expected, after):
-            new = self._between(line[low], line[high]) - self.cleared
-            alike = new if new & self.failed else {line[high]}
-            suspects = [commit for commit in self.graph.parents if commit in alike]
-            self.culprits.append(
-                Culprit(
-                    commit=line[high],
-                    parent=line[low],
-                    before=expected,
-                    after=after,
-                    candidates=tuple(suspects),
-                    brought=brought,
-                )
-            )
+    def first_gap(self, old: str, new: str) -> None:
+        """Open the gap between two commits that are not measured yet."""
+        suspects = self._between(old, new)
+        self._open_gap(suspects, self._tests_on_line(old, new, suspects))
 
-    def _between(self, low: str, high: str) -> set[str]:
-        return self.graph.ancestors(high) - self.graph.ancestors(low)
+    def _between(self, old: str, new: str) -> int:
+        return self.graph.ancestry(new) & ~self.graph.ancestry(old)
 
-    def _brought(self, low: str, high: str) -> Number:
-        """Return how much the culprits found so far contribute to the difference between two commits."""
-        new = self._between(low, high) if self.culprits else set()
-        return sum(culprit.after - culprit.before for culprit in self.culprits if culprit.commit in new)
+    def _is_gap(self, old: str, new: str) -> bool:
+        return self.differ(self._known(old), self._known(new))
 
-    def _branch(self, branch: Sequence[str], elsewhere: set[str], before: Number) -> bool:
-        """Search a merged branch; return whether any of it can be measured."""
-        start, *own = branch
-        tip = next((commit for commit in reversed(own) if commit not in self.failed), None)
-        if tip is None:
+    def _known(self, commit: str) -> Number:
+        level = self._level(commit)
+        assert level is not None
+        return level
+
+    def _level(self, commit: str) -> Number | None:
+        """Return the level of a commit: as measured, or that of two measured commits around it that agree.
+
+        Two that agree around a culprit say nothing: another commit between them undoes it.
+        """
+        if commit in self.values:
+            return self.values[commit]
+        graph, bit, suspected = self.graph, 1 << self.graph.place[commit], self._suspected
+        older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
+        newer = [name for name in self.values if graph.ancestry(name) & bit]
+        agreed = (
+            self.values[low]
+            for low in older
+            for high in newer
+            if not self.differ(self.values[low], self.values[high]) and not self._between(low, high) & suspected
+        )
+        return next(agreed, None)
+
+    def _nearest_measured(self, commit: str) -> str:
+        """Return the newest measured commit before one that cannot be measured; they have the same level."""
+        graph = self.graph
+        older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
+        return max(older, key=lambda name: (graph.ancestry(name).bit_count(), graph.place[name]))
+
+    def _middle(self, old: str, new: str, suspects: int) -> str | None:
+        """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
+        graph, start = self.graph, 1 << self.graph.place[old]
+        inner = [
+            commit
+            for commit in self.values
+            if commit != new and suspects >> graph.place[commit] & 1 and graph.ancestry(commit) & start
+        ]
+        if not inner:
+            return None
+        brought = {commit: (graph.ancestry(commit) & suspects).bit_count() for commit in inner}
+        late = [commit for commit in inner if not self._is_gap(commit, new)]
+        early = [commit for commit in inner if not self._is_gap(old, commit)]
+        if late:
+            return min(late, key=lambda commit: (brought[commit], graph.place[commit]))
+        if early:
+            return max(early, key=lambda commit: (brought[commit], graph.place[commit]))
+        half = suspects.bit_count() / 2
+        return min(inner, key=lambda commit: (abs(brought[commit] - half), graph.place[commit]))
+
+    def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
+        """Explain a gap within which no commit that descends from ``old`` is measured."""
+        if suspects.bit_count() > LARGE and (tests := self._tests_on_line(old, new, suspects)):
+            return self._open_gap(suspects, tests)
+        references = BranchReferences(self.graph, old, suspects, self.values.keys(), self._innocent)
+        complete, cleared = self._explain_branches(new, suspects, references)
+        if not complete:
             return False
-        # A start that cannot be measured is assumed to have the level of the line into which the branch was merged.
-        base = before if start in self.failed else self.level(start)
-        end = self.level(tip)
-        self.required += [commit for commit, level in ((start, base), (tip, end)) if level is None]
-        if base is None or end is None:
+        expected = self._known(old) + self._brought(suspects)
+        if not self.differ(expected, self._known(new)):
             return True
-        if not self.differ(base, end):
-            self.cleared |= self._between(start, tip) if self.failed else set()
-        else:
-            self.values.setdefault(start, base)
-            self.values.setdefault(tip, end)
-            self.walk(branch[: branch.index(tip) + 1], elsewhere)
+        left = suspects & ~cleared
+        innocent = self._innocent
+        if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
+            left &= ~innocent | self._failed_ones
+        if tests := self._tests(new, left, references):
+            return self._open_gap(left, tests)
+        opening = references.best_opening(
+            left, lambda commit: commit not in self.failed and self._level(commit) is None
+        )
+        required = [opening] if opening is not None else self._unmeasured_parents(old, new, suspects, references)
+        if required:
+            self.required += required
+            return False
+        brought = self._brought(suspects)
+        unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
+        alike = suspects if unclear else left | self._failed_before(new)
+        self.culprits[new] = Culprit(
+            commit=new,
+            parent=old if old in self.values else self._nearest_measured(old),
+            before=expected,
+            after=self._known(new),
+            candidates=tuple(self.graph.members(alike)),
+            brought=brought,
+        )
         return True
+
+    def _takes_a_branch(self, new: str, suspects: int) -> bool:
+        """Return whether a merge has the level of a merged branch.
+
+        Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
+        """
+        parents = [parent for parent in self.graph.parents[new] if parent in self.values]
+        merged = [parent for parent in parents if suspects >> self.graph.place[parent] & 1]
+        return any(not self.differ(self.values[parent], self.values[new]) for parent in merged)
+
+    def _failed_before(self, new: str) -> int:
+        """Return the commits directly before another one that could not be measured."""
+        found, waiting = 0, [new]
+        while waiting:
+            for parent in self.graph.parents[waiting.pop()]:
+                bit = 1 << self.graph.place[parent] if parent in self.failed and parent in self.graph else 0
+                if bit & ~found:
+                    found |= bit
+                    waiting.append(parent)
+        return found
+
+    @cached_property
+    def _failed_ones(self) -> int:
+        return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
+
+    @property
+    def _innocent(self) -> int:
+        """The commits between two measured ones that agree, but for the culprits so far."""
+        return self._in_agreement & ~self._suspected
+
+    @property
+    def _suspected(self) -> int:
+        """The candidates of the culprits so far."""
+        candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
+        return sum(1 << self.graph.place[commit] for commit in candidates)
+
+    @cached_property
+    def _in_agreement(self) -> int:
+        graph, found = self.graph, 0
+        for low, level in self.values.items():
+            for high, other in self.values.items():
+                if graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other):
+                    between = self._between(low, high)
+                    found |= between if not between & graph.older else 0
+        return found
+
+    def _unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
+        """Return the parents of a culprit that are to be measured before it is named."""
+        place = self.graph.place
+        parents = [parent for parent in self.graph.parents[new] if parent in place]
+        inside = [parent for parent in parents if suspects >> place[parent] & 1 and references.of(parent) is not None]
+        waiting = [parent for parent in inside if parent not in self.values and parent not in self.failed]
+        return waiting or [name for name in [old] if name not in self.values and name not in self.failed]
+
+    def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
+        """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
+        complete, searched = True, 0
+        for commit in self.graph.members(suspects):
+            reference = references.of(commit) if commit in self.values and commit != new else None
+            level = None if reference is None else self._level(reference)
+            if reference is None or level is None:
+                continue
+            part = self._between(reference, commit)
+            if self.differ(level + self._brought(part), self.values[commit]):
+                complete &= self.explain(reference, commit)
+            searched |= part
+        return complete, searched
+
+    def _brought(self, commits: int) -> Number:
+        """Return how much the culprits found so far among some commits moved the metric."""
+        return sum(
+            culprit.after - culprit.before
+            for name, culprit in self.culprits.items()
+            if commits >> self.graph.place[name] & 1
+        )
+
+    def _tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
+        tests: dict[str, int] = {}
+        known: dict[str, bool] = {}
+        for commit in self.graph.members(left):
+            reference = references.of(commit)
+            if commit != new and commit not in self.failed and reference is not None:
+                if reference not in known:
+                    known[reference] = self._level(reference) is not None
+                if known[reference]:
+                    tests[commit] = (self._between(reference, commit) & left).bit_count()
+        return tests
+
+    def _tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
+        """Return the tests of the commits on one line between two commits, which are cheap to count."""
+        graph, line = self.graph, self.graph.line_between(old, new) or ()
+        tests: dict[str, int] = {}
+        counted: set[str] = set()
+        for commit in line[1:-1]:
+            waiting = [commit]
+            while waiting:
+                name = waiting.pop()
+                if name not in counted and name in graph and suspects >> graph.place[name] & 1:
+                    counted.add(name)
+                    waiting += graph.parents[name]
+            if commit not in self.failed:
+                tests[commit] = len(counted)
+        return tests
+
+    def _open_gap(self, left: int, tests: Mapping[str, int]) -> bool:
+        suspects = tuple(self.graph.members(left))
+        failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
+        self.gaps.append(_Gap(suspects, tests, failed))
+        return False
 
 
 def _in_order(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
-    unique = {culprit.commit: culprit for culprit in culprits}
-    return sorted(unique.values(), key=lambda culprit: graph.place[culprit.commit])
+    return sorted(culprits, key=lambda culprit: graph.place[culprit.commit])

@@ -1,8 +1,13 @@
-"""Represents the commits of a range as a graph: lines, and the branches that were merged into them. Pure."""
+"""Represents the commits of a range as a graph, with the ancestors of each commit. Pure.
+
+Sets of commits are bit sets: whole numbers in which bit 0 stands for ``good``, the next bits for the commits of the
+range, and the last ones for the parents outside of the range. Everything outside is older than ``good`` and contained
+in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +31,7 @@ class Graph:
         self.parents = {node.commit: node.parents for node in nodes}
         self.names = (good, *self.parents)
         self.place = {name: number for number, name in enumerate(self.names)}
+        self._ancestry: dict[str, int] = {}
 
     def __contains__(self, commit: str) -> bool:
         return commit in self.parents
@@ -36,14 +42,18 @@ class Graph:
 
         None where ``bad`` does not descend from ``good``.
         """
-        descendants = {self.good}
+        return self.line_between(self.good, self.bad)
+
+    def line_between(self, old: str, new: str) -> tuple[str, ...] | None:
+        """Return the commits from ``old`` to ``new`` like :attr:`line`; None where ``new`` does not descend from it."""
+        descendants = {old}
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):
                 descendants.add(commit)
-        if self.bad not in descendants:
+        if new not in descendants:
             return None
-        line = [self.bad]
-        while line[-1] != self.good:
+        line = [new]
+        while line[-1] != old:
             line.append(next(parent for parent in self.parents[line[-1]] if parent in descendants))
         return tuple(reversed(line))
 
@@ -59,33 +69,57 @@ class Graph:
             row[self.place[commit] - 1] = True
         return table
 
-    def branch(self, tip: str, known: Set[str]) -> list[str]:
-        """Return the line that leads to ``tip``, oldest first, from where it branched off the ``known`` commits."""
-        line = [tip]
-        while line[-1] in self and line[-1] not in known and self.parents[line[-1]]:
-            line.append(self.parents[line[-1]][0])
-        return line[::-1]
+    @cached_property
+    def _outside(self) -> Mapping[str, int]:
+        """The bit of each parent outside of the range."""
+        outside = (parent for parents in self.parents.values() for parent in parents if parent not in self.place)
+        return {name: 1 << (len(self.names) + number) for number, name in enumerate(dict.fromkeys(outside))}
 
-    def ancestors(self, commit: str) -> set[str]:
-        """Return a commit and its ancestors, within the range."""
-        return self._new(commit, set())
+    @cached_property
+    def older(self) -> int:
+        """What ``good`` contains: itself, and everything outside of the range."""
+        return 1 | sum(self._outside.values())
 
-    def weights(self, line: Sequence[str], known: Set[str]) -> list[int]:
-        """Return how many commits each commit of a line brings: itself, and what was merged with it."""
-        counted = set(known)
-        weights = []
-        for commit in line:
-            new = self._new(commit, counted)
-            counted |= new
-            weights.append(max(1, len(new)))
-        return weights
+    def ancestry(self, commit: str) -> int:
+        """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
+        if commit not in self._ancestry:
+            self._ancestry[commit] = self._walk(commit)
+        return self._ancestry[commit]
 
-    def _new(self, commit: str, known: Set[str]) -> set[str]:
-        new: set[str] = set()
-        waiting = [commit]
+    def members(self, commits: int) -> Iterator[str]:
+        """Return the commits of a set, parents before children, without what lies outside of the range."""
+        while commits:
+            lowest = commits & -commits
+            place = lowest.bit_length() - 1
+            if place >= len(self.names):
+                return
+            yield self.names[place]
+            commits ^= lowest
+
+    def ancestries(self, commits: int) -> dict[str, int]:
+        """Return what each commit of a set contains; the set must hold all commits between any two of it."""
+        found: dict[str, int] = {}
+        for name in self.members(commits):
+            contained = 1 << self.place[name]
+            for parent in self.parents.get(name, ()):
+                contained |= found[parent] if parent in found else self.ancestry(parent)
+            found[name] = self.older if name == self.good else contained
+        return found
+
+    def _walk(self, commit: str) -> int:
+        if commit in self._outside:
+            return self._outside[commit]
+        found, seen, waiting = 0, {commit}, [commit]
         while waiting:
-            ancestor = waiting.pop()
-            if ancestor in self and ancestor not in known and ancestor not in new:
-                new.add(ancestor)
-                waiting += self.parents[ancestor]
-        return new
+            name = waiting.pop()
+            if name == self.good:
+                found |= self.older
+            elif name in self._outside:
+                found |= self._outside[name]
+            else:
+                found |= self._ancestry.get(name, 0) or 1 << self.place[name]
+                if name not in self._ancestry:
+                    fresh = [parent for parent in self.parents[name] if parent not in seen]
+                    seen.update(fresh)
+                    waiting += fresh
+        return found

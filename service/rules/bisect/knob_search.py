@@ -38,6 +38,10 @@ DOUBT = 0.25
 """While the probability that the environments do not differ exceeds this, both are measured again."""
 NONE_AT_ALL = 0.1
 """Prior probability that the environments do not differ."""
+MOST_RUNS = 200
+"""Runs after which a noisy search gives up: its model, that a few knobs carry one step, does not hold."""
+ORDERS = 6
+"""Orders of the knobs that are tried where a mixture cannot be measured."""
 MANY = 512
 """Mixtures to choose from where there are too many to try all of them."""
 
@@ -69,6 +73,13 @@ def _measure(question: KnobQuestion, changed: frozenset[str]) -> MeasureKnobs:
     return MeasureKnobs(changed=tuple(knob for knob in question.knobs if knob in changed))
 
 
+class _UnmeasurableError(Exception):
+    """The answer depends on mixtures that cannot be measured: some knobs cannot be told apart without them."""
+
+    def __init__(self, knobs: Sequence[str]) -> None:
+        self.knobs = knobs
+
+
 class _NotMeasuredError(Exception):
     """The search needs a mixture that is not measured yet."""
 
@@ -97,15 +108,24 @@ def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         if before == after or abs(after - before) < question.least:
             return Refused(sentence=f"The environments do not differ: before {before}, after {after}.")
 
-        def carries(changed: frozenset[str]) -> bool:
-            """Return whether a mixture is within half of the smallest difference that matters of the level after."""
-            value = level(changed)
-            return value is not None and abs(value - after) <= question.least / 2
+        def carries(changed: frozenset[str]) -> bool | None:
+            """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
-        culprits = _minimal(question.knobs, carries)
+            None where it cannot be measured.
+            """
+            value = level(changed)
+            return None if value is None else abs(value - after) <= question.least / 2
+
+        culprits = _minimal_in_some_order(question.knobs, carries)
         without = {knob: level(culprits - {knob}) for knob in culprits}
     except _NotMeasuredError as missing:
         return _measure(question, missing.changed)
+    except _UnmeasurableError as error:
+        names = ", ".join(error.knobs)
+        return Refused(
+            sentence=f"Cannot tell whether {names} {'carries' if len(error.knobs) == 1 else 'carry'} the difference, "
+            "because mixtures with the knobs around it could not be measured."
+        )
     return FoundKnobs(
         knobs=tuple(knob for knob in question.knobs if knob in culprits),
         before=before,
@@ -114,27 +134,66 @@ def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     )
 
 
-def _minimal(knobs: Sequence[str], carries: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """Return a set that carries the difference and in which each knob is necessary."""
+_Carries = Callable[[frozenset[str]], bool | None]
+
+
+def _minimal_in_some_order(knobs: Sequence[str], carries: _Carries) -> frozenset[str]:
+    """Return :func:`_minimal` for the first order of the knobs in which it needs no mixture that cannot be measured."""
+    orders = [list(knobs), list(reversed(knobs))]
+    random = np.random.default_rng(0)
+    orders += [[knobs[place] for place in random.permutation(len(knobs))] for _ in range(ORDERS - len(orders))]
+    first: _UnmeasurableError | None = None
+    for order in orders:
+        try:
+            return _minimal(order, carries)
+        except _UnmeasurableError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _minimal(knobs: Sequence[str], carries: _Carries) -> frozenset[str]:
+    """Return a set that carries the difference and in which each knob is necessary.
+
+    A knob is in it only if a mixture without it was measured that does not carry the difference, and one with it that
+    does.
+
+    Raises
+    ------
+    _UnmeasurableError
+        This would need a mixture that cannot be measured.
+    """
     candidates = list(knobs)
     while True:
         needed: frozenset[str] = frozenset()
-        rest = candidates
+        rest: Sequence[str] = candidates
         while rest and not (needed and carries(needed)):
-            low, high = 0, len(rest)
-            # The first `low` of the rest do not carry the difference, the first `high` do.
-            while high - low > 1:
-                middle = (low + high) // 2
-                if carries(needed | set(rest[:middle])):
-                    high = middle
-                else:
-                    low = middle
-            needed |= {rest[high - 1]}
-            rest = rest[: high - 1]
+            needed, rest = _add_necessary(needed, rest, carries)
         idle = next((knob for knob in candidates if knob in needed and carries(needed - {knob})), None)
         if idle is None:
             return needed
         candidates = [knob for knob in candidates if knob in needed and knob != idle]
+
+
+def _add_necessary(
+    needed: frozenset[str], rest: Sequence[str], carries: _Carries
+) -> tuple[frozenset[str], Sequence[str]]:
+    """Return the necessary knobs with one more of the rest, and the rest before it."""
+    low, high = 0, len(rest)
+    # The first `low` of the rest do not carry the difference, the first `high` do.
+    while high - low > 1:
+        inner = sorted(range(low + 1, high), key=lambda place: (abs(2 * place - low - high), place))
+        middle = next((place for place in inner if carries(needed | set(rest[:place])) is not None), None)
+        if middle is None:
+            raise _UnmeasurableError(rest[low:high])
+        if carries(needed | set(rest[:middle])):
+            high = middle
+        else:
+            low = middle
+    # With nothing of the rest, the mixture may be the one that could not be measured.
+    if low == 0 and carries(needed) is None:
+        raise _UnmeasurableError(rest[:high])
+    return needed | {rest[high - 1]}, rest[: high - 1]
 
 
 def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
@@ -145,11 +204,12 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     failed = {place[mixture.changed] for mixture in known if mixture.value is None}
     data = Data.of(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.knobs)]
-    for which, end in (("before", before), ("after", after)):
-        if end in failed:
-            return Refused(sentence=f"The environment {which} could not be measured.")
-        if data.n[end] < FIRST:
-            return _measure(question, tests[end])
+    lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    if lacking is not None:
+        return Refused(sentence=f"The environment {lacking} could not be measured.")
+    few = next((end for end in (before, after) if data.n[end] < FIRST), None)
+    if few is not None:
+        return _measure(question, tests[few])
     belief = believe(effect, data, NONE_AT_ALL)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
@@ -164,14 +224,18 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         )
     if belief.none > DOUBT:
         end = min((before, after), key=lambda test: data.n[test])
-        if data.n[end] >= question.patience:
-            return Refused(
-                sentence=f"It is not certain that the environments differ after {question.patience} runs of each: "
-                f"there is no difference with a probability of {belief.none:.2g}."
-            )
-        return _measure(question, tests[end])
+        doubt = (
+            f"It is not certain that the environments differ after {question.patience} runs of each: "
+            f"there is no difference with a probability of {belief.none:.2g}."
+        )
+        return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+    if len(measured) < MOST_RUNS:
+        return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+    return Refused(
+        sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
+        f"{', '.join(sorted(explanations[best]))} with a probability of {float(belief.each[best]):.2g}."
+    )
 
 
 @lru_cache(maxsize=4)

@@ -37,6 +37,12 @@ NO_FURTHER = 0.9
 """Prior probability that there is no further culprit once one is found."""
 MOST = 8
 """The most culprits that a search separates."""
+MOST_RUNS = 500
+"""Runs after which a search gives up."""
+NO_OTHER = 0.95
+"""Probability that there is no further step as large as the smallest one found, from which the search ends."""
+WAVES_OF = 8
+"""A drift of the host is taken out by one wave for so many runs: one that is faster is noise."""
 TYPICAL = 0.16
 """Bits of information of a run if the step is as large as the noise; assumed until more is known."""
 
@@ -51,13 +57,17 @@ class _Measurements:
     failed: frozenset[int]
     cleared: frozenset[int]
     """Explanations that a proof has refuted."""
+    origins: npt.NDArray[np.intp]
+    """For each test, which older commits it contains: those of a branch older than the range have a level of their own.
+    """
 
     @classmethod
     def of(cls, question: Question, observations: Iterable[Observation]) -> Self:
         graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
-        for observation in observations:
+        runs = list(observations)
+        for observation in runs:
             # Runs measured in turns serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
             if observation.commit not in graph.place or observation.session is not None:
@@ -66,10 +76,16 @@ class _Measurements:
                 failed.add(observation.commit)
             else:
                 values.setdefault(observation.commit, []).append(observation.value)
-        measured = [(graph.place[name], float(value)) for name, of_commit in values.items() for value in of_commit]
+        measured = [
+            (graph.place[run.commit], float(run.value))
+            for run in runs
+            if run.value is not None and run.commit in graph.place and run.session is None
+        ]
         broken = frozenset(graph.place[name] for name in failed - values.keys())
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.of(len(graph.names), measured), values, broken, cleared)
+        older = [graph.older, *(graph.ancestry(name) & graph.older for name in graph.parents)]
+        origins = np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
+        return cls(graph, Data.of(len(graph.names), measured), values, broken, cleared, origins)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,12 +95,37 @@ class _Measurements:
     def effect(self) -> Bools:
         return self.graph.contains
 
-    def believe(self, culprits: Sequence[int]) -> Belief:
-        """Return the belief about one more culprit besides those already found."""
-        groups = np.zeros(len(self.names), dtype=np.intp)
+    @property
+    def waves(self) -> int:
+        """The most waves by which a drift of the host is described."""
+        return len(self.data.values) // WAVES_OF
+
+    def groups(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
+        """Return the group of each test: its side of each culprit, and the older commits that it contains."""
+        groups = self.origins.copy()
         for explanation in culprits:
             groups = groups * 2 + self.effect[:, explanation]
-        return believe(self.effect, self.data, NO_FURTHER if culprits else NONE_AT_ALL, groups, self.cleared)
+        return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
+
+    def believe(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+        """Return the belief about one more culprit besides those already found."""
+        prior = NO_FURTHER if culprits else NONE_AT_ALL
+        return believe(self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves)
+
+    def believe_drift(self, culprits: Sequence[int]) -> Belief:
+        """Return the belief with the number of waves that describes the measurements best."""
+        choices = {0, self.waves // 4, self.waves // 2, self.waves}
+        return max((self.believe(culprits, waves) for waves in sorted(choices)), key=lambda belief: belief.evidence)
+
+    def believe_other(self, culprits: Sequence[int]) -> Belief:
+        """Return the belief about one more step that is as large as the smallest of those found."""
+        sizes = []
+        for culprit in culprits:
+            others = [other for other in culprits if other != culprit]
+            sizes.append(abs(float(self.believe(others, self.waves).step[culprit])))
+        known = {*self.cleared, *culprits}
+        groups = self.groups(culprits)
+        return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=self.waves, size=min(sizes))
 
     def alike(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
@@ -112,12 +153,14 @@ def search(
 
     alike = measurements.alike()
     culprits, belief = _settle(measurements, alike, question.confidence)
-    if belief is None:
+    many = len(measurements.data.values)
+    if belief is None or (culprits and many >= MOST_RUNS):
         return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
+    refused = _refuse_endless(question, measurements, belief) if not culprits else None
+    if refused is not None:
+        return refused
     if not culprits and belief.none > DOUBT:
         ends = sorted((good, bad), key=lambda end: measurements.data.n[end])
-        if measurements.data.n[ends[0]] >= question.patience:
-            return Refused(sentence=_doubt_sentence(measurements, good, bad, belief.none))
         return Measure(
             commits=tuple(measurements.names[ends[slot % 2]] for slot in range(slots)),
             left=_left(belief, measurements) + 2,
@@ -134,19 +177,34 @@ def _settle(
     """Return the certain culprits, and the belief about the uncertain one; None where there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MOST:
-        belief = measurements.believe(culprits)
+        belief = measurements.believe_drift(culprits)
         if culprits and belief.none > 0.5:
-            return culprits, None
+            other = measurements.believe_other(culprits)
+            return culprits, None if other.none > NO_OTHER else other
         best = _certain(belief, alike, confidence)
-        if best is None:
+        if best is None or _certain(measurements.believe(culprits, measurements.waves), alike, confidence) != best:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             others = [culprit for culprit in culprits if culprit != earlier]
-            without = measurements.believe(others)
+            without = measurements.believe_drift(others)
             if _certain(without, alike, confidence) != earlier:
                 return others, without
     return culprits, None
+
+
+def _refuse_endless(question: Question, measurements: _Measurements, belief: Belief) -> Refused | None:
+    """Return why no commit can be named after as many runs as a search may take; None while there are fewer."""
+    good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
+    if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= question.patience:
+        return Refused(sentence=_doubt_sentence(measurements, good, bad, belief.none))
+    if many < MOST_RUNS:
+        return None
+    likely = int(belief.each.argmax())
+    return Refused(
+        sentence=f"Cannot tell, because no commit is certain after {many} runs: the most probable one is "
+        f"{measurements.names[likely + 1][:10]}, with a probability of {float(belief.each[likely]):.2g}."
+    )
 
 
 def _certain(belief: Belief, alike: npt.NDArray[np.intp], confidence: float) -> int | None:

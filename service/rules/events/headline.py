@@ -66,6 +66,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "revision": first.revision,
         "previous_revision": first.previous_revision,
         "title": first.title,
+        "blamed": first.blamed,
         "author": first.author,
         "n_drifts": len(every),
         "n_series": len({drift.series_id for drift in every if drift.series_id}),

@@ -31,6 +31,8 @@ class DriftContext:
         Of the revision of the first point on the new level.
     candidates
         Commits across which the level changed, oldest first.
+    candidates_known
+        Whether these are all of them.
     knobs_before, knobs_after
         The knobs of the two environments.
     levels_before, levels_after
@@ -45,6 +47,7 @@ class DriftContext:
     author: str
     committed_at: datetime
     candidates: Sequence[Candidate]
+    candidates_known: bool
     knobs_before: Mapping[str, str]
     knobs_after: Mapping[str, str]
     levels_before: Levels
@@ -85,6 +88,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         committed_at=context.committed_at,
         previous_revision=drift.before.revision,
         candidates=list(context.candidates),
+        candidates_known=context.candidates_known,
         before=before,
         after=after,
         change=after - before,

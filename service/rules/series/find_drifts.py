@@ -43,7 +43,9 @@ class SeriesDrift:
     old_points, new_points
         The points on the two levels; the change lies between the last old and the first new one.
     after_position, up_to_position
-        The candidates lie after the first of these positions, up to and including the second.
+        The change lies after the first of these positions, up to and including the second.
+    suspects
+        The revisions at those positions: the candidates are what the second one contains and the first one does not.
     change
         The result of the detector.
     """
@@ -53,6 +55,7 @@ class SeriesDrift:
     cause: Cause
     after_position: int
     up_to_position: int
+    suspects: tuple[str, str]
     change: detect.LevelChange
 
     @property
@@ -113,6 +116,7 @@ def _drifts_of(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[S
             cause=blame(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
+            suspects=(outer_before.revision, outer_after.revision),
             change=change,
         )
 
@@ -123,7 +127,8 @@ def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterat
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
-            samples=[point.samples for point in sequence[start:end]],
+            # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
+            samples=[point.samples for point in sequence[start:end]] if kind is Kind.COUNT else None,
             kind=_DETECTOR_KINDS[kind],
         )
         yield from (_moved(change, start) for change in changes)

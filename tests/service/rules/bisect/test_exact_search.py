@@ -161,3 +161,39 @@ def test_culprits_lie_in_the_range_only():
     assert "c1" in ancestors(nodes)["b2"]
     answer, _ = lead(search, ask(nodes), truth)
     assert [culprit.commit for culprit in answer.culprits] == ["c1", "b3"]
+
+
+def test_a_branch_that_started_before_the_good_end_is_searched_within_the_range():
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="b1", parents=("before",)),
+        *(Node(commit=f"b{place}", parents=(f"b{place - 1}",)) for place in range(2, 40)),
+        Node(commit="m", parents=("c1", "b39")),
+        Node(commit="c2", parents=("m",)),
+    )
+    lacking = {f"b{place}": 95 for place in range(1, 40)}
+    truth = {"c0": 100, "c1": 100, **lacking, "m": 107, "c2": 107}
+    truth |= {f"b{place}": 102 for place in range(17, 40)}
+    answer, seen = lead(search, ask(nodes), truth)
+    assert [(culprit.commit, culprit.candidates) for culprit in answer.culprits] == [("b17", ("b17",))]
+    assert len(seen) <= 2 * log2(len(nodes)) + 4
+
+
+def test_the_first_commit_of_an_older_branch_and_its_merge_are_named_together():
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="b1", parents=("before",)),
+        Node(commit="b2", parents=("b1",)),
+        Node(commit="m", parents=("c1", "b2")),
+    )
+    answer, _ = lead(search, ask(nodes), {"c0": 100, "c1": 100, "b1": 107, "b2": 107, "m": 107})
+    assert [culprit.candidates for culprit in answer.culprits] == [("b1", "m")]
+
+
+def test_a_metric_that_moves_everywhere_is_refused_within_the_budget():
+    nodes = line(1000)
+    truth = {f"c{place}": place * 7919 % 101 for place in range(1001)}
+    answer, seen = lead(search, ask(nodes), truth)
+    assert isinstance(answer, Refused)
+    assert answer.sentence.startswith("Cannot tell, because the metric moves at more than 16 places")
+    assert len(seen) <= 16 * (2 * log2(1000) + 4)

@@ -51,6 +51,8 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         "author": "Ada",
         "committed_at": "2025-01-04T12:00:00Z",
         "previous_revision": commit(2),
+        "candidates_known": True,
+        "within_budget": False,
         "candidates": [{"commit": commit(3), "title": "Change 3", "author": "Ada"}],
         "before": 100,
         "after": 5000,

@@ -132,3 +132,19 @@ def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None
     (culprit,) = ask(api, metric="elapsed")["answer"]["culprits"]
     assert culprit["proof"]["state"] == "stands"
     assert culprit["after"] - culprit["before"] == pytest.approx(0.05, abs=0.02)
+
+
+def test_what_a_bisect_measures_is_no_point_of_the_series(api: Api) -> None:
+    """A search uses the runs; the drift stays the one that the history shows."""
+    api.send(*(reports.report(number, *[7 + (number >= 13)] * 5) for number in (1, 2, COMMITS)))
+    before = api.client.get("/api/v1/drifts").json
+    assert [drift["previous_revision"] for drift in before["items"]] == [reports.commit(2)]
+    while (state := ask(api, prove=False))["answer"]["kind"] == "measure":
+        number = int(state["answer"]["commits"][0], 16)
+        api.send(reports.report(number, *[7 + (number >= 13)] * 5, purpose="bisect"))
+    assert [culprit["commit"] for culprit in state["answer"]["culprits"]] == [reports.commit(13)]
+    api.send(reports.report(12, 7, 9, 7, purpose="proof"), reports.report(13, 8, 3, 8, purpose="proof"))
+    assert api.client.get("/api/v1/drifts").json == before
+    (series,) = [entry for entry in api.client.get("/api/v1/series").json["items"] if entry["metric"] == "minor-faults"]
+    points = api.client.get(f"/api/v1/series/{series['id']}").json["points"]
+    assert {int(point["revision"], 16) for point in points} == {1, 2, COMMITS}

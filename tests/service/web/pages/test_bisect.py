@@ -99,7 +99,10 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     text = read(client, address)
     assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
     assert "Change +16,384" in text
-    assert "Or one of those that could not be measured: " + history.commit(HOSTILE)[:10] in text
+    assert (
+        "Or one of these, which measurements of the range cannot tell apart from it: " + history.commit(HOSTILE)[:10]
+        in text
+    )
     assert "proven Measured again interleaved with its parent" in text
     assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
     assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"

@@ -26,7 +26,7 @@ def test_a_commits_drift(client: FlaskClient) -> None:
 def test_a_failed_build_in_between_is_a_candidate_too(client: FlaskClient) -> None:
     text = read(client, f"/drifts/{drift_id(client, history.IMPROVEMENT)}")
     assert "Forget a semicolon" in text
-    assert "any of these can be the cause" in text
+    assert "any of them can be the cause" in text
 
 
 def test_a_configurations_drift(client: FlaskClient) -> None:

@@ -1,0 +1,37 @@
+"""The candidates of a drift, against real git."""
+
+import random
+
+from bench.verdicts.histories import GitHistory, grow
+from service.rules.series.candidate_commits import are_all_known, commits_between
+from service.text.candidates import name_candidates
+
+
+def test_the_candidates_are_what_git_lists(tmp_path):
+    random_ = random.Random(5)
+    history = grow(random_, 60)
+    git = GitHistory(tmp_path, history)
+    names = list(history.parents)
+    for _ in range(20):
+        before, after = (names[place] for place in sorted(random_.sample(range(60), 2)))
+        assert commits_between(history.parents, before, after) == git.rev_list(before, after)
+        assert are_all_known(history.parents, before, after)
+
+
+def test_a_merge_is_not_the_only_candidate_if_the_commit_before_it_was_its_second_parent():
+    parents = {"a": [], "b": ["a"], "c": ["b"], "side": ["a"], "merge": ["c", "side"]}
+    assert commits_between(parents, "side", "merge") == {"b", "c", "merge"}
+    assert commits_between(parents, "c", "merge") == {"side", "merge"}
+
+
+def test_commits_that_were_not_sent_are_missed():
+    parents = {"a": ["older"], "z": ["y"]}
+    assert not are_all_known(parents, "a", "z")
+    assert are_all_known({"a": ["older"], "z": ["a"]}, "a", "z")
+
+
+def test_a_headline_names_a_commit_only_if_it_is_the_only_one():
+    assert name_candidates(["a" * 40], "Do it") == "Do it"
+    many = [character * 40 for character in "abc"]
+    assert name_candidates(many, "Do it") == "one of 3 commits, aaaaaaaaaa…cccccccccc"
+    assert "Do it" not in name_candidates(["a" * 40], "Do it", all_known=False)
