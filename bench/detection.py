@@ -142,11 +142,11 @@ def zero(report: Report) -> None:
         least=4,
     )
     confirmed = [
-        find_level_changes([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1]]),
-        find_level_changes([0] * 50 + [1, 1]),
+        find_level_changes([0] * 50 + [1], samples=[[0]] * 50 + [[1, 1, 1]]),
+        find_level_changes([0] * 50 + [1, 1, 1]),
     ]
     report.figure(
-        "confirmed by one rerun",
+        "confirmed by two reruns",
         sum([(d.index, d.wants_rerun) for d in c] == [(50, False)] for c in confirmed),
         least=2,
     )

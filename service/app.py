@@ -21,6 +21,7 @@ from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
 from service.web.api.register import register_api
 from service.web.pages.register import register_pages
+from service.web.rendering import visible_text
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -65,6 +66,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)
     app.after_request(_secure)
+    visible_text.register(app)
     settings_table.record_changes(database, config)
     return app
 

@@ -20,8 +20,9 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-FOLLOW_UPS = 3
-"""Further plans to ask for after the first one, for results in doubt."""
+FOLLOW_UPS = 20
+"""Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
+at a time, and only while that can end a doubt."""
 IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
 
 

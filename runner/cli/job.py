@@ -121,8 +121,10 @@ def _decide(job_id: int, verb: str, reason: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message on standard error."""
-    terminal().print(text, markup=False, highlight=False)
+    """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
+    from runner.cli.untrusted_text import harmless
+
+    terminal().print(harmless(text), markup=False, highlight=False)
 
 
 def show(jobs: "Sequence[Job]") -> None:

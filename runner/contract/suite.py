@@ -1,8 +1,8 @@
 """A report as a standard pyperf suite file: one benchmark for each metric, one pyperf run for each sample.
 
 ``python -m pyperf stats``, ``hist`` and ``compare_to`` can read the suite. pyperf refuses values that are
-zero, so a metric with a zero, or without a value, in any sample is left out of the suite; the report's readings
-hold everything.
+zero, so a metric with a zero, or without a value, in any sample is left out of the suite; so is a metric whose name has
+line breaks, which pyperf refuses too. The report's readings hold everything.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
     benchmarks = []
     for name in report.metrics:
         readings = report.readings(name)
-        if len(readings) < len(report.samples) or any(
-            reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
+        if (
+            name != _one_line(name)
+            or len(readings) < len(report.samples)
+            or any(
+                reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
+            )
         ):
             continue
         unit = metric(name).unit
@@ -41,7 +45,7 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             "faultwatch_run": str(report.run_id),
             "faultwatch_subject": report.subject,
             "faultwatch_revision": report.revision.commit,
-            "faultwatch_case": report.case.name,
+            "faultwatch_case": _one_line(report.case.name),
             "faultwatch_workload": report.case.workload,
             "faultwatch_definition": report.case.definition,
             "faultwatch_parameters": json.dumps(report.case.parameters, sort_keys=True),
@@ -54,3 +58,8 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             )
         )
     return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line breaks; parameters, which come from a workload file, can have some."""
+    return " ".join(text.split()) or "-"

@@ -41,7 +41,7 @@ def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     benchmarks = suite.get_benchmarks()
     if "faultwatch_run" in benchmarks[0].get_metadata():
         return [_own_run(benchmarks, name)]
-    return [_foreign_run(benchmark, f"{name}: {benchmark.get_name()}", defaults) for benchmark in benchmarks]
+    return [_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
 
 
 def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:

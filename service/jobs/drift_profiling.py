@@ -56,9 +56,11 @@ class DriftProfiler:
         return newest is None or newest < self.scheduler.now() - _QUIET
 
 
-def profile_question(session: Session, drift: Drift) -> ProfileQuestion:
-    """Return what to profile for a drift, in the environment of the drift."""
+def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
+    """Return what to profile for a drift, in the environment of the drift; None if no job can have the question."""
     bisect = bisect_question(drift, points.knobs(session, drift.environment_after))
+    if bisect is None:
+        return None
     return ProfileQuestion(
         subject=bisect.subject,
         case=bisect.case,

@@ -121,12 +121,10 @@ class JobScheduler:
                 drift = drifts.find(session, order.drift)
                 if drift is None:
                     raise WrongOrderError("drift", f"there is no drift {order.drift}")
-                order = order.model_copy(
-                    update={
-                        "question": bisect_question(drift, points.knobs(session, drift.environment_after)),
-                        "drift": None,
-                    }
-                )
+                question = bisect_question(drift, points.knobs(session, drift.environment_after))
+                if question is None:
+                    raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
+                order = order.model_copy(update={"question": question, "drift": None})
             if order.github is None and order.question is not None:
                 order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
             order = order.model_copy(update={"backend": self.backend(order)})

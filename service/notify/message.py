@@ -23,6 +23,9 @@ _CAUSES = {
 }
 
 
+_PREFIXES = {State.REOPENED: "again: ", State.WITHDRAWN: "withdrawn: "}
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """A notification.
@@ -46,8 +49,11 @@ def write(key: str, events: Sequence[EventSummary], base: str) -> Message:
     """Return the message about some events. Its links begin with ``base``."""
     if len(events) == 1:
         return Message(key, subject(events[0]), (*_lines(events[0], base), "", link(base)))
-    worse = sum(event.direction is Direction.REGRESSION for event in events)
-    head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse} better"
+    withdrawn = sum(event.state is State.WITHDRAWN for event in events)
+    worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
+    head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
+    if withdrawn:
+        head += f", {withdrawn} withdrawn"
     lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base)[1:], "")]
     if len(events) > MOST_EVENTS:
         lines += [f"… and {len(events) - MOST_EVENTS} more.", ""]
@@ -56,8 +62,7 @@ def write(key: str, events: Sequence[EventSummary], base: str) -> Message:
 
 def subject(event: EventSummary) -> str:
     """Return what happened in one line."""
-    again = "again: " if event.state is State.REOPENED else ""
-    return f"[{plain(event.subject, 60)}] {again}{plain(event.headline)}"
+    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.headline)}"
 
 
 def link(base: str, event: EventSummary | None = None) -> str:
@@ -86,8 +91,11 @@ def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
         only = event.blamed in {"", event.title}
         commit = f"{event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
         cause = f"{cause} {commit}" if only else plain(event.blamed)
+    decision = event.last_decision
+    reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
         plain(event.headline),
+        *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
         *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause}",
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",

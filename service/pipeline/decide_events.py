@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
-from service.rules.events.lifecycle import next_state, state_after
+from service.rules.events.lifecycle import allowed_actions, state_after
 from service.schemas.triage import DecisionRequest, State
 from service.store import decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
@@ -30,7 +30,7 @@ def decide(session: Session, event: Event, request: DecisionRequest, author: str
     DecisionNotAllowedError
         Where the event's state does not allow it.
     """
-    if next_state(event.state, request.action) is None:
+    if request.action not in allowed_actions(event.state):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     return add(session, event, entry, author, datetime.now(UTC))

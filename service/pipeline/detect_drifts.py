@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from runner.contract import Kind, metric
 from service.pipeline import update_events
 from service.rules.fault_price import PRICED, FaultCosts
 from service.rules.same_bytes import system_file_knobs
@@ -19,9 +20,10 @@ from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
+from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import events, outlines, points, profiles, revisions, runs, series
+from service.store import drifts, event_drifts, events, outlines, points, profiles, revisions, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -72,7 +74,7 @@ def _refresh(database: Database, series_id: int) -> None:
         assert row is not None
         if row.version == row.judged_version:
             return
-        version, (detected, outline) = row.version, _judge(session, row)
+        version, (detected, outline, withdrawn) = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
@@ -80,6 +82,7 @@ def _refresh(database: Database, series_id: int) -> None:
         if _differ(session, series_id, detected):
             session.execute(delete(DriftRow).where(DriftRow.series_id == series_id))
             session.add_all(detected)
+            event_drifts.mark_withdrawn(session, withdrawn)
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
         outlines.store(session, series_id, version, outline)
@@ -95,10 +98,13 @@ def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
     }
 
 
-def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None]:
+def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None, dict[str, str]]:
+    """Return the drifts of a series, its outline, and why former drifts no longer stand, by their ids."""
     head = series.head(row)
     trend = points.trend_of(session, row.id)
-    shifts = find_drifts(trend, head.kind, events.baselines(session, row.id)) if row.judged else []
+    # A count that other things on the host move too, such as context switches, repeats by chance only.
+    kind = head.kind if metric(head.metric).exact or head.kind not in {Kind.COUNT, Kind.SIZE} else Kind.RATE
+    shifts = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
     within = within_budget(shifts, head.budget, head.better)
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
     parents = revisions.parents(session, row.subject_id) if shifts else {}
@@ -109,7 +115,9 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
         for name, shift, small in named
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
-    return rows, outlines.compute(trend, views)
+    judged_points = {point.run_id: point for sequence in (trend.path, *trend.beside) for point in sequence}
+    withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
+    return rows, outlines.compute(trend, views), withdrawn
 
 
 def _row(view: history.Drift, position: int) -> DriftRow:

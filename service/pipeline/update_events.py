@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline
 from service.rules.events.assemble import AssembledEvents, assemble
-from service.rules.events.automatic_decisions import new_entries
+from service.rules.events.automatic_decisions import new_entries, sureness_entry
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.schemas.triage import State
@@ -102,10 +102,12 @@ def _rebuild(session: Session, subject_id: int, updated: event_drifts.DriftUpdat
         taken=events,
     )
     _add_new(session, subject_id, assembled, events, now)
+    was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign(session, assembled, new, stored, events)
     again = _carry_decisions(session, assembled, events)
     _summarise(session, assembled, events, now, stored=stored, refreshed=updated.refreshed)
     _follow_up(session, subject_id, assembled, events, now)
+    _withdraw(session, events, was_sure, now)
     return again, assigned
 
 
@@ -230,3 +232,20 @@ def _follow_up(
     for name, transitions in assembled.transitions.items():
         for entry in new_entries([decisions.entry(row) for row in logs.get(name, ())], transitions, units):
             decide_events.add(session, events[name], entry, SERVICE, now)
+
+
+def _withdraw(session: Session, events: Mapping[str, Event], was_sure: Set[str], now: datetime) -> None:
+    """Log which events are no longer sure, with the reason, and which are sure again."""
+    is_sure = {name for name, event in events.items() if event.found and event.confirmed}
+    in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_sure - is_sure)
+    changed = {name: events[name] for name in sorted(in_question) if not events[name].merged_into}
+    withdrawn = event_drifts.withdrawn(session, list(changed))
+    for name, event in changed.items():
+        entry = sureness_entry(
+            event.state,
+            was_sure=name in was_sure,
+            is_sure=name in is_sure,
+            reasons=[row.withdrawal for row in withdrawn.get(name, []) if row.withdrawal],
+        )
+        if entry is not None:
+            decide_events.add(session, event, entry, SERVICE, now)

@@ -8,8 +8,10 @@ from types import MappingProxyType
 
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
-RERUNS = 3
-"""How often, at most, the newest revision is measured again while its drift is in doubt."""
+RERUNS = 8
+"""How often, at most, the newest revision is measured again while its drift is in doubt. After that, the runs of the
+next commits decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Orders:
     crosswise
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
-        Whether the newest run in that environment may be a stray.
+        Whether the level of the newest runs in that environment is in doubt.
     elsewhere
         Revisions that other hosts have measured.
     """
@@ -148,14 +150,50 @@ def _rerun(
     missing: Iterable[str],
     positions: Mapping[str, int],
 ) -> _Ordered:
-    """Return the newest revision if its drift is in doubt and no later revision will be measured anyway."""
-    measured = [run.revision for run in runs if run.environment == environment and run.outcome is Outcome.MEASURED]
+    """Return the newest revision if its drift is in doubt and no later revision will be measured anyway.
+
+    Attempts that failed count too: otherwise a program that has begun to fail would be run again for ever.
+    """
+    here = [run for run in runs if run.environment == environment]
+    measured = {run.revision for run in here if run.outcome is Outcome.MEASURED}
     if not order.unsure or not measured:
         return []
     newest = max(measured, key=lambda revision: positions[revision])
     later = any(positions[revision] > positions[newest] for revision in missing)
-    again = not later and measured.count(newest) <= RERUNS
-    return [(newest, Reason.RERUN)] if again else []
+    attempts = sum(run.revision == newest for run in here)
+    return [(newest, Reason.RERUN)] if not later and attempts <= RERUNS else []
+
+
+@dataclass(frozen=True, slots=True)
+class DriftEnd:
+    """The end of a stored drift, reduced to what a plan depends on.
+
+    Attributes
+    ----------
+    series, environment
+        Of the first run at the new level.
+    position
+        Of its revision in the subject's history.
+    unsure
+        Whether the drift is in doubt.
+    """
+
+    series: int
+    environment: str
+    position: int
+    unsure: bool
+
+
+def series_in_doubt(drifts: Iterable[DriftEnd]) -> set[tuple[int, str]]:
+    """Return the series, each with its environment, whose newest level is in doubt: more runs of it can end the doubt.
+
+    More runs of the newest revision say nothing about a drift after which the level has changed again.
+    """
+    last: dict[tuple[int, str], tuple[int, bool]] = {}
+    for drift in drifts:
+        key = drift.series, drift.environment
+        last[key] = max(last.get(key, (drift.position, False)), (drift.position, drift.unsure))
+    return {key for key, (_, unsure) in last.items() if unsure}
 
 
 def _note(planned: Iterable[PlannedRun]) -> str:
@@ -168,5 +206,6 @@ _NOTES = {
     "so that no commit is blamed for the configuration.",
     Reason.CROSSWISE: "A commit and the configuration, or the host, changed at the same time. Each is measured without "
     "the other, so that each gets its share of the blame.",
-    Reason.RERUN: "The newest run lies off the previous level. It is measured again, to tell a drift from a stray run.",
+    Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. The "
+    "newest revision is measured again, to distinguish a drift from a stray run.",
 }

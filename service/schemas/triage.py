@@ -33,6 +33,8 @@ class State(StrEnum):
     """Nothing changed."""
     REOPENED = "reopened"
     """It came back, or its decision was withdrawn."""
+    WITHDRAWN = "withdrawn"
+    """None of its drifts, which were sure, is sure any more. Only the service decides this."""
 
 
 class Action(StrEnum):
@@ -43,6 +45,7 @@ class Action(StrEnum):
     FIX = "fix"
     DISMISS = "dismiss"
     REOPEN = "reopen"
+    WITHDRAW = "withdraw"
 
 
 def needs_reason(action: Action) -> bool:
@@ -78,7 +81,7 @@ class Delivery(View):
     """The delivery of an event through one channel, done or pending."""
 
     channel: str
-    occasion: Literal["new", "reopened"]
+    occasion: Literal["new", "reopened", "withdrawn"]
     attempts: int
     """Number of attempts, including the current one."""
     sent_at: datetime | None
@@ -110,6 +113,8 @@ class DecisionRequest(BaseModel):
 
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
+        if self.action is Action.WITHDRAW:
+            raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
         if needs_reason(self.action) and not self.reason:
             raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
@@ -228,6 +233,21 @@ class EventDrift(View):
     price: FaultPrice | None
 
 
+class WithdrawnDrift(View):
+    """A drift of an event that was sure, and is not sure or not found any more."""
+
+    series_id: int
+    host: str
+    case: str
+    metric: str
+    unit: str
+    revision: str
+    before: Number
+    after: Number
+    reason: str
+    """Why it no longer stands, in one sentence."""
+
+
 class EventSummary(View):
     """Drifts with one cause at one location."""
 
@@ -273,6 +293,8 @@ class EventDetail(EventSummary):
     knobs: list[KnobChange]
     drifts: list[EventDrift]
     """The largest change first, relative to its level."""
+    withdrawn: list[WithdrawnDrift]
+    """Drifts that were sure and no longer stand, the largest change first, relative to its level."""
     crossings: list[Crossing]
     allowed: list[Action]
     """The decisions that are possible now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -19,8 +19,15 @@ LEASE = timedelta(minutes=5)
 """How long a message belongs to the process that sends it. If the process is killed, another one sends it again."""
 
 
+_OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
+    "new": "new",
+    "reopened": "reopened",
+    "withdrawn": "withdrawn",
+}
+
+
 class Occasion(NamedTuple):
-    """Why a notification is sent: the event is new, or was reopened."""
+    """Why a notification is sent: the event is new, was reopened, or was withdrawn after it had been sent."""
 
     event_id: str
     name: str
@@ -37,9 +44,10 @@ def channel(session: Session, name: str, now: datetime) -> Channel:
 
 
 def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
-    """Return the new and reopened events since a time that were not sent through a channel.
+    """Return the new, reopened and withdrawn events since a time that were not sent through a channel.
 
-    An event is sent once it is confirmed, unless somebody has decided about it before.
+    An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
+    the event was.
     """
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged = {Occasion(*row) for row in rows}
@@ -57,7 +65,20 @@ def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
         .group_by(Event.id)
         .order_by(reopening)
     )
+    withdrawing = func.max(DecisionRow.id)
+    sent = select(DeliveryRow.event_id).where(
+        DeliveryRow.channel == name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
+    )
+    withdrawn = session.execute(
+        select(Event.id, withdrawing)
+        .join(DecisionRow, DecisionRow.event_id == Event.id)
+        .where(Event.merged_into.is_(None), Event.state == State.WITHDRAWN)
+        .where(DecisionRow.action == Action.WITHDRAW, DecisionRow.at >= since, sent.exists())
+        .group_by(Event.id)
+        .order_by(withdrawing)
+    )
     occasions = [Occasion(event, "new") for event in new]
+    occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn]
     occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
     return [occasion for occasion in occasions if occasion not in logged]
 
@@ -106,7 +127,7 @@ def listed(session: Session, event_id: str) -> triage.DeliveryList:
     items = [
         triage.Delivery(
             channel=row.channel,
-            occasion="new" if row.occasion == "new" else "reopened",
+            occasion=_OCCASIONS[row.occasion.split()[0]],
             attempts=row.attempts,
             sent_at=row.sent_at,
             next_at=None if row.sent_at else row.next_at,

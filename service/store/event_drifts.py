@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -59,6 +60,27 @@ def update_all(session: Session, subject_id: int) -> DriftUpdate:
     moved = gone or bool(new) or any(map(session.is_modified, rows))
     session.flush()
     return DriftUpdate(new, {row.drift_id for row in rows}, moved)
+
+
+def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
+    """Store why drifts that were sure no longer stand, by the drift's id."""
+    for drift_id, reason in reasons.items():
+        mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
+        session.execute(mark.execution_options(synchronize_session=False))
+
+
+def withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+    """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
+    by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
+    for chunk in bulk.chunks(event_ids, _IDS_PER_QUERY):
+        rows = session.scalars(
+            select(EventDriftRow).where(EventDriftRow.event_id.in_(chunk), EventDriftRow.withdrawal.is_not(None))
+        )
+        for row in rows:
+            by_event[row.event_id].append(row)
+    for of_event in by_event.values():
+        of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
+    return by_event
 
 
 def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
@@ -230,6 +252,8 @@ def _fill(
     row.revision, row.rule = drift.revision, drift.rule
     row.run_after = _first_run_at_new_level(session, drift, last)
     row.unsure, row.found = drift.evidence.wants_rerun, True
+    if not row.unsure:
+        row.withdrawal = None
 
 
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from runner.contract import metric
 from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
@@ -92,6 +93,7 @@ def detail(session: Session, event_id: str) -> triage.EventDetail | None:
         candidates=event.document["candidates"],
         knobs=event.document["knobs"],
         drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
+        withdrawn=_withdrawn(session, event_id),
         crossings=cross_measurements.of_event(session, event_id),
         allowed=lifecycle.allowed_actions(event.state) if event.merged_into is None else [],
     )
@@ -157,13 +159,40 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
         .join(Case, Series.case_id == Case.id)
         .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
     )
-    for event, subject, host, case, metric in rows:
-        locations[event].append((subject, host, case, metric))
+    for event, subject, host, case, of_metric in rows:
+        locations[event].append((subject, host, case, of_metric))
     return {
         event
         for event, of_event in locations.items()
         if all(any(silence.covers(*location, now) for silence in active) for location in of_event)
     }
+
+
+def _withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
+    rows = event_drifts.withdrawn(session, [event_id]).get(event_id, [])
+    of_series = (
+        select(Series.id, Host.name, Case.name, Series.metric)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Series.id.in_({row.series_id for row in rows}))
+    )
+    names = {series_id: names for series_id, *names in session.execute(of_series)} if rows else {}
+    return [
+        triage.WithdrawnDrift(
+            series_id=row.series_id,
+            host=host,
+            case=case,
+            metric=name,
+            unit=metric(name).unit,
+            revision=row.revision,
+            before=row.before,
+            after=row.after,
+            reason=row.withdrawal,
+        )
+        for row in rows
+        if row.series_id is not None and row.withdrawal is not None
+        for host, case, name in [names[row.series_id]]
+    ]
 
 
 def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:

@@ -350,6 +350,8 @@ class EventDriftRow(Base):
     unsure: Mapped[bool]
     returned: Mapped[bool]
     found: Mapped[bool]
+    withdrawal: Mapped[str | None] = mapped_column(Text)
+    """Why the drift, which was sure, is not sure or not found any more; None where it is sure, or never was."""
 
 
 class DecisionRow(Base):

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.run_plan import Orders
+from service.rules.run_plan import DriftEnd, Orders, series_in_doubt
 from service.store import cross_measurements, shared_rows
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
@@ -29,17 +29,22 @@ def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
 
 
 def _unsure(session: Session, subject: str, host: str, environment: str) -> set[str]:
-    """Return the keys of cases whose newest run in an environment may be a stray one."""
+    """Return the keys of cases whose newest level in an environment is in doubt."""
+    in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
     rows = session.execute(
-        select(Case.key, DriftRow.document)
-        .join(Series, DriftRow.series_id == Series.id)
-        .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
+        select(Series.id, Case.key, DriftRow.position, DriftRow.document)
+        .join(DriftRow, DriftRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(Subject.name == subject, Host.name == host, EventDriftRow.unsure, EventDriftRow.found)
+        .where(Subject.name == subject, Host.name == host, Series.id.in_(in_doubt))
+    ).all()
+    key_of = {series_id: key for series_id, key, *_ in rows}
+    ends = (
+        DriftEnd(series_id, document["environment_after"], position, document["evidence"]["wants_rerun"])
+        for series_id, _, position, document in rows
     )
-    return {key for key, document in rows if document["environment_after"] == environment}
+    return {key_of[series_id] for series_id, where in series_in_doubt(ends) if where == environment}
 
 
 def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:

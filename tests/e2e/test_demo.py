@@ -105,7 +105,7 @@ def test_the_planted_drifts_are_flagged_with_their_cause_and_nothing_else_is(dem
 def test_samples_repeat_to_the_fault(demo: Demo) -> None:
     """In each run of the single-threaded case; one sample in a thousand can be off where others use the same files."""
     runs = demo.get("/api/v1/runs?outcome=measured&limit=1000")["items"]
-    assert len(runs) == 20
+    assert len(runs) >= 20  # 10 commits in two cases, and reruns of the newest one while its drift is in doubt
     off = 0
     for run in runs:
         samples = demo.get(f"/api/v1/runs/{run['run_id']}")["samples"]

@@ -1,7 +1,9 @@
 """Runs the real command on a hostile repository, with secrets planted around it, and looks for them afterwards."""
 
 import base64
+import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -18,6 +20,7 @@ FAULTWATCH = Path(sys.prefix, "bin", "faultwatch")
 TIMEOUT = 90.0
 ORDINARY = 1
 """The user and group ``daemon``: it owns nothing, and exists everywhere."""
+_TOKEN = re.compile(rb"fw_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 _AS_ORDINARY = """set -e
 base=$1; shift
 top=/${base#/}; top=/$(echo "$top" | cut -d/ -f2)
@@ -39,6 +42,8 @@ class Outcome:
     error: str
     report: str
     seconds: float
+    published: Mapping[str, bytes] = field(default_factory=dict)
+    """What a service answered, by address."""
 
     @property
     def said(self) -> str:
@@ -72,6 +77,8 @@ class Arena:
         (self.home / "spool").mkdir(exist_ok=True)
         self.outside.chmod(0o777)
         self.planted: list[Path] = []
+        self.tops = [self.home, self.folder / "report"]
+        """Folders in which no secret may appear."""
         self.plant("key", self.person / ".ssh" / "id_ed25519")
         self.plant("netrc", self.person / ".netrc")
         self.plant("service-key", self.home / "service.key")
@@ -152,39 +159,9 @@ class Arena:
         """Run ``faultwatch`` in the checkout, as a CI job would; with so many bytes of memory, if they are given."""
         report = self.folder / "report" / "report.json"
         report.parent.mkdir(exist_ok=True)
-        if self.user != "root":
-            for place in (self.folder, *self.folder.rglob("*")):
-                os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
         words = tuple(word.replace("REPORT", str(report)).replace("SUBJECT", str(self.subject)) for word in words)
-        command = [str(FAULTWATCH), *words]
-        if self.user != "root":
-            command = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "sh", sys.base_prefix, *command]
-        if address_space:
-            command = ["prlimit", f"--as={address_space}", *command]
-        variables = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.person),
-            "FAULTWATCH_HOME": str(self.home),
-            "FAULTWATCH_HOST": "host",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_STEP_SUMMARY": str(report.with_name("summary")),
-            "GITHUB_OUTPUT": str(report.with_name("outputs")),
-            "ACTIONS_RUNTIME_TOKEN": self.secrets["runtime-token"],
-            "AWS_SECRET_ACCESS_KEY": self.secrets["password"],
-            "PLANTED_TOKEN": self.secrets["id-token"],
-            **({"PYTHONPATH": os.environ["HOSTILE_CODE"]} if "HOSTILE_CODE" in os.environ else {}),
-            **(environment or {}),
-        }
         began = time.monotonic()
-        process = subprocess.Popen(
-            command,
-            cwd=directory or self.subject,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        process = self.start(FAULTWATCH, *words, environment=environment, directory=directory, limit=address_space)
         try:
             output, error = process.communicate(timeout=TIMEOUT)
             status: int | None = process.returncode
@@ -200,6 +177,49 @@ class Arena:
             time.monotonic() - began,
         )
 
+    def start(
+        self,
+        program: Path,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+        limit: int | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a program of Faultwatch as the arena's user; with so many bytes of memory, if they are given."""
+        if self.user != "root":
+            for place in (self.folder, *self.folder.rglob("*")):
+                with contextlib.suppress(FileNotFoundError):  # a service that runs removes its temporary files
+                    os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
+        command = [str(program), *words]
+        if self.user != "root":
+            command = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "sh", sys.base_prefix, *command]
+        if limit:
+            command = ["prlimit", f"--as={limit}", *command]
+        report = self.folder / "report"
+        variables = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.person),
+            "FAULTWATCH_HOME": str(self.home),
+            "FAULTWATCH_HOST": "host",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_STEP_SUMMARY": str(report / "summary"),
+            "GITHUB_OUTPUT": str(report / "outputs"),
+            "ACTIONS_RUNTIME_TOKEN": self.secrets["runtime-token"],
+            "AWS_SECRET_ACCESS_KEY": self.secrets["password"],
+            "PLANTED_TOKEN": self.secrets["id-token"],
+            **({"PYTHONPATH": os.environ["HOSTILE_CODE"]} if "HOSTILE_CODE" in os.environ else {}),
+            **(environment or {}),
+        }
+        return subprocess.Popen(
+            command,
+            cwd=directory or self.subject,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
     def look(self, outcome: Outcome) -> None:
         """Find out what the attack reached; each finding fails the test."""
         assert outcome.status is not None, "the attack keeps the command waiting"
@@ -210,12 +230,14 @@ class Arena:
         for place, data in self._products(outcome):
             seen = [name for name, forms in strings.items() if any(form in data for form in forms)]
             assert not seen, f"{seen} can be read in {place}"
+            assert not _TOKEN.search(data), f"a token can be read in {place}"
         assert not _alive(self.folder), "the attack lives on"
 
     def _products(self, outcome: Outcome) -> Iterator[tuple[str, bytes]]:
         yield "standard output", outcome.output.encode()
         yield "standard error", outcome.error.encode()
-        for top in (self.home, self.folder / "report"):
+        yield from outcome.published.items()
+        for top in self.tops:
             for file in top.rglob("*"):
                 if (
                     file.is_file()

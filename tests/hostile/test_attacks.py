@@ -1,7 +1,8 @@
 """Every attack of ``cases/`` against the real command, as root and as an ordinary user.
 
 A case is a module. Its docstring says what it tries. ``prepare`` writes the repository; ``WORDS`` is the command (a
-gate by default); ``held`` looks further than :meth:`Arena.look` does. ``FAST`` cases are part of ``make test``.
+gate by default), or ``attack`` runs several, and a service; ``held`` looks further than :meth:`Arena.look` does.
+``FAST`` cases are part of ``make test``.
 """
 
 import importlib
@@ -56,8 +57,10 @@ def field(request: pytest.FixtureRequest, templates: dict[str, Path]) -> Iterato
 def test_held(name: str, field: Arena) -> None:
     case: ModuleType = importlib.import_module(f"tests.hostile.cases.{name}")
     case.prepare(field)
-    words = getattr(case, "WORDS", GATE)
-    outcome = field.run(*words, **getattr(case, "OPTIONS", {}))
+    if hasattr(case, "attack"):
+        outcome = case.attack(field)
+    else:
+        outcome = field.run(*getattr(case, "WORDS", GATE), **getattr(case, "OPTIONS", {}))
     field.look(outcome)
     if hasattr(case, "held"):
         case.held(field, outcome)

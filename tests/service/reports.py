@@ -52,7 +52,7 @@ def report(
     *faults: int,
     environment: Environment = GLIBC,
     case: Case = CASE,
-    at: int | None = None,
+    at: float | None = None,
     run_id: uuid.UUID | None = None,
     failure: Failure | None = None,
     others: dict[str, float] | None = None,
@@ -81,6 +81,17 @@ def report(
         else samples,
     }
     return Report(**(told | changes))
+
+
+def repeated(number: int, *faults: int, times: int, at: float | None = None, **changes: Any) -> list[Report]:
+    """Return reports of so many runs of one commit, one each hundredth of a minute."""
+    start = float(number if at is None else at)
+    return [report(number, *faults, at=start + run / 100, **changes) for run in range(times)]
+
+
+def proven(*levels: int, **changes: Any) -> list[Report]:
+    """Return reports of commits 1, 2, … with these levels, each run so often that every change is certain."""
+    return [run for number, level in enumerate(levels, 1) for run in repeated(number, level, level, times=6, **changes)]
 
 
 def sample(faults: int, others: dict[str, float] | None = None) -> Sample:

@@ -10,7 +10,7 @@ from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 from service.rules.detect.tamed_series import BLUR, TamedSeries
 
-PENALTY = 40.0  # squared sigma that a change must explain
+PENALTY = 7.0  # squared sigma that a change must explain
 LAG = BLUR + candidates.REACH + 1  # whether a position is a candidate is final once this many points follow
 
 
@@ -19,8 +19,8 @@ class ChangePoints:
 
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
-        self._partition = Partition(PENALTY * noise.inflation)
-        self._threshold = candidates.THRESHOLD * noise.inflation**0.5
+        self._partition = Partition(PENALTY)
+        self._threshold = candidates.THRESHOLD
         self._nodes: list[int] = []
         self._rank = [-1]
         self._screened = 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.rules.detect.exact_series import ExactSeries
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
 from service.rules.detect.level_change import Kind, LevelChange, Number, format_level
 from service.rules.detect.newest_points import NewestChange
@@ -12,7 +11,11 @@ from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
 
+NEWEST = 36
+"""Points after a change within which the newest points may show the same one."""
 KINDS = ("count", "rate", "time", "ratio")
+SAME = 3
+"""Points by which the position of the same change may differ between the two rules."""
 
 
 class LevelChangeDetector:
@@ -28,10 +31,10 @@ class LevelChangeDetector:
         self._kind = kind
         self._values: list[Number] = []
         self._samples: list[Sequence[Number]] = []
-        self._exact = ExactSeries()
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
+        self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
         self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
@@ -64,29 +67,33 @@ class LevelChangeDetector:
         n = len(self._values)
         if n < 2:
             return []
-        if self._kind == "count" and self._samples[-1]:
-            self._exact.extend(self._values[self._exact.points :], self._samples[self._exact.points :])
-            if self._exact.holds:
-                return list(self._exact.changes)
+        self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
         self._noisy.extend(centred(self._values[self._noisy.n :], self._values[0]))
-        if self._noisy.noise.sigma == 0.0:
-            self._repeating.extend(self._values[self._repeating.points :])
-            return self._repeating.changes(self._samples[-1])
-        return self._noisy_changes()
+        if self._repeating.holds or self._noisy.noise.sigma == 0.0:
+            return self._repeating.changes()
+        exact = [change for change in self._repeating.confirmed if change.rule == "exact"]
+        climbs = [self._describe(climb) for climb in self._noisy.climbs.values()]
+        return _merged([*exact, *climbs], self._noisy_changes())
 
     def _noisy_changes(self) -> list[LevelChange]:
         if self._newest:
             self._changes.pop()
+        self._changes += self._replaced
         unchanged, updated = self._noisy.updates()
         self._changes[unchanged:] = [self._describe(change) for change in updated]
-        reruns = [difference(value, self._values[0]) for value in self._samples[-1]]
-        self._newest = self._noisy.newest_change(reruns)
+        reruns = [difference(value, self._values[0]) for value in self._repeating.measurements()]
+        self._newest, self._replaced = self._noisy.newest_change(reruns), []
         if self._newest:
-            self._changes.append(self._describe_newest(self._newest))
+            newest = self._describe_newest(self._newest)
+            last = self._changes[-1] if self._changes else None
+            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= NEWEST:
+                self._replaced = [self._changes.pop()]
+                newest = last if newest.wants_rerun else newest
+            self._changes.append(newest)
         return self._changes
 
     def _describe(self, change: JudgedChange) -> LevelChange:
-        at, old_level, new_level, low, high, rule = change
+        at, old_level, new_level, low, high, rule, in_doubt = change
         before, after = self._level(old_level), self._level(new_level)
         sigma = self._noisy.noise.sigma
         size = f"{format_level(before)} → {format_level(after)}: %s of {abs(new_level - old_level) / sigma:.1f} sigma"
@@ -94,7 +101,7 @@ class LevelChangeDetector:
             evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
         else:
             evidence = f"{size % 'a step'} (sigma {sigma:.3g}), at {low:,} … {high:,}"
-        return LevelChange(at, before, after, low, high, rule, evidence)
+        return LevelChange(at, before, after, low, high, rule, evidence, wants_rerun=in_doubt)
 
     def _describe_newest(self, change: NewestChange) -> LevelChange:
         index = len(self._values) - change.length
@@ -112,6 +119,18 @@ class LevelChangeDetector:
         if isinstance(origin, int):
             return origin + int(centred) if centred.is_integer() else origin + centred
         return origin + centred
+
+
+def _merged(known: list[LevelChange], noisy: list[LevelChange]) -> list[LevelChange]:
+    """Return the known changes, and those of noisy series that are not among them."""
+    if not known:
+        return noisy
+    others = [change for change in noisy if not any(_overlap(change, other) for other in known)]
+    return sorted([*known, *others], key=lambda change: change.index)
+
+
+def _overlap(one: LevelChange, other: LevelChange) -> bool:
+    return one.low <= other.high + SAME and one.high >= other.low - SAME
 
 
 def find_level_changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays_and_modes import CLIP
 
 NEAR = 32  # points on each side that a level is taken from
 SEARCH = 16  # how far the exact position may lie from the candidate
@@ -22,8 +22,8 @@ _AROUND = np.arange(-SEARCH, SEARCH + 1)
 class MeasuredChange(NamedTuple):
     """A change of the partition with its measures; levels in the unit of the (centred) series.
 
-    ``length`` is the length of the segment after it, ``shorter`` the length of the shorter segment (at most ``NEAR``),
-    ``spread`` the smaller interquartile range of the two sides.
+    ``begin`` is the start of the level before it and ``end`` the end of the level after it, ``length`` the length of
+    the segment after it, and ``in_doubt`` whether more runs must settle it.
     """
 
     at: int
@@ -32,37 +32,25 @@ class MeasuredChange(NamedTuple):
     low: int
     high: int
     length: int
-    shorter: int
-    spread: float
     trend: float
+    begin: int
+    end: int
+    in_doubt: bool
 
 
-def _medians(x: Floats, start: Ints, stop: Ints) -> tuple[Floats, Floats]:
-    """Return the median and interquartile range of each ``x[start:stop]``, of one to ``NEAR`` points."""
+def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
+    """Return the median of each ``x[start:stop]``, of one to ``NEAR`` points."""
     at = start[:, None] + _WINDOW
     values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
     values.sort(axis=1)
     count = stop - start
     row = np.arange(len(start))
     median: Floats = (values[row, (count - 1) // 2] + values[row, count // 2]) / 2
-    middle_half: Floats = values[row, 3 * count // 4] - values[row, count // 4]
-    return median, middle_half
-
-
-def _excess_of_modes(raw: Floats, position: Ints, old: Floats, new: Floats, noise: Noise) -> Floats:
-    """Return (y - old)² - (y - new)² in sigma, each from the nearer of the two modes and bounded."""
-    y = raw[np.minimum(np.maximum(position, 0), len(raw) - 1)]
-    cost = []
-    for level in (old, new):
-        off = y - level[:, None]
-        off = np.minimum(np.abs(off), np.abs(off - noise.gap)) / noise.sigma
-        cost.append(np.minimum(off, CLIP) ** 2)
-    excess: Floats = cost[0] - cost[1]
-    return excess
+    return median
 
 
 def measure_changes(
-    x: Floats, raw: Floats, sums: Floats, edges: Ints, *, begin: int, noise: Noise
+    x: Floats, sums: Floats, edges: Ints, *, begin: int, noise: Noise, in_doubt: Sequence[bool]
 ) -> list[MeasuredChange]:
     """Measure the changes at ``edges[1:-1]``.
 
@@ -73,15 +61,15 @@ def measure_changes(
     Parameters
     ----------
     x : array of n floats
-        The series, modes folded.
-    raw : array of n floats
-        The series as it came.
+        The series.
     sums : array of n + 1 floats
         Running sums of the tamed series in sigma, for trends.
     edges : array of m + 2 ints
         An edge of the series or another change, the m changes, and again an edge or a change.
     begin : int
         The exact position of the change at ``edges[0]``, 0 if that is the edge of the series.
+    in_doubt : sequence of m bools
+        Whether more runs must settle each change.
     """
     if len(edges) < 3:
         return []
@@ -97,10 +85,6 @@ def measure_changes(
     tamed = around[:, 1:] - around[:, :-1]
     # (y - old)² - (y - new)², summed: by how much more the points before a position cost under the new level
     excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
-    if noise.gap:
-        excess = _excess_of_modes(
-            raw, position[:, :-1], _medians(x, begin_old, at)[0], _medians(x, at, end_new)[0], noise
-        )
     profile = np.zeros(position.shape)
     excess.cumsum(axis=1, out=profile[:, 1:])
     profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
@@ -110,19 +94,19 @@ def measure_changes(
     index = at - SEARCH + best
     first = at - SEARCH + (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)
     last = at - SEARCH + (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)
+    index = np.where((first <= at) & (at <= last), at, index)
     exact = np.concatenate([[begin], index, edges[-1:]])
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])
     stops = np.concatenate([index, np.minimum(exact[2:], index + NEAR)])
-    medians, ranges = _medians(x, starts, stops)
-    spread = np.minimum(ranges[:m], ranges[m:])
+    medians = _medians(x, starts, stops)
     length = right - at
     half = length // 2
     part = np.maximum(half, 1)
     later = (sums[right] - sums[right - part]) / part
     earlier = (sums[at + half] - total) / part
     trend = np.where(half > 0, later - earlier, 0.0)
-    shorter = np.minimum(np.minimum(length, at - left), NEAR)
     low, high = np.minimum(first, index), np.maximum(last, index)
-    columns = (index, medians[:m], medians[m:], low, high, length, shorter, spread, trend)
-    return [MeasuredChange(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])
+    rows = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
+    return [MeasuredChange(*row) for row in rows]

@@ -6,19 +6,23 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from service.rules.detect.noise import Noise
+import numpy as np
+
+from service.rules.detect.distinct_levels import lacking_shift
+from service.rules.detect.exchangeability import WINDOW
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import INDEPENDENT, Noise
+from service.rules.detect.wander import Shape, margin, needed_margin
 
 LONGEST = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE = 32  # points before them from which the level is taken
 ALONE = 5.0  # sigma: a single point this far off is a change that needs a rerun
 TOGETHER = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
-SURE = 6.0  # standard deviations of the mean: a confirmed change, given
-WITNESSES = 3  # this many measurements, as two successive strays are not rare,
-ALIKE = 2.0  # sigma: each of them this far off,
-MANY = 4  # or more measurements than this
 CAP = 5.0  # sigma: the most that one point contributes to that mean
 CAUTION = 8  # points from which the noise is known half as well as necessary
 NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+QUICK = 20  # runs in which no host wanders by two sigma unless they follow each other
+KNOWN = 64  # points that show whether they do
 HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
 SMALLEST = 2.2  # sigma: smallest mean of several points
 
@@ -37,12 +41,6 @@ def median_of(values: Sequence[float]) -> float:
     ordered = sorted(values)
     n = len(ordered)
     return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-
-
-def _offset(value: float, level: float, gap: float) -> float:
-    """Return the difference of a value from the nearer of the two modes."""
-    off = value - level
-    return off - gap if off > gap / 2 > 0 else off + gap if off < -gap / 2 < 0 else off
 
 
 def judge_newest(
@@ -69,32 +67,28 @@ def judge_newest(
         return None
     before = recent[max(0, n - longest - REFERENCE) : n - longest]
     level, unit = median_of(before), noise.sigma * (1 + CAUTION / noise.points)
-    newest = [_offset(value, level, noise.gap) / unit for value in (reruns or recent[-1:])]
+    newest = [(value - level) / unit for value in (reruns or recent[-1:])]
     direction = 1.0 if median_of(newest) > 0 else -1.0
     offsets = sorted((off * direction for off in newest), reverse=True)
     earlier = recent[-2 : -longest - 1 : -1]
     length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
-        after = median_of([*(reruns or recent[-1:]), *recent[n - length : n - 1]])
-        before_newest = (_offset(value, level, noise.gap) * direction / unit for value in earlier[: length - 1])
-        return NewestChange(length, level, after, not _sure([*offsets, *before_newest], noise.inflation, len(before)))
+        runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
+        values = np.array([*recent[max(0, n - length - WINDOW) : n - length], *runs])
+        split = len(values) - len(runs)
+        large = abs(median_of(runs) - level) >= noise.least
+        off = [(value - level) / unit * direction for value in runs]
+        sure = (
+            large
+            and _agree(off, noise.inflation, len(before))
+            and lacking_shift(values, split) == 0
+            and (_is_too_short_to_wander(runs, noise) or _is_explained(values / unit, split))
+        )
+        return NewestChange(length, level, median_of(runs), not sure)
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
         return NewestChange(1, level, recent[-1], True)
     return None
-
-
-def _sure(offsets: Sequence[float], inflation: float, reference: int) -> bool:
-    """Return whether these measurements, in sigma, are very unlikely to be a mixture of strays and ordinary runs.
-
-    Each counts for at most one and a half times the median.
-    """
-    count = len(offsets)
-    if count < WITNESSES or (count <= MANY and min(offsets) < ALIKE):
-        return False
-    bound = min(CAP, 1.5 * median_of(offsets))
-    deviation = math.sqrt(count * inflation * (1 + count / reference))
-    return sum(min(off, bound) for off in offsets) >= SURE * deviation
 
 
 def _left(
@@ -107,7 +101,7 @@ def _left(
     total, nearest, best, length = 0.0, newest[-1], 0.0, 0
     for off in newest:
         total += max(-CAP, min(CAP, off))
-    count, points, gap = len(newest), 1, noise.gap
+    count, points = len(newest), 1
     for value in (*earlier, None):
         if total <= (HOPELESS * count if count > 2 else 0.0):
             break
@@ -117,10 +111,30 @@ def _left(
                 best, length = gain, points
         if value is None:
             break
-        following = (_offset(value, level, gap) if gap else value - level) * scale
+        following = (value - level) * scale
         if following < nearest:  # noqa: PLR1730 - a call costs more
             nearest = following
         total += CAP if following > CAP else following if following > -CAP else -CAP
         count += 1
         points += 1
     return length if best >= TOGETHER * TOGETHER * noise.inflation else 0
+
+
+def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
+    """Return whether runs off the level, in sigma, agree: two far strays among ordinary runs do not.
+
+    Each counts for at most one and a half times the median.
+    """
+    bound = min(CAP, 1.5 * median_of(offsets))
+    deviation = math.sqrt(len(offsets) * inflation * (1 + len(offsets) / reference))
+    return sum(min(off, bound) for off in offsets) >= TOGETHER * deviation
+
+
+def _is_too_short_to_wander(runs: Sequence[float], noise: Noise) -> bool:
+    """Return whether a host cannot wander so far in so few runs, because successive runs are independent."""
+    return len(runs) <= QUICK and noise.rho <= INDEPENDENT and noise.points >= KNOWN
+
+
+def _is_explained(values: Floats, split: int) -> bool:
+    """Return whether a change explains values, in sigma, better than a host that wanders."""
+    return margin(values, 0, Shape(split, split)) >= needed_margin(len(values))

@@ -1,4 +1,4 @@
-"""Estimates how much a series moves while nothing changes: scale, autocorrelation, two modes, distance of strays."""
+"""Estimates how much a series moves while nothing changes: scale, autocorrelation, distance of strays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
-UNEVEN = 16  # number of differences in a part of a series that may be noisier than the rest
-COARSE = 8  # modes closer than this many times the smallest difference are jitter
+FOLLOWING = 5.0  # sigma that a series carries as its autocorrelation approaches 1
+LARGE = 4.0  # sigma from which on a change is judged by itself
+INDEPENDENT = 0.2  # autocorrelation up to which a large change cannot be wander
 SHRINK = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
@@ -31,21 +32,33 @@ class Noise:
         Standard deviation of one point around its level, unit of the series; 0 for a series that mostly repeats.
     rho : float
         Autocorrelation of successive points, 0 … 0.9.
-    gap : float
-        Distance of the two modes of a bimodal series, unit of the series; 0 where there is one mode.
     points : int
         Number of points that the estimate is based on.
+    narrow : float
+        Standard deviation of one point around the nearest of several modes, unit of the series.
     """
 
     sigma: float
     rho: float
-    gap: float
     points: int
+    narrow: float = 0.0
 
     @property
     def inflation(self) -> float:
         """Variance of a mean relative to independent points: ``(1 + rho) / (1 - rho)``."""
         return (1 + self.rho) / (1 - self.rho)
+
+    @property
+    def least(self) -> float:
+        """Size of the least change that can be told from how far such noise carries, unit of the series.
+
+        Nothing where successive runs are independent, five sigma where they nearly follow each other.
+        """
+        return FOLLOWING * self.rho**2 * self.sigma
+
+    def jumps(self, size: float) -> bool:
+        """Return whether a change is too large for a host that wanders, as successive runs are independent."""
+        return self.rho <= INDEPENDENT and size >= LARGE * self.sigma
 
 
 def epoch(n: int) -> int:
@@ -69,24 +82,6 @@ def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) 
     return float(sizes[:keep].sum()) / keep / constant
 
 
-def uneven_scale(differences: Floats, sizes: Floats) -> float:
-    """Estimate sigma of a series that may be noisier in one part than in the others: then that of the noisy part.
-
-    The mean of 90 % of the differences is weighted by 0.9, because 60 % of a few integers may happen to be equal.
-    ``sizes`` are the sorted absolute differences.
-    """
-    whole = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
-    blocks = len(differences) // UNEVEN
-    if blocks < 3:
-        return whole
-    parts = np.abs(differences[-blocks * UNEVEN :]).reshape(blocks, UNEVEN)
-    parts.sort(axis=1)
-    means = parts[:, : round(0.6 * UNEVEN)].sum(axis=1)
-    means.sort()
-    noisy = float(means[int(0.8 * blocks)]) / round(0.6 * UNEVEN) / _TRIM_60
-    return noisy if noisy > 2 * whole else whole
-
-
 def autocorrelation(x: Floats, bound: float) -> float:
     """Estimate the autocorrelation of successive points, 0 … 0.9, shrunk towards 0 by what chance alone gives.
 
@@ -107,62 +102,31 @@ def _mean_square(differences: Floats, bound: float) -> float:
     return float(np.square(bounded).mean())  # Not np.dot: its threads go on spinning after a long series.
 
 
-def find_gap(differences: Floats, sizes: Floats) -> float:
-    """Return the distance of two modes between which the series keeps jumping; 0.0 if it has only one.
-
-    Two modes show as many large differences of one size that alternate in sign; strays differ in size, and steps are
-    few. Numbers that differ only by a few units of their last digit are jitter, unless they are two exact values.
-
-    Parameters
-    ----------
-    differences, sizes : arrays
-        The differences of neighbours, and their absolute values in order of size.
-    """
-    n = len(sizes)
-    if n < 15:
-        return 0.0
-    small = trimmed_scale(sizes, 0.35, _TRIM_35)
-    first = int(sizes.searchsorted(max(8 * small, 1e-12 * float(sizes[-1])), "right"))
-    if n - first < 0.12 * n:
-        return 0.0
-    big = sizes[first:]
-    gap = float(big[(len(big) - 1) // 2] + big[len(big) // 2]) / 2
-    nonzero = sizes[sizes.searchsorted(0.0, "right") :]
-    if gap < COARSE * nonzero[0] and np.count_nonzero(nonzero == gap) < 0.9 * len(nonzero):
-        return 0.0
-    alike = np.count_nonzero(np.abs(big - gap) <= max(6 * small, 0.15 * gap))
-    up = differences[np.abs(differences) >= big[0]] > 0
-    alternating = np.count_nonzero(up[1:] != up[:-1])
-    return gap if alike >= 0.7 * len(big) and len(up) > 1 and alternating >= 0.75 * (len(up) - 1) else 0.0
-
-
-def estimate(folded: Floats, gap: float = 0.0, sizes: Floats | None = None) -> Noise:
+def estimate(x: Floats, sizes: Floats | None = None) -> Noise:
     """Estimate the noise of a series from its first points.
 
     Parameters
     ----------
-    folded : array of n floats
-        The series, with its two modes folded onto each other if it has two.
-    gap : float
-        Distance of the two modes, 0 where there is one mode.
+    x : array of n floats
+        The series.
     sizes : array of n - 1 floats, optional
         The absolute differences of neighbours in order of size, where they are known.
     """
-    n = len(folded)
+    n = len(x)
     if n < 3:
-        return Noise(0.0, 0.0, gap, n)
-    d = folded[1:] - folded[:-1]
+        return Noise(0.0, 0.0, n)
+    d = x[1:] - x[:-1]
     if sizes is None:
         sizes = sorted_sizes(d)
-    if gap == 0.0 and np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
-        return Noise(0.0, 0.0, gap, n)
-    sigma = max(uneven_scale(d, sizes), gap / 32)
+    if np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
+        return Noise(0.0, 0.0, n)
+    sigma = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
     if sigma == 0.0:  # 60 … 80 % of the points repeat
         sigma = trimmed_scale(sizes, 0.95, _TRIM_95)
-    span = max(float(folded.max()), -float(folded.min())) + gap
+    span = max(float(x.max()), -float(x.min()))
     sigma = max(sigma, SMALLEST * span, 1e-150)
-    rho = autocorrelation(folded, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
-    return Noise(sigma / (1 - rho) ** 0.5, rho, gap, n)
+    rho = autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
+    return Noise(sigma / (1 - rho) ** 0.5, rho, n, min(sigma, trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5)
 
 
 def sorted_sizes(differences: Floats) -> Floats:
@@ -172,10 +136,10 @@ def sorted_sizes(differences: Floats) -> Floats:
     return sizes
 
 
-def stray_distance(folded: Floats) -> float:
+def stray_distance(x: Floats) -> float:
     """Return the distance from the level that 1.5 % of single points exceed; 0.0 where there are too few points."""
-    if len(folded) < 48:
+    if len(x) < 48:
         return 0.0
-    newest = folded[-1024:]
+    newest = x[-1024:]
     rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
     return float(rest[int(0.985 * len(rest))])

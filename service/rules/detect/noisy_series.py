@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from service.rules.detect import ramps
+from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
-from service.rules.detect.measured_change import NEAR, SEARCH, MeasuredChange, measure_changes
+from service.rules.detect.distinct_levels import DistinctLevels
+from service.rules.detect.exchangeability import WINDOW
+from service.rules.detect.measured_change import SEARCH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.newest_points import LONGEST, REFERENCE, NewestChange, judge_newest
-from service.rules.detect.noise import Noise, epoch, estimate, find_gap, sorted_sizes, stray_distance
-from service.rules.detect.strays_and_modes import fold_modes
+from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
+from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
+from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.tamed_series import BLUR, TamedSeries
+from service.rules.detect.wander import AHEAD, AROUND, UNSURE, WANDER, Shape, needed_margin
 
 BLOCK = 32  # points after which the partition is updated
-EARLY = 8  # the same while a series is shorter than 64
+EARLY = 8  # the same while a series is shorter than YOUNG
+YOUNG = 256
 FIRST = 16  # points that the first partition needs
-SETTLED = BLUR + NEAR + SEARCH + 16  # the measures of a change are final once this many points follow
+SETTLED = BLUR + 2 * AHEAD + SEARCH + 16  # a change is final once this many points follow
+
+
+_position = attrgetter("at")
+
+
+SHORT = 30
+SQUARED = 100.0
+"""Squared sigma that the points of a side shorter than ``SHORT`` must explain together."""
 
 
 class _GroupingState(NamedTuple):
@@ -37,7 +53,7 @@ class NoisySeries:
 
     def __init__(self) -> None:
         self.n = 0
-        self.noise = Noise(0.0, 0.0, 0.0, 0)
+        self.noise = Noise(0.0, 0.0, 0)
         self._values: Floats = np.zeros(64)
         self._restart()
 
@@ -46,10 +62,12 @@ class NoisySeries:
         self._stray: float | None = None
         self._tamed = TamedSeries()
         self._path = ChangePoints(self.noise)
+        self._distinct = DistinctLevels(self.noise.inflation)
         self._rows: list[MeasuredChange] = []
         self._states: list[_GroupingState] = []
-        self._closed: list[ramps.JudgedChange] = []
-        self._open: list[ramps.JudgedChange] = []
+        self._closed: list[JudgedChange] = []
+        self._open: list[JudgedChange] = []
+        self.climbs: dict[int, JudgedChange] = {}  # by the start of the level that climbs
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -63,35 +81,58 @@ class NoisySeries:
         self.n = n
         if epoch(n) != self.noise.points:
             self._learn(self._values[: epoch(n)])
-        until = n - n % (EARLY if n < 64 else BLOCK)
+        until = n - n % (EARLY if n < YOUNG else BLOCK)
         if until >= FIRST and until > self._done and self.noise.sigma > 0:
             self._look(until)
 
     def _learn(self, head: Floats) -> None:
         """Estimate the noise anew, and judge everything by it."""
-        differences = head[1:] - head[:-1]
-        sizes = sorted_sizes(differences)
-        gap = find_gap(differences, sizes)
-        self.noise = estimate(fold_modes(head, gap, 0, len(head)), gap) if gap else estimate(head, 0.0, sizes)
+        self.noise = estimate(head, sorted_sizes(head[1:] - head[:-1]))
         self._restart()
 
     def _look(self, until: int) -> None:
-        self._tamed.update(self._values[:until], self.noise)
+        values = self._values[:until]
+        self._tamed.update(values, self.noise)
         same = self._path.update(self._tamed, until)
-        positions = self._path.positions
+        proposals = self._path.positions
         settled, self._done = self._done - SETTLED, until
-        if same == len(positions) == len(self._rows) and (same == 0 or positions[-1] <= settled):
-            return
-        while same and (positions[same] if same < len(positions) else until) > settled:
+        while same and (proposals[same] if same < len(proposals) else until) > settled:
             same -= 1
+        same = self._distinct.update(values, proposals, max(0, same - 1))
+        changes = self._distinct.changes
+        if same == len(changes) == len(self._rows):
+            self._judge_climbs(len(self._rows))
+            return
         same = min(max(0, same - 2), len(self._rows))
-        edges = [positions[same - 1] if same else 0, *positions[same:], until]
-        folded, sums = self._tamed.folded[:until], self._tamed.sums[: until + 1]
-        begin = self._rows[same - 1].at if same else 0
+        edges = [changes[same - 1].at if same else 0, *(change.at for change in changes[same:]), until]
         self._rows[same:] = measure_changes(
-            folded, self._values[:until], sums, np.array(edges), begin=begin, noise=self.noise
+            values,
+            self._tamed.sums[: until + 1],
+            np.array(edges),
+            begin=self._rows[same - 1].at if same else 0,
+            noise=self.noise,
+            in_doubt=[change.in_doubt for change in changes[same:]],
         )
         self._judge(same)
+        self._judge_climbs(same)
+
+    def _judge_climbs(self, same: int) -> None:
+        """Judge the stretch before the measured change with index ``same``, and all later ones, between large changes.
+
+        Small changes do not end a stretch, because a slow climb has many of them.
+        """
+        while same and not self._is_large(self._rows[same - 1]):
+            same -= 1
+        begins = [self._rows[same - 1].at if same else 0]
+        begins += [row.at for row in self._rows[same:] if self._is_large(row)]
+        self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < begins[0]}
+        for begin, end in pairwise([*begins, self._done]):
+            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise.sigma)
+            if climb:
+                self.climbs[begin] = climb
+
+    def _is_large(self, row: MeasuredChange) -> bool:
+        return abs(row.after - row.before) >= LARGE * self.noise.sigma
 
     def _judge(self, same: int) -> None:
         """Group and judge the measured changes from index ``same`` on."""
@@ -101,27 +142,64 @@ class NoisySeries:
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
             if group is None or not ramps.joins_group(group, row, self.noise.sigma):
-                self._closed += ramps.judge_group(group, self.noise.sigma)
+                self._closed += ramps.judge_group(group, self.noise.sigma, self._explained)
                 group = ramps.start_group(row)
             else:
                 group = ramps.extend_group(group, row, self.noise.sigma)
             self._states.append(_GroupingState(len(self._closed), group))
-        self._open = ramps.judge_group(group, self.noise.sigma)
+        self._open = ramps.judge_group(group, self.noise.sigma, self._explained)
 
-    def updates(self) -> tuple[int, list[ramps.JudgedChange]]:
+    def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
+        """Return a change if it explains the runs around it better than a host that wanders."""
+        change = change._replace(high=min(change.high, self._done - 1))
+        low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
+        size = abs(change.after - change.before)
+        if size < self.noise.least:
+            return None
+        if change.rule == "step" and size < max(self._seen_wander(change.at), self._least(change.at, begin, end)):
+            return None
+        if self.noise.jumps(size):
+            return change
+        first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
+        near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
+        others = [Shape(row.at, row.at) for row in near if row.at <= begin or row.at >= end]
+        margin = wander.margin(
+            self._values[first:last] / self.noise.sigma, first, Shape(low, high), others, self.noise.inflation
+        )
+        needed = needed_margin(last - first)
+        if margin < needed and end == self._done < high + WINDOW:
+            change = change._replace(in_doubt=True)
+        return change if margin >= (UNSURE if change.in_doubt else needed) else None
+
+    def _least(self, at: int, begin: int, end: int) -> float:
+        """Return the least size of a step with a short side, whose noise is hardly known."""
+        shorter = min(at - begin, end - at)
+        return min(LARGE, math.sqrt(SQUARED / shorter)) * self.noise.sigma if shorter < SHORT else 0.0
+
+    def _seen_wander(self, at: int) -> float:
+        """Return the size below which a step is what this host is seen to wander.
+
+        That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
+        """
+        until = bisect_left(self._rows, at + AHEAD, key=_position)
+        sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at]
+        small = [size for size in sizes if size < LARGE * self.noise.sigma]
+        seen = 2 * math.sqrt(sum(size * size for size in small) / len(small)) if small else 0.0
+        return min(WANDER * self.noise.narrow, seen)
+
+    def updates(self) -> tuple[int, list[JudgedChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
     def newest_change(self, reruns: Sequence[float] = ()) -> NewestChange | None:
         """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
-        changes = self._path.positions
-        begin = max(changes[-1] if changes else 0, self.n - LONGEST - REFERENCE)
+        certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
+        begin = max(certain, self.n - LONGEST - WINDOW)
         return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
 
     def _stray_distance(self) -> float:
         """Return the distance that strays of this series reach, computed at the first call."""
         if self._stray is None:
-            head = self._values[: self.noise.points]
-            self._stray = stray_distance(fold_modes(head, self.noise.gap, 0, len(head)))
+            self._stray = stray_distance(self._values[: self.noise.points])
         return self._stray

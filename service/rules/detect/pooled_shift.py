@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.input_numbers import centred, checked
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import estimate
 
 FEWEST = 8  # benchmarks that a pooled verdict needs
 HISTORY = 8  # points that a benchmark needs to take part
@@ -54,10 +54,10 @@ def find_pooled_shift(
 ) -> PooledShift | None:
     """Decide whether a suite's newest run shifted as a whole.
 
-    Each benchmark's newest value is compared with its previous level, in units of its own noise; the trimmed mean of
-    all is tested by Yuen's one-sample test ("The two-sample trimmed t for unequal population variances", Biometrika
-    61, 1974; the one-sample form is Tukey and McLaughlin, 1963). The noise must be nearly independent between
-    benchmarks.
+    Each benchmark's newest value is compared with its history by its normal score, so that modes and heavy tails of
+    single benchmarks do not matter. The trimmed mean of all scores is tested by Yuen's one-sample test ("The two-sample
+    trimmed t for unequal population variances", Biometrika 61, 1974; the one-sample form is Tukey and McLaughlin,
+    1963). The noise must be nearly independent between benchmarks.
 
     Parameters
     ----------
@@ -88,23 +88,19 @@ def find_pooled_shift(
     ]
     if len(judged) < FEWEST:
         return None
-    offsets, widths = np.array(judged).T
-    noisy = widths > 0
+    offsets, scores = np.array(judged).T
     shift, error, freedom = _trimmed(offsets)
     if error == 0.0:
         return _described(shift, 0.0, 0.0, offsets) if shift else None
-    scale = np.where(noisy, widths, widths[noisy].min() if noisy.any() else 1.0)
-    t, _, _ = _standardised(offsets / scale)
+    t, _, _ = _standardised(scores)
     p = _two_sided(t, freedom)
     return _described(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
 
 
 def _offset(history: list[Number], value: Number) -> tuple[float, float]:
-    """Return the difference of a value from the level of its history, and the standard deviation of that difference."""
+    """Return the difference of a value from the level of its history, and its normal score among the history."""
     values = centred([*history, value], history[0])
-    past = values[:-1]
-    sigma = estimate(past).sigma
-    return float(values[-1] - np.median(past)), sigma * math.sqrt(1 + math.pi / 2 / len(past))
+    return float(values[-1] - np.median(values[:-1])), float(normal_scores(values)[-1])
 
 
 def _trimmed(values: Floats) -> tuple[float, float, int]:

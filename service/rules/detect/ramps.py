@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from service.rules.detect.measured_change import MeasuredChange
-from service.rules.detect.smallest_step import SMALLEST, is_large_enough
+import numpy as np
 
+from service.rules.detect.measured_change import MeasuredChange
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.wander import YOUNG, Shape, margin
+
+LONG = 256  # runs of one level from which on it may climb too slowly for steps
+SLOW = 2.0  # sigma: the least that such a level climbs
+ENDS = 32  # runs at each end of it that show how far
 MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
 WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
 AGAINST = 3  # one change in this many may go against a climb
+SMALLEST = 4.0  # sigma: the least that a ramp climbs
 
 
 class JudgedChange(NamedTuple):
-    """A step or a ramp; levels in the unit of the (centred) series."""
+    """A step or a ramp; levels in the unit of the (centred) series. ``in_doubt`` if more runs must settle it."""
 
     at: int
     before: float
@@ -21,6 +29,7 @@ class JudgedChange(NamedTuple):
     low: int
     high: int
     rule: str
+    in_doubt: bool = False
 
 
 class ChangeGroup(NamedTuple):
@@ -69,7 +78,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
     climbed = abs(group.last.after - group.first.before)
-    return (group.score > 0 or group.size > MOST_STEPS) and group.size > 1 and climbed >= 2 * SMALLEST * sigma
+    return (group.score > 0 or group.size > MOST_STEPS) and group.size > 1 and climbed >= SMALLEST * sigma
 
 
 def describe_ramp(group: ChangeGroup) -> JudgedChange:
@@ -80,14 +89,46 @@ def describe_ramp(group: ChangeGroup) -> JudgedChange:
     return JudgedChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
-def judge_group(group: ChangeGroup | None, sigma: float) -> list[JudgedChange]:
-    """Judge a group: it is one ramp, or those of its steps that are large enough."""
+def judge_group(
+    group: ChangeGroup | None, sigma: float, explained: Callable[[JudgedChange, int, int], JudgedChange | None]
+) -> list[JudgedChange]:
+    """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
+
+    ``explained`` returns a change that does, given the start of the level before it and the end of the level after it.
+    """
     if group is None:
         return []
     if is_ramp(group, sigma):
-        return [describe_ramp(group)]
-    return [
-        JudgedChange(change.at, change.before, change.after, change.low, change.high, "step")
-        for change in group.steps
-        if is_large_enough(change, sigma)
-    ]
+        ramp = explained(describe_ramp(group), group.first.begin, group.last.end)
+        if ramp:
+            return [ramp]
+    judged = (
+        explained(
+            JudgedChange(row.at, row.before, row.after, row.low, row.high, "step", row.in_doubt), row.begin, row.end
+        )
+        for row in group.steps
+    )
+    return [change for change in judged if change]
+
+
+def judge_climb(runs: Floats, begin: int, scale: float) -> JudgedChange | None:
+    """Return the ramp of a level that climbs too slowly for steps; None if it stays.
+
+    Parameters
+    ----------
+    runs : array of n floats
+        The runs of the level, in the unit of the series.
+    begin : int
+        The position of ``runs[0]`` in the series.
+    scale : float
+        Standard deviation of one run.
+    """
+    if len(runs) < LONG:
+        return None
+    before, after = float(np.median(runs[:ENDS])), float(np.median(runs[-ENDS:]))
+    if abs(after - before) < SLOW * scale:
+        return None
+    first, last = begin + 1, begin + len(runs) - 1
+    if margin(runs / scale, begin, Shape(first, last)) < YOUNG:
+        return None
+    return JudgedChange(first, before, after, first, last, "ramp")

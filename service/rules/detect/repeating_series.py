@@ -1,111 +1,230 @@
-"""Detects level changes of series that mostly repeat but have no samples: a new value counts once it recurs."""
+"""Detects level changes of series that repeat to the last digit, exactly or but for strays."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
+from service.rules.detect.exchangeability import RARE, log_choose
 from service.rules.detect.level_change import LevelChange, Number, format_level
 
-SURE = -4.0  # log10 of the probability that successive blips pass for a change
-YOUNG = 4  # points that a new level needs before two points off it are a change
+PROVEN = math.log(400)
+"""Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
+
+Nothing else is known about such a series: if it alternated between two exact values at random, all the earlier runs
+would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/detection.md).
+"""
+SUSPECT = math.log(0.1)
+"""Logarithm of the probability of straying below which a run off the level is worth a rerun."""
+SHORTEST = 3
+"""Measurements without which no change is certain."""
+OFTEN = 0.2
+"""Share of strays beyond which a level does not repeat, so that only a value that is new to it shows a change."""
+SELDOM = 0.05
+"""Largest share of strays of a series that counts as exact."""
+MANY = 256
+"""A level from which more different values strayed does not repeat."""
+FEW = 4
+"""Fewer runs off the level may all differ without showing that the series is noisy."""
+LONG = 32
+"""A longer run of values off the level that do not repeat shows that the series does not repeat."""
+FIRST_ALONE = 8
+"""Equal values that show that the first point of a series was off the level, if nothing repeats it."""
 
 
 class RepeatingSeries:
-    """The level changes of a series without spread, updated as points are appended.
+    """The level changes of a series of which most points repeat one value, updated as points are appended.
 
-    A level is the interval of its values, mostly a single value. Two successive points outside it on one side are a
-    change; more are needed where single blips have been frequent or the level is too young. If only the newest point is
-    outside, it is returned as a change that needs a rerun.
+    The runs off the level since the last point on it are *pending*. They are strays if a run returns to the level, and
+    a change if it is improbable that so many successive runs stray. That probability follows from how many runs have
+    strayed before at this level, if all orders of the runs are equally probable. Numbers are compared as Python
+    numbers, so exactly, also beyond 2**53.
     """
 
     def __init__(self) -> None:
-        self._confirmed: list[LevelChange] = []
-        self._low: Number = 0
-        self._high: Number = 0
-        self._run: list[Number] = []
-        self.points = self._blips = 0
-        self._age = self._off = 0  # points at this level, and points that strayed from it
+        self.confirmed: list[LevelChange] = []
+        self.points = 0
+        self._level: Number = 0
+        self._begin = self._at_level = self._strayed = 0
+        self._all_strayed = 0  # at this level and at all before it
+        self._clean = 0  # where the newest runs without a stray begin
+        self._pending: list[Number] = []
+        self._seen: set[Number] = set()  # values that strayed from the level
+        self._longest = 1  # samples of a point before the newest one
+        self._newest: Sequence[Number] = ()
 
-    def extend(self, values: Sequence[Number]) -> None:
-        """Append points."""
-        for value in values:
-            if value == self._low == self._high and not self._run and self.points:
-                self._age += 1
-            else:
-                self._add(value)
+    def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
+        """Append points with their samples."""
+        for value, point in zip(values, samples, strict=True):
+            self._longest = max(self._longest, len(self._newest))
+            self._newest = point
             self.points += 1
+            self._add(value, point)
 
-    def _add(self, value: Number) -> None:
-        if self.points == 0:
-            self._low = self._high = value
-        width = self._high - self._low
-        if self._low - width <= value <= self._high + width:
-            self._end_run()
-            self._widen([value])
-            self._age += 1
+    def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
+        if self.points == 1:
+            self._level = value
+        undecided = value != self._level and self._level in point and 2 * _count(value, point) <= len(point)
+        if value == self._level or undecided:
+            self._stray(self._pending)
+            self._strayed += undecided
+            self._pending = []
+            self._at_level += not undecided
             return
-        if self._run and (self._run[-1] > self._high) != (value > self._high):
-            self._end_run()
-        self._run.append(value)
-        if len(self._run) >= self._needed():
-            self._confirmed.append(self._change(wants_rerun=False, ahead=1))
-            self._low, self._high = min(self._run), max(self._run)
-            self._age, self._off, self._run = len(self._run), 0, []
+        self._pending.append(value)
+        size = self._comparable()
+        if self._strayed > OFTEN * size:
+            plateau = self._new_plateau()
+            if _is_change(plateau, self._level, size, 0, exact=False):
+                self._stray(self._pending[: -len(plateau)])
+                self._pending = plateau
+                self._confirm()
+        elif _is_change(self._pending, self._level, size, self._strayed, exact=self._is_exact()):
+            self._confirm()
+        if self._at_level == 1 and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
+            self._start_at(0)  # the first point was a stray, or a level that nothing repeats
+        elif len(self._pending) > LONG and _transitions(self._pending) > len(self._pending) // 2:
+            self._stray(self._pending)
+            self._pending = []
 
-    def _widen(self, values: Sequence[Number]) -> None:
-        self._low, self._high = min(self._low, *values), max(self._high, *values)
+    @property
+    def holds(self) -> bool:
+        """Whether the series repeats so far, so that each value off its level is a change or a stray."""
+        alike = len(self._pending) < FEW or _transitions(self._pending) <= len(self._pending) // 2
+        return self._is_exact() and alike
 
-    def _end_run(self) -> None:
-        """Count the run as blips, or as the level's own spread if the level is young or blips are many."""
-        if not self._run:
-            return
-        self._off += len(self._run)
-        if self._age < YOUNG or self._off > 0.2 * self._age:
-            self._widen(self._run)
-            self._age += len(self._run)
-        else:
-            self._blips += len(self._run)
-        self._run = []
+    def _comparable(self) -> int:
+        """Return how many runs the pending ones are compared with, themselves included.
 
-    def _needed(self) -> int:
-        """Return how many successive points make a change, given how often single ones strayed."""
-        known = 2 if self._age >= YOUNG or not self._confirmed else YOUNG
-        if self._blips == 0:
-            return known
-        rate = min(0.5, self._blips / self.points)
-        return max(known, math.ceil(SURE / math.log10(rate)))
+        A level that repeats vouches for the levels before it if no run strayed from any of them.
+        """
+        return self.points - (min(self._clean, self._begin) if self._at_level >= SHORTEST else self._begin)
 
-    def _change(self, wants_rerun: bool, ahead: int) -> LevelChange:
-        index = self.points + ahead - len(self._run)
-        before, after = self._typical(), sorted(self._run)[len(self._run) // 2]
+    def _is_exact(self) -> bool:
+        """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
+        return self._all_strayed <= SELDOM * self.points
+
+    def _stray(self, values: Sequence[Number]) -> None:
+        """Count runs off the level as strays."""
+        self._strayed += len(values)
+        self._all_strayed += len(values)
+        if values:
+            self._clean = self.points
+        if len(self._seen) < MANY:
+            self._seen.update(values)
+
+    def _new_plateau(self) -> list[Number]:
+        """Return the newest pending runs that agree, if none before at this level agreed with them."""
+        value = self._pending[-1]
+        size = 1
+        while size < len(self._pending) and self._pending[-size - 1] == value:
+            size += 1
+        earlier = self._pending[:-size]
+        return [] if value in self._seen or value in earlier or len(self._seen) >= MANY else self._pending[-size:]
+
+    def _confirm(self) -> None:
+        """Turn the pending runs into a change, and judge what follows its first repeated value anew."""
+        first = _first_repeated(self._pending)
+        before = self.points - len(self._pending) - self._begin
         why = (
-            f"{len(self._run)} successive runs off a level that repeats"
-            if not wants_rerun
-            else "the previous level repeats; one more run will decide"
+            f"{len(self._pending)} successive runs left a level off which {self._strayed:,} of {before:,} runs strayed"
+            if self._strayed
+            else "every run repeats to the fault on both sides, so any change is a drift"
         )
-        return LevelChange(
-            index,
-            before,
-            after,
-            index,
-            index,
-            "repeat",
-            f"{format_level(before)} → {format_level(after)}: {why}",
-            wants_rerun,
+        self.confirmed.append(self._change(first, self._rule(), why))
+        self._start_at(first)
+
+    def _rule(self) -> str:
+        """Return the rule by which the pending runs are a change."""
+        repeats = _transitions(self._pending) <= len(self._pending) // 3
+        return "exact" if repeats and self._strayed == 0 and self._is_exact() else "repeat"
+
+    def _start_at(self, first: int) -> None:
+        """Continue at the level of the pending run with index ``first``; the later pending runs are added anew."""
+        pending, end = self._pending, self.points
+        self._level, self._at_level, self._strayed, self._pending = pending[first], 1, 0, []
+        self._seen.clear()
+        self._begin = end - len(pending) + first
+        for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
+            self.points = index
+            self._add(value)
+        self.points = end
+
+    def _change(self, first: int, rule: str, why: str, *, unsure: bool = False) -> LevelChange:
+        """Return the change to the value of the pending run with index ``first``."""
+        low = self.points - len(self._pending)
+        after = self._pending[first]
+        evidence = f"{format_level(self._level)} → {format_level(after)}: {why}"
+        return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
+
+    def measurements(self) -> list[Number]:
+        """Return all measurements of the newest point if it was measured again; otherwise none.
+
+        The samples of one run are no further measurements: runs differ by more than their samples do. Only where
+        points have one sample each, or the newest one has several times as many as they have, it was measured again.
+        """
+        size = self._longest
+        again = [sorted(self._newest[at : at + size]) for at in range(0, len(self._newest) - size + 1, size)]
+        return [samples[(size - 1) // 2] for samples in again] if len(again) > 1 else []
+
+    def changes(self) -> list[LevelChange]:
+        """Return the changes; the last one wants a rerun if the pending runs may be strays."""
+        if not self._pending:
+            return list(self.confirmed)
+        again = self.measurements()
+        if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
+            return list(self.confirmed)
+        pending = [*self._pending[:-1], *again] if again else self._pending
+        points = self._comparable() + len(pending) - len(self._pending)
+        chance = log_choose(self._strayed + len(pending), len(pending)) - log_choose(points, len(pending))
+        if self._strayed and chance > SUSPECT:
+            return list(self.confirmed)
+        sure = self._level not in again and _is_change(
+            pending, self._level, points, self._strayed, exact=self._is_exact()
         )
+        if sure:
+            rule, why = self._rule(), f"{len(pending)} measurements agree off a level that repeats"
+            return [*self.confirmed, self._change(_first_repeated(self._pending), rule, why)]
+        return [*self.confirmed, *self._suspicions()]
 
-    def _typical(self) -> Number:
-        if self._low == self._high:
-            return self._low
-        return self._low + (self._high - self._low) / 2
+    def _suspicions(self) -> list[LevelChange]:
+        """Return the changes that the pending runs show if none of them strayed."""
+        why = "the previous level repeats; more runs of this revision will decide"
+        if self._strayed:
+            return [self._change(_first_repeated(self._pending), "repeat", why, unsure=True)]
+        level, start, suspicions = self._level, self.points - len(self._pending), []
+        for index, value in enumerate(self._pending, start):
+            if value != level:
+                evidence = f"{format_level(level)} → {format_level(value)}: {why}"
+                suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
+            level = value
+        return suspicions
 
-    def changes(self, reruns: Sequence[Number] = ()) -> list[LevelChange]:
-        """Return the changes; ``reruns`` are all measurements of the newest point."""
-        if not self._run:
-            return list(self._confirmed)
-        outside = sum(not self._low <= value <= self._high for value in reruns)
-        sure = len(reruns) > 1 and outside == len(reruns)
-        if len(reruns) > 1 and 2 * outside <= len(reruns):
-            return list(self._confirmed)
-        return [*self._confirmed, self._change(wants_rerun=not sure, ahead=0)]
+
+def _count(value: Number, point: Sequence[Number]) -> int:
+    return sum(sample == value for sample in point)
+
+
+def _transitions(values: Sequence[Number]) -> int:
+    return sum(a != b for a, b in pairwise(values))
+
+
+def _first_repeated(values: Sequence[Number]) -> int:
+    """Return the index of the first value that the next one repeats, otherwise of the most frequent value."""
+    for index, (value, following) in enumerate(pairwise(values)):
+        if value == following:
+            return index
+    return values.index(Counter(values).most_common(1)[0][0])
+
+
+def _is_change(pending: Sequence[Number], level: Number, points: int, strayed: int, *, exact: bool) -> bool:
+    """Return whether the pending runs, the last of so many points, cannot be strays."""
+    size = len(pending)
+    if size < SHORTEST:
+        return False
+    chance = log_choose(strayed + size, size) - log_choose(points, size)
+    if _transitions(pending) <= size // 3:
+        return chance <= (-PROVEN if exact and strayed == 0 else RARE)
+    return chance <= RARE and (min(pending) > level or max(pending) < level)

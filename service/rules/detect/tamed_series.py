@@ -6,24 +6,21 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays_and_modes import HALF, MODE_WINDOW, fold_modes, running_median, tame
+from service.rules.detect.strays import HALF, running_median, tame
 
-BLUR = HALF + MODE_WINDOW - 1  # the tamed value of a point depends on this many points after it
+BLUR = HALF  # the tamed value of a point depends on this many points after it
 
 
 class TamedSeries:
-    """Running sums of a growing series with its modes folded and its strays clipped, in sigma.
+    """Running sums of a growing series with its strays clipped, in sigma.
 
     Attributes
     ----------
-    folded : array
-        The series with its two modes folded onto each other, in its own unit.
     sums, squares : arrays
         Running sums of the tamed values and of their squares; ``sums[k]`` covers the first k points.
     """
 
     def __init__(self) -> None:
-        self.folded: Floats = np.zeros(0)
         self.sums: Floats = np.zeros(1)
         self.squares: Floats = np.zeros(1)
         self._height: Floats = np.zeros(1)
@@ -33,21 +30,24 @@ class TamedSeries:
         """Extend the sums to the end of ``x``; the last ``BLUR`` points are provisional until more follow."""
         start, n = self._final, len(x)
         self._reserve(n)
-        self.folded[start:n] = fold_modes(x, noise.gap, start, n)
-        middle = running_median(self.folded[:n], max(0, start - 1), n)
+        middle = running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
-        rest, rise = tame(self.folded[start:n], middle, noise.sigma)
+        rest, rise = tame(x[start:n], middle, noise.sigma)
         _continue(self._height, start, rise)
         tamed = rest + self._height[start + 1 : n + 1]
         _continue(self.sums, start, tamed)
         _continue(self.squares, start, tamed * tamed)
         self._final = max(0, n - BLUR)
 
+    def values(self, first: int, last: int) -> Floats:
+        """Return the tamed values at ``first … last - 1``, in sigma."""
+        part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
+        return part
+
     def _reserve(self, n: int) -> None:
-        if n > len(self.folded):
+        if n >= len(self.sums):
             size = n + n // 2  # generous, as pages that nobody writes to take no memory
-            self.folded = _longer(self.folded, size)
             self.sums = _longer(self.sums, size + 1)
             self.squares = _longer(self.squares, size + 1)
             self._height = _longer(self._height, size + 1)

@@ -1,4 +1,4 @@
-"""Makes the decisions about an event that the service makes by itself: that it was fixed or came back. Pure."""
+"""Makes the decisions about an event that the service makes by itself: fixed, came back, withdrawn. Pure."""
 
 from __future__ import annotations
 
@@ -62,9 +62,33 @@ def new_entries(
     return added
 
 
+def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
+    """Return the entry for an event that is no longer sure, or that is sure again; None where neither happened.
+
+    The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
+    stand.
+
+    Parameters
+    ----------
+    state
+        The state of the event.
+    was_sure, is_sure
+        Whether any of its drifts was sure at the previous detection, and is now.
+    reasons
+        Why each of its drifts no longer stands, the largest first.
+    """
+    if was_sure and not is_sure:
+        first = reasons[0] if reasons else "Judged anew, its drifts belong to other events."
+        more = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + more)
+    if is_sure and state is State.WITHDRAWN:
+        return LogEntry(Action.REOPEN, by_service=True, reason="It is sure again.")
+    return None
+
+
 def _last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     """Return the decision that closed the event, if it is the service's decision that it was fixed."""
-    closing = [entry for entry in log if entry.action is not Action.ACKNOWLEDGE]
+    closing = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
 
 

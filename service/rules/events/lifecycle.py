@@ -16,7 +16,10 @@ _LEADS_TO = {
     Action.FIX: (OPEN, State.FIXED),
     Action.DISMISS: (OPEN, State.FALSE_ALARM),
     Action.REOPEN: (CLOSED, State.REOPENED),
+    Action.WITHDRAW: (OPEN, State.WITHDRAWN),
 }
+_CLOSES_NOTHING = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
+"""In the log of a closed event, these actions leave the decision that closed it as it is."""
 
 
 def next_state(state: State, action: Action) -> State | None:
@@ -26,8 +29,8 @@ def next_state(state: State, action: Action) -> State | None:
 
 
 def allowed_actions(state: State) -> list[Action]:
-    """Return the decisions that are possible in a state."""
-    return [action for action, (states, _) in _LEADS_TO.items() if state in states]
+    """Return the decisions that a person can make in a state."""
+    return [action for action, (states, _) in _LEADS_TO.items() if state in states and action is not Action.WITHDRAW]
 
 
 def state_after(actions: Iterable[Action]) -> State:
@@ -39,7 +42,7 @@ def state_after(actions: Iterable[Action]) -> State:
     state = State.NEW
     for action in actions:
         after = next_state(state, action)
-        if after is None and state in CLOSED and action is not Action.ACKNOWLEDGE:
+        if after is None and state in CLOSED and action not in _CLOSES_NOTHING:
             after = _LEADS_TO[action][1]
         state = after or state
     return state

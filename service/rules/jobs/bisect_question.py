@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pydantic import ValidationError
+
 from runner.contract import metric
 from runner.contract.job import BisectQuestion
 from service.rules.jobs.job_variables import settable
@@ -14,8 +16,10 @@ _LEAST_SHARE = 10
 """A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
 
 
-def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion:
+def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion | None:
     """Return the question which commit caused a drift.
+
+    None if no job can have it: a report may have longer names of cases and metrics than a job.
 
     Parameters
     ----------
@@ -28,14 +32,17 @@ def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion:
         for name, value in knobs.items()
         if name.startswith(_VARIABLE) and value and "(hidden)" not in value
     }
-    return BisectQuestion(
-        subject=drift.subject,
-        case=drift.case,
-        host=drift.host,
-        metric=drift.metric,
-        good=drift.previous_revision,
-        bad=drift.revision,
-        least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
-        variables=settable(variables),
-        drift=drift.id,
-    )
+    try:
+        return BisectQuestion(
+            subject=drift.subject,
+            case=drift.case,
+            host=drift.host,
+            metric=drift.metric,
+            good=drift.previous_revision,
+            bad=drift.revision,
+            least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
+            variables=settable(variables),
+            drift=drift.id,
+        )
+    except ValidationError:
+        return None

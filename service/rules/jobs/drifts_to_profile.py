@@ -13,7 +13,7 @@ MOST = 10
 
 def questions_to_order(
     drifts: Iterable[Drift],
-    question: Callable[[Drift], ProfileQuestion],
+    question: Callable[[Drift], ProfileQuestion | None],
     is_answered: Callable[[ProfileQuestion], bool],
 ) -> list[ProfileQuestion]:
     """Return the profiles to order.
@@ -23,7 +23,7 @@ def questions_to_order(
     drifts
         The newest first.
     question
-        Returns what has to be profiled to explain a drift.
+        Returns what has to be profiled to explain a drift; None if no job can be ordered for it.
     is_answered
         Returns whether that was ordered before, with whatever result, or both profiles exist.
     """

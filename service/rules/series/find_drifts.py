@@ -127,25 +127,33 @@ def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterat
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
-            samples=[point.samples for point in sequence[start:end]],
+            # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
+            samples=[point.samples for point in sequence[start:end]] if kind is Kind.COUNT else None,
             kind=_DETECTOR_KINDS[kind],
         )
         yield from (_moved(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
-        if step is not None and _ends_before(sequence[start:end], *step):
-            evidence = f"{step[0]} → {step[1]}: expected, so later runs are judged from this level"
-            yield detect.LevelChange(end, *step, end, end, "expected", evidence)
+        before = _level_before(sequence[start:end], *step) if step else None
+        if step and before is not None:
+            evidence = f"{before} → {step[1]}: expected, so later runs are judged from this level"
+            yield detect.LevelChange(end, before, step[1], end, end, "expected", evidence)
 
 
 def _moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
     return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
 
 
-def _ends_before(stretch: Points, before: Number, after: Number) -> bool:
-    """Return whether a stretch ends at the level before a step; the step may since have proven to be earlier."""
-    level = median([point.value for point in stretch[-_LAST:]])
+def _level_before(stretch: Points, before: Number, after: Number) -> Number | None:
+    """Return the level from which a step to a baseline starts; None if the stretch already ends at the new level.
+
+    Runs that were added since may have moved the step, or split it in two.
+    """
+    ends = [point.value for point in stretch[-_LAST:]]
+    level = median(ends)
     assert level is not None
-    return abs(level - before) < abs(level - after)
+    if abs(level - before) < abs(level - after):
+        return before
+    return level if level != after and len(set(ends)) == 1 else None
 
 
 def _spread(points: Iterable[PathPoint]) -> Number:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from runner.cli.job import say
+from runner.cli.terminal import terminal
 from runner.cli.untrusted_text import harmless
 
 
@@ -18,3 +20,12 @@ def test_no_line_is_a_command(text: str) -> None:
 def test_ordinary_text_stays() -> None:
     text = "std::vector\tgrew 3 × — ok\n  namespace a::b"
     assert harmless(text) == text
+
+
+def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.cache_clear()  # it may write to the standard error of an earlier test
+    say("job 1 was paused: \x1b]0;pwned\x07\n::error::pwned")
+    shown = capsys.readouterr().err
+    assert "pwned" in shown
+    assert "\x1b" not in shown
+    assert "\n::" not in shown

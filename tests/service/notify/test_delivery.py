@@ -136,7 +136,7 @@ def go(database: Database, settings: NotificationSettings, later: timedelta = ti
 
 
 def regress(api: Api, case: Any = reports.CASE) -> None:
-    api.send(*[reports.report(number, level, level, case=case) for number, level in enumerate((100, 150), start=1)])
+    api.send(*reports.proven(100, 150, case=case))
 
 
 def event(api: Api) -> str:
@@ -257,10 +257,10 @@ def test_what_is_silenced_or_decided_is_not_told_and_what_comes_back_is(
 def test_a_blip_is_not_told_before_a_rerun_confirms_it(api: Api, database: Database, receiver: Receiver) -> None:
     settings = by_webhook(receiver)
     go(database, settings)
-    api.send(*[reports.report(number, level) for number, level in enumerate([100] * 9 + [150], start=1)])
+    api.send(*[reports.report(number, level) for number, level in enumerate([100] * 12 + [150], start=1)])
     unsure = [drift for drift in api.drifts() if drift["evidence"]["wants_rerun"]]
     assert go(database, settings).sent == (0 if unsure else 1)
-    api.send(reports.report(10, 150, at=20), reports.report(10, 150, at=21))
+    api.send(reports.report(13, 150, at=20), reports.report(13, 150, at=21))
     go(database, settings)
     assert len(receiver.posts) == 1
 
@@ -274,7 +274,7 @@ def test_a_regression_within_its_budget_is_for_channels_that_take_all(
     settings = by_webhook(receiver, only=only)
     go(database, settings)
     judging = Judging(budgets={"minor-faults": budget})
-    api.send(*[reports.report(n, level, level, judging=judging) for n, level in enumerate((100, 100, 150, 150), 1)])
+    api.send(*reports.proven(100, 150, judging=judging))
     go(database, settings)
     assert len(receiver.posts) == posts
 
@@ -283,8 +283,7 @@ def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Re
     settings = by_webhook(receiver)
     go(database, settings)
     for first, case in enumerate(OTHERS):
-        api.send(*[reports.report(number, 100, 100, case=case) for number in range(1, 3 + first)])
-        api.send(reports.report(3 + first, 150, 150, case=case))
+        api.send(*reports.proven(*[100] * (2 + first), 150, case=case))
     assert len(api.get("/events")["items"]) == len(OTHERS)
     assert go(database, settings).sent == 1
     assert f"{len(OTHERS)} events" in receiver.posts[0][2]["text"]

@@ -51,3 +51,24 @@ def test_without_a_budget_no_drift_is_within_it(api: Api) -> None:
     for number, faults in enumerate([1000] * 4 + [1001] * 4, 1):
         api.put(reports.report(number, faults, faults))
     assert [drift["within_budget"] for drift in api.drifts()] == [False]
+
+
+def test_what_a_workload_has_judged_is_judged_as_noisy_by_its_better_direction(api: Api) -> None:
+    """One run never settles a noisy metric, even if it repeats: sizes and other events are no exact counts."""
+    asked = Judging(judge=("max-rss", "my:event", "sys-percent"))
+    sent = []
+    for number in range(1, 31):
+        worse = number > 15
+        others = {"max-rss": 4096, "my:event": 12, "sys-percent": 20 - 10 * worse + number % 3, "elapsed": 1 + worse}
+        newest = {"max-rss": 8192, "my:event": 11} if number == 30 else {}
+        sent.append(reports.report(number, 100, 100, others=others | newest, judging=asked))
+    body = {"reports": [report.model_dump(mode="json") for report in sent]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+    drifts = api.drifts()
+    assert {drift["metric"] for drift in drifts if drift["revision"] == reports.commit(30)} <= {"max-rss", "my:event"}
+    assert all(drift["evidence"]["wants_rerun"] for drift in drifts if drift["revision"] == reports.commit(30))
+    (step,) = [drift for drift in drifts if drift["metric"] == "sys-percent"]
+    assert (step["revision"], step["direction"]) == (reports.commit(16), "improvement")
+    drawn = {series["metric"] for series in api.get("/series")["items"]}
+    assert {"elapsed", "max-rss", "my:event"} <= drawn
+    assert "elapsed" not in {drift["metric"] for drift in drifts}

@@ -40,8 +40,9 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
     levels = (100, 150, 150, 100, 150)
     both = (reports.CASE, OTHER_CASE)
-    take_in(api, [reports.report(n, c, c, case=case) for n, c in enumerate(levels, start=1) for case in both])
-    take_in(api, [reports.report(6, 70, 70, environment=JEMALLOC, case=case) for case in both])
+    story = [run for case in both for run in reports.proven(*levels, case=case)]
+    story += [run for case in both for run in reports.repeated(6, 70, 70, times=6, environment=JEMALLOC, case=case)]
+    take_in(api, sorted(story, key=lambda run: run.started_at))
     assert [(event["cause"], event["state"]) for event in events(api)] == [
         ("both", "new"),
         ("commit", "fixed"),
@@ -50,7 +51,8 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     (dual,) = events(api, cause="both")
     told = {"action": "expect", "author": "Ada", "reason": "another allocator"}
     assert api.client.post(f"/api/v1/events/{dual['id']}/decisions", json=told).status_code == 201
-    take_in(api, [reports.report(5, 60, 60, environment=JEMALLOC, case=case, at=9) for case in both])
+    for case in both:
+        take_in(api, reports.repeated(5, 60, 60, times=6, environment=JEMALLOC, case=case, at=9))
     parts = [event for event in events(api) if event["state"] == "expected"]
     assert sorted(part["cause"] for part in parts) == ["commit", "config"]
     until = (datetime.now(UTC) + timedelta(days=1)).isoformat()

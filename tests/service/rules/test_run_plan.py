@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Environment, Outcome, Reason
-from service.rules.run_plan import Orders, StoredRun, make_plan
+from service.rules.run_plan import RERUNS, DriftEnd, Orders, StoredRun, make_plan, series_in_doubt
 from tests.service.reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
 
 POSITIONS = {commit(number): number for number in range(1, 31)}
@@ -120,13 +121,22 @@ def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None
     assert ordered(orders, stored(3), 2) == [(2, "missing")]
 
 
-def test_a_doubtful_newest_run_is_measured_again_three_times_at_most() -> None:
+@pytest.mark.parametrize("outcome", [Outcome.MEASURED, Outcome.FAILED])
+def test_a_doubtful_newest_run_is_measured_again_once_at_a_time_and_eight_times_at_most(outcome: Outcome) -> None:
     doubtful = Orders(unsure=True)
     runs = stored(1, 2, 3)
-    for _ in range(3):
+    for _ in range(8):
         assert ordered(doubtful, runs, 1, 2, 3) == [(3, "rerun")]
-        runs += stored(3)
+        runs += stored(3, outcome=outcome)
     assert ordered(doubtful, runs, 1, 2, 3) == []
+    assert ordered(doubtful, runs, 1, 2, 3, 4) == [(4, "missing")]
+    assert ordered(doubtful, runs + stored(4), 1, 2, 3, 4) == [(4, "rerun")]
+
+
+def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
+    doubt, later, elsewhere = DriftEnd(1, "glibc", 5, True), DriftEnd(1, "glibc", 9, False), DriftEnd(1, "je", 9, False)
+    assert series_in_doubt([doubt]) == series_in_doubt([elsewhere, doubt]) == {(1, "glibc")}
+    assert series_in_doubt([doubt, later]) == series_in_doubt([later, doubt]) == series_in_doubt([later]) == set()
 
 
 def test_a_later_revision_tells_as_much_as_a_rerun() -> None:
@@ -149,7 +159,7 @@ def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
 ) -> None:
     orders = Orders(frozenset(map(commit, crosswise)), unsure, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
-    for _ in range(5):
+    for _ in range(RERUNS + 2):
         planned = ordered(orders, runs, *requested)
         assert len({number for number, _ in planned}) == len(planned)
         runs += stored(*(number for number, _ in planned))

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.automatic_decisions import LogEntry, new_entries
-from service.rules.events.lifecycle import state_after
+from service.rules.events.automatic_decisions import LogEntry, new_entries, sureness_entry
+from service.rules.events.lifecycle import next_state, state_after
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -47,6 +47,20 @@ def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_i
     assert [entry.commit for entry in new_entries(log, [transition(Action.FIX, "c6")], UNITS)] == ["c6"]
     assert [entry.action for entry in new_entries(log, [], UNITS)] == [Action.REOPEN]
     assert new_entries([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
+
+
+@given(st.sampled_from(State), st.booleans(), st.booleans(), st.lists(st.text(min_size=1), max_size=3))
+def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
+    state: State, was_sure: bool, is_sure: bool, reasons: list[str]
+) -> None:
+    entry = sureness_entry(state, was_sure=was_sure, is_sure=is_sure, reasons=reasons)
+    assert (entry is not None) == ((was_sure and not is_sure) or (is_sure and state is State.WITHDRAWN))
+    if entry is not None:
+        assert entry.by_service
+        assert entry.reason
+        assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged anew")
+        after = next_state(state, entry.action) or state
+        assert sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
 
 
 logs = st.lists(

@@ -21,6 +21,10 @@ from service.schemas.triage import Action, State, needs_reason
         ("fix reopen", State.REOPENED),
         ("fix reopen acknowledge", State.ACKNOWLEDGED),
         ("fix reopen expect", State.EXPECTED),
+        ("acknowledge withdraw", State.WITHDRAWN),
+        ("withdraw reopen", State.REOPENED),
+        ("fix withdraw", State.FIXED),
+        ("expect withdraw", State.EXPECTED),
     ],
 )
 def test_a_life(actions: str, state: State) -> None:
@@ -41,13 +45,19 @@ def test_from_every_state_there_is_a_way_on() -> None:
     assert {next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
 
 
+def test_only_the_service_withdraws() -> None:
+    assert all(Action.WITHDRAW not in allowed_actions(state) for state in State)
+    assert {next_state(state, Action.WITHDRAW) for state in OPEN} == {State.WITHDRAWN}
+
+
 @given(st.lists(st.sampled_from(Action)))
 def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action]) -> None:
     made: list[Action] = []
     state = State.NEW
     for action in actions:
         after = next_state(state, action)
-        assert (after is None) == (action not in allowed_actions(state))
+        if action is not Action.WITHDRAW:
+            assert (after is None) == (action not in allowed_actions(state))
         if after is not None:
             made.append(action)
             state = after

@@ -92,17 +92,17 @@ def test_what_two_environments_saw_is_one_drift() -> None:
 
 def test_a_drift_that_is_only_seen_beside_the_path_is_told_too() -> None:
     # The newer environment was measured at old revisions as well, finer than the older one.
-    assert found_drifts("A1=100", "A2=100", "A6=100", "B1=200", "B3=201", "B4=200", "B6=200") == [
-        ("A6=100", "B6=200", Cause.CONFIG),
-        ("B1=200", "B3=201", Cause.COMMIT),
-        ("B3=201", "B4=200", Cause.COMMIT),
-    ]
+    older, newer = ("A1=100", "A2=100", "A6=100"), ("B1=200", "B2=200", "B3=201", "B4=201", "B5=201", "B6=201")
+    assert found_drifts(*older, *newer) == [("A6=100", "B6=201", Cause.CONFIG), ("B2=200", "B3=201", Cause.COMMIT)]
 
 
 def test_a_configuration_change_that_is_taken_back_is_two_drifts() -> None:
-    assert found_drifts("A1=100", "A2=100", "B2=150", "B3=150", "A3=100", "A4=100") == [
-        ("A2=100", "B2=150", Cause.CONFIG),
-        ("B3=150", "A3=100", Cause.CONFIG),
+    before = [f"A{position}=100" for position in range(1, 11)]
+    other = [f"B{position}=150" for position in range(10, 21)]
+    after = [f"A{position}=100" for position in range(20, 23)]
+    assert found_drifts(*before, *other, *after) == [
+        ("A10=100", "B10=150", Cause.CONFIG),
+        ("B20=150", "A20=100", Cause.CONFIG),
     ]
 
 
@@ -113,21 +113,21 @@ def test_what_is_better_depends_on_the_metric(better: object, expected: Directio
 
 
 def test_names_are_unique_and_stay_while_the_series_goes_on() -> None:
-    described = ("A1=100", "A1=101", "A1=100", "A2=103", "B2=104")
+    described = ("A1=100", "A1=100", "A2=103", "A3=103", "B3=104", "B4=104")
     names = drift_ids(1, drifts_of(*described))
-    assert len(set(names)) == len(names) == 4
-    assert drift_ids(1, drifts_of(*described, "B3=104", "B4=105"))[:4] == names
+    assert len(set(names)) == len(names) == 2
+    assert drift_ids(1, drifts_of(*described, "B5=104", "B6=105"))[:2] == names
     assert not set(drift_ids(2, drifts_of(*described))) & set(names)
 
 
-@given(st.integers(2, 20), st.integers(1, 19), st.integers(-100, 100).filter(bool))
+@given(st.integers(3, 20), st.integers(2, 19), st.integers(-100, 100).filter(bool))
 def test_a_step_of_an_exact_count_is_told_with_its_commit(length: int, place: int, step: int) -> None:
     place = min(place, length - 1)
     described = [f"A{position}={100 if position < place else 100 + step}" for position in range(length)]
     assert found_drifts(*described) == [(f"A{place - 1}=100", f"A{place}={100 + step}", Cause.COMMIT)]
 
 
-@given(st.integers(2, 20), st.integers(1, 19), st.integers(1, 100))
+@given(st.integers(3, 20), st.integers(2, 19), st.integers(1, 100))
 def test_a_configuration_change_alone_is_never_blamed_on_a_commit(length: int, anchor: int, step: int) -> None:
     anchor = min(anchor, length)
     old = [f"A{position}=100" for position in range(1, anchor + 1)]

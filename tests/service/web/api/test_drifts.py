@@ -28,9 +28,13 @@ def story() -> list[Report]:
 
 
 def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
-    sent = story()
-    api.send(*sent)
-    regression = api.drifts()[-1]
+    before = [
+        *reports.repeated(1, 100, 100, times=6, others=LIGHT),
+        *reports.repeated(2, 100, 100, times=6, others=LIGHT),
+    ]
+    after = reports.repeated(3, 5000, 5000, times=6, others=HEAVY)
+    api.send(*before, *after)
+    (regression,) = api.drifts()
     (series,) = api.get("/series", metric="minor-faults")["items"]
     assert regression["id"]
     assert regression["evidence"]["sentence"]
@@ -61,8 +65,8 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         "rule": "",
         "evidence": {},
         "knobs": [],
-        "run_before": str(sent[1].run_id),
-        "run_after": str(sent[2].run_id),
+        "run_before": str(before[-1].run_id),
+        "run_after": str(after[0].run_id),
         "environment_before": GLIBC.hash,
         "environment_after": GLIBC.hash,
         "companions": [

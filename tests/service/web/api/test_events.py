@@ -27,12 +27,14 @@ CASES = tuple(Case(workload="copy", definition="0123456789abcdef", parameters={"
 
 
 def step(*levels: int, cases: tuple[Case, ...] = (CASE,), first: int = 1) -> list[Report]:
-    """Reports of successive commits with these counts, of each case."""
-    return [
-        reports.report(number, level, level, case=case)
+    """Reports of successive commits with these counts, of each case, each run so often that a change is certain."""
+    sent = [
+        run
         for number, level in enumerate(levels, start=first)
         for case in cases
+        for run in reports.repeated(number, level, level, times=6, case=case)
     ]
+    return sorted(sent, key=lambda run: run.started_at)
 
 
 def take_in(api: Api, *sent: Report) -> None:
@@ -160,7 +162,7 @@ def test_what_was_decided_survives_a_backfill_that_blames_another_commit(api: Ap
     (event,) = events(api)
     decide(api, event["id"], "expect", reason="more buffers")
     before = api.drifts()
-    take_in(api, reports.report(2, 150, 150, at=9), reports.report(3, 150, 150, at=10))
+    take_in(api, *reports.repeated(2, 150, 150, times=6, at=9), *reports.repeated(3, 150, 150, times=6, at=10))
     assert [drift["id"] for drift in api.drifts()] != [drift["id"] for drift in before]
     (after,) = events(api)
     assert (after["id"], after["state"], after["revision"]) == (event["id"], "expected", commit(2))
@@ -209,7 +211,7 @@ def test_another_definition_of_a_workload_starts_a_new_series_without_an_alarm(a
     take_in(api, *step(100, 100, 100))
     take_in(api, *step(900, 900, cases=(changed,), first=4))
     assert (api.drifts(), events(api)) == ([], [])
-    assert sorted(entry["n_points"] for entry in api.get("/series")["items"]) == [2, 3]
+    assert sorted(entry["n_points"] for entry in api.get("/series")["items"]) == [12, 18]
 
 
 def test_silenced_drifts_are_listed_as_such(api: Api) -> None:

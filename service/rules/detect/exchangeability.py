@@ -1,0 +1,116 @@
+"""Tests whether two neighbouring stretches of a series are on one level, by the order of their values alone. Pure.
+
+While nothing changes, the runs of a stretch are exchangeable: every order of the same values is equally probable,
+whatever the law of the noise is. The statistics below depend only on this order. Therefore their probabilities hold for
+jitter, heavy tails, strays and modes alike, and stay the same if a series is shifted, scaled or mirrored.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from statistics import NormalDist
+
+import numpy as np
+
+from service.rules.detect.median_of_nine import Floats
+
+WINDOW = 64
+"""Most points on each side that are compared."""
+RARE = math.log(8e-6)
+"""Logarithm of the probability below which the newest points cannot be on the level before them by chance."""
+RARER = math.log(2e-6)
+"""The same if some of them do not lie beyond: there are more ways to choose which."""
+_SHORT, _LONG = 20, 48
+_SHORT_SHIFT, _LONG_SHIFT = 4.3, 3.7
+DOUBT = 1.0
+"""A shift that is smaller than necessary by no more than this is in doubt while more runs can settle it."""
+
+_NORMAL = NormalDist()
+
+
+def needed_shift(shorter: int) -> float:
+    """Return the shift, in standard deviations, that makes a change certain if its shorter side has so many points.
+
+    A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for
+    every position and length, asked after each run: see docs/detection.md.
+    """
+    part = min(1.0, max(0.0, (shorter - _SHORT) / (_LONG - _SHORT)))
+    return _SHORT_SHIFT + part * (_LONG_SHIFT - _SHORT_SHIFT)
+
+
+@cache
+def _normal_scores(n: int) -> tuple[Floats, Floats]:
+    """Return the quantiles of the normal distribution at (rank - 1/2) / n, and the weights of :func:`shifts`.
+
+    The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
+    """
+    half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
+    scores = np.array([*half, *([0.0] if n % 2 else []), *(-score for score in reversed(half))])
+    split = np.arange(1, n)
+    weights: Floats = 1 / np.sqrt(split * (n - split) * (float((scores * scores).sum()) / (n * (n - 1))))
+    return scores, weights
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Return the normal score of each value: that of its rank; equal values share the mean of theirs."""
+    n = len(values)
+    order = values.argsort(kind="stable")
+    ordered = values[order]
+    scores = _normal_scores(n)[0]
+    ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
+    if len(ends) < n - 1:
+        starts = np.empty(len(ends) + 1, dtype=np.intp)
+        starts[0] = 0
+        starts[1:] = ends + 1
+        lengths = np.empty(len(starts), dtype=np.intp)
+        lengths[:-1] = starts[1:] - starts[:-1]
+        lengths[-1] = n - starts[-1]
+        scores = (np.add.reduceat(scores, starts) / lengths).repeat(lengths)
+    placed = np.empty(n)
+    placed[order] = scores
+    return placed
+
+
+def shifts(scores: Floats, first: int, last: int) -> Floats:
+    """Return by how many standard deviations the scores after each split ``first … last`` exceed those before it.
+
+    The statistic of van der Waerden, "Order tests for the two-sample problem and their power", Indagationes
+    Mathematicae 14 (1952). Ties are divided by the variance without ties, which is the larger one, because for a few
+    rare values the smaller one would make the tail too light.
+    """
+    above: Floats = scores[:last].cumsum()[first - 1 :] * -_normal_scores(len(scores))[1][first - 1 : last]
+    return above
+
+
+def is_rare(before: Floats, after: Floats) -> bool:
+    """Return whether it is too improbable that the values after a position lie so far on one side by chance.
+
+    That is the exact tail of the statistic of Mann and Whitney ("On a test of whether one of two random variables is
+    stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), by which normal scores are too
+    cautious if one side is short. At most as many orders have ``u`` pairs out of order or fewer as whole numbers up to
+    ``u`` have partitions.
+    """
+    below = np.searchsorted(np.sort(before), after, side="right")
+    above = np.searchsorted(np.sort(before), after, side="left")
+    pairs = len(before) * len(after)
+    out_of_order = min(int(below.sum()), pairs - int(above.sum()))
+    if out_of_order >= len(_partitions()):
+        return False
+    chance = _partitions()[out_of_order] - log_choose(len(before) + len(after), len(after))
+    return chance <= (RARE if out_of_order == 0 else RARER)
+
+
+@cache
+def _partitions() -> list[float]:
+    """Return the logarithms of how many partitions all whole numbers up to each index have together."""
+    counts = [1] + [0] * 99
+    for part in range(1, len(counts)):
+        for total in range(part, len(counts)):
+            counts[total] += counts[total - part]
+    return [math.log(sum(counts[: total + 1])) for total in range(len(counts))]
+
+
+def log_choose(n: int, k: int) -> float:
+    """Return the logarithm of the number of ways to choose k of n."""
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

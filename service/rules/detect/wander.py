@@ -1,0 +1,169 @@
+"""Decides whether a change of level explains a stretch of runs better than a host that wanders. Pure.
+
+Autocorrelated noise and a host that drifts move the level without any change. Both are noise with more power in its
+slow part, so a change has to explain the runs better than any such noise does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from service.rules.detect.exchangeability import normal_scores
+from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import LARGE
+from service.rules.detect.strays import CLIP
+
+CERTAIN, YOUNG = 4.0, 5.5
+"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
+
+The first with 200 runs or more, the second with 100 or fewer: those hardly show whether the host wanders.
+"""
+UNSURE = 2.0
+"""The same for a change that more runs can settle."""
+AROUND, AHEAD = 192, 128
+"""Points before and after a change that show how much the host wanders."""
+MOST = 512
+"""A longer stretch is judged by the means of successive runs."""
+WANDERING = 6.0
+"""How much more the margin must be if the noise around the change wanders, too."""
+FURTHER = 5.0
+"""The same for each further small change nearby."""
+WANDER = 2.3
+"""Sigma that a host wanders at most: a larger step counts, however many there are."""
+_CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
+_POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+
+
+class Shape(NamedTuple):
+    """A change from one level to another: at ``low`` if that equals ``high``, otherwise steadily between them."""
+
+    low: int
+    high: int
+
+    def levels(self, first: int, last: int) -> Floats:
+        """Return which part of the change is done at the positions ``first … last - 1``."""
+        rise = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
+        return np.minimum(np.maximum(rise, 0.0), 1.0)
+
+
+@cache
+def _cosines(n: int) -> Floats:
+    """Return the orthonormal cosine transform of length n, without its constant row."""
+    rows, columns = np.arange(1, n)[:, None], np.arange(n)[None, :]
+    transform: Floats = math.sqrt(2 / n) * np.cos(math.pi * rows * (columns + 0.5) / n)
+    return transform
+
+
+@cache
+def _wanders(n: int) -> tuple[Floats, Floats]:
+    """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
+
+    A spectrum is ``1 + power / (frequency + corner)``: white noise plus an autoregression; with corner 0, plus a random
+    walk. The first row is white noise alone.
+    """
+    frequency = 2 - 2 * np.cos(math.pi * np.arange(1, n) / n)
+    spectra = [np.ones(n - 1), *(1 + power / (frequency + corner) for corner in _CORNERS for power in _POWERS)]
+    stacked = np.array(spectra)
+    return 1 / stacked, np.log(stacked).sum(axis=1) / 2
+
+
+def advantage(values: Floats, shapes: Floats) -> tuple[float, float]:
+    """Return by how much changes of level explain values better than the most likely wander without them.
+
+    All log-likelihoods are those of normal noise with the best scale and the best sizes of the changes. The cosine
+    transform makes the noises diagonal: it is the eigenbasis of the differences of a random walk with free ends
+    (Strang, "The discrete cosine transform", SIAM Review 41, 1999).
+
+    Parameters
+    ----------
+    values : array of n floats
+        The runs around the changes.
+    shapes : array of k rows of n floats
+        Which part of each change is done at each run.
+
+    Returns
+    -------
+    tuple of two floats
+        The advantage in log-likelihood if the noise around the changes is white, and if it wanders as well.
+    """
+    n = len(values)
+    inverse, determinant = _wanders(n)
+    cosines = _cosines(n)
+    y, x = cosines @ values, shapes @ cosines.T
+    weighted = inverse[:, None, :] * x
+    normal = weighted @ x.T
+    normal += (1e-9 * np.trace(normal, axis1=1, axis2=2) + 1e-300)[:, None, None] * np.eye(len(x))  # equal shapes
+    right = weighted @ y
+    total = inverse @ (y * y)
+    explained = np.einsum("fk,fk->f", right, np.linalg.solve(normal, right[:, :, None])[:, :, 0])
+    rest = np.maximum(total - explained, 1e-12 * total)
+    without = -(n - 1) / 2 * np.log(total) - determinant
+    with_changes = -(n - 1) / 2 * np.log(rest) - determinant
+    best = float(without.max())
+    return float(with_changes[0]) - best, float(with_changes.max()) - best
+
+
+def needed_margin(n: int) -> float:
+    """Return the margin that makes a change certain among so many runs."""
+    return CERTAIN + (YOUNG - CERTAIN) * min(1.0, max(0.0, 2 - n / 100))
+
+
+def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = (), inflation: float = 1.0) -> float:
+    """Return by how much a change of level explains the runs around it better than any wander.
+
+    Where a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
+    once the others are accepted. Small changes are therefore judged together.
+
+    Parameters
+    ----------
+    around : array of n floats
+        The runs within ``AROUND`` of the change, in sigma.
+    first : int
+        The position of ``around[0]`` in the series.
+    change : Shape
+        The change to judge.
+    others : sequence of Shape
+        The other changes of the series among these runs.
+    inflation : float
+        Of the variance of a mean by autocorrelation: where runs follow each other, strays are further off.
+    """
+    last = first + len(around)
+    changes = sorted([change, *others])
+    edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
+    stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
+    levels = [float(np.median(around[begin - first : end - first])) for begin, end in stretches]
+    sizes = [after - before for before, after in pairwise(levels)]
+    parts = [each.levels(first, last) for each in changes]
+    noise = around - levels[0]
+    for size, part in zip(sizes, parts, strict=True):
+        noise -= size * part
+    far = CLIP * math.sqrt(inflation)
+    runs = np.minimum(np.maximum(noise, -far), far)
+    own = changes.index(change)
+    large = abs(sizes[own]) >= LARGE
+    together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE)]
+    for i in together:
+        runs += sizes[i] * parts[i]
+    runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
+    needed = FURTHER * (len(together) - 1)
+    by_value = _advantage_of(runs, shapes) - needed
+    # Where a series has two modes, a step smaller than their distance shows in the order of the values.
+    return by_value if by_value >= YOUNG else max(by_value, _advantage_of(normal_scores(runs), shapes) - needed)
+
+
+def _advantage_of(runs: Floats, shapes: Floats) -> float:
+    white, wandering = advantage(runs, shapes)
+    return max(white, wandering - WANDERING)
+
+
+def _thinned(runs: Floats) -> Floats:
+    """Return the means of successive runs, so that there are at most ``MOST``."""
+    each = -(-len(runs) // MOST)
+    means: Floats = runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
+    return means

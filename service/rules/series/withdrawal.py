@@ -1,0 +1,144 @@
+"""Decides which sure drifts of a series no longer stand after it was judged anew, and says why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from runner.contract import Kind
+from runner.contract.level import median
+from service.rules.detect.level_change import format_level
+from service.rules.same_bytes import is_uncertain
+from service.rules.series.tracks import PathPoint
+from service.schemas.history import Drift, Number
+
+_NEAREST = 20
+"""How many runs on each side of a former drift show what the series looks like now."""
+_SAME_SIZE = 0.5
+"""By how much two changes may differ, as a share of the former one, and still be the same change at another commit."""
+
+
+def withdrawals(
+    former: Sequence[Drift], current: Sequence[Drift], points: Iterable[PathPoint], *, judged: bool = True
+) -> dict[str, str]:
+    """Return why each sure drift no longer stands, in one sentence, by the drift's id.
+
+    A drift stands while a sure drift in the same direction lies at the same location. Suspicions are left out: nobody
+    was notified of them.
+
+    Parameters
+    ----------
+    former
+        The drifts of a series as they were detected before.
+    current
+        Its drifts as they are detected now.
+    points
+        The points that are judged now.
+    judged
+        Whether the workload still has the series judged.
+    """
+    ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
+    known = {drift.id for drift in former if not drift.evidence.wants_rerun}
+    reasons: dict[str, str] = {}
+    for drift in former:
+        same = [other for other in current if _is_same(drift, other)]
+        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same):
+            continue
+        if not judged:
+            reasons[drift.id] = "The workload no longer has this metric judged."
+        elif same:
+            reasons[drift.id] = f"It is in doubt again: {same[0].evidence.sentence.rstrip('.')}."
+        else:
+            reasons[drift.id] = _why_gone(drift, [other for other in current if other.id not in known], ordered)
+    return reasons
+
+
+def _is_same(drift: Drift, other: Drift) -> bool:
+    """Return whether a drift that is detected now is a former one, perhaps known more or less exactly."""
+    if drift.direction is not other.direction:
+        return False
+    if drift.id == other.id or (drift.run_before, drift.run_after) == (other.run_before, other.run_after):
+        return True
+    if drift.environment_before != drift.environment_after:
+        ends = (drift.environment_before, drift.environment_after)
+        if ends == (other.environment_before, other.environment_after):
+            return True
+    return bool(_commits(drift) & _commits(other))
+
+
+def _commits(drift: Drift) -> set[str]:
+    return {candidate.commit for candidate in drift.candidates}
+
+
+def _why_gone(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+    runs = {point.run_id for point in points}
+    if drift.run_before not in runs or drift.run_after not in runs:
+        side = "before" if drift.run_before not in runs else "after"
+        return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
+    moved = _moved_to(drift, new)
+    if moved is not None:
+        return f"With the runs measured since then, the change lies at commit {moved.revision[:12]} instead."
+    before = [point for point in points if point.environment == drift.environment_before]
+    after = [point for point in points if point.environment == drift.environment_after]
+    last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
+    first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
+    old, new_level = before[: last_old + 1][-_NEAREST:], after[first_new:][:_NEAREST]
+    if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
+        return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
+    later = after[first_new + drift.evidence.n_after :][:_NEAREST]
+    if later and _is_back(drift, later):
+        return (
+            f"Contradicted by {_runs(later)} after it, at {_level(later)}: the level before it was "
+            f"{format_level(drift.before)}."
+        )
+    between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
+    if between:
+        return f"Contradicted by {_runs(between)} measured since then between its two sides, at {_range(between)}."
+    return (
+        f"Judged anew with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
+        f"{_range(new_level)} after it."
+    )
+
+
+def _moved_to(drift: Drift, new: Iterable[Drift]) -> Drift | None:
+    """Return the new sure drift that is the former one at another commit."""
+    return next(
+        (
+            other
+            for other in new
+            if other.direction is drift.direction
+            and not other.evidence.wants_rerun
+            and abs(other.change - drift.change) <= _SAME_SIZE * abs(drift.change)
+        ),
+        None,
+    )
+
+
+def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoint]) -> bool:
+    """Return whether faults in unprepared files explain the change now, and did not when it was detected."""
+    ends = old[-1].program_bytes, new[0].program_bytes
+    change = _median(new) - _median(old)
+    return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)
+
+
+def _is_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+    level = _median(later)
+    return abs(level - drift.before) < abs(level - drift.after)
+
+
+def _median(points: Sequence[PathPoint]) -> Number:
+    level = median([point.value for point in points])
+    assert level is not None
+    return level
+
+
+def _level(points: Sequence[PathPoint]) -> str:
+    return format_level(_median(points))
+
+
+def _range(points: Sequence[PathPoint]) -> str:
+    low, high = min(point.value for point in points), max(point.value for point in points)
+    return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
+
+
+def _runs(points: Sequence[PathPoint]) -> str:
+    return "1 run" if len(points) == 1 else f"{len(points):,} runs"

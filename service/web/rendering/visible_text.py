@@ -1,0 +1,35 @@
+"""Writes characters that nobody sees, but that move the text around them, as their code points.
+
+Titles, names and logs are untrusted, and escaping leaves such characters as they are: a direction override in the title
+of a commit would turn the rest of its line around.
+"""
+
+from __future__ import annotations
+
+import re
+
+from flask import Flask, Response
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""Control and format characters (Unicode's categories Cc and Cf) and separators, except for line breaks and tabs."""
+
+
+def register(app: Flask) -> None:
+    """Let no page of an application have such a character."""
+    app.after_request(_shown)
+
+
+def visible(source: str) -> str:
+    """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
+    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
+
+
+def _shown(response: Response) -> Response:
+    if response.mimetype == "text/html" and not response.is_streamed and not response.direct_passthrough:
+        source = response.get_data(as_text=True)
+        if _UNSEEN.search(source):
+            response.set_data(visible(source))
+    return response

@@ -1,0 +1,160 @@
+"""Doubts, from the first suspicious run to the notification: real builds, real perf stat, the real service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from runner.campaigns.history_measurement import HistoryMeasurement
+from runner.cli.history import prepare
+from runner.contract.plan import PlannedRun, Reason
+from runner.contract.report import Case, Report, Revision
+from runner.doctor.counting import require_measurable
+from runner.reporting.client import Service
+from runner.reporting.embedded import connect
+from runner.reporting.spool import Spool
+from runner.settings import load_settings
+from service.rules.run_plan import RERUNS
+from service.store import deliveries
+from service.store.engine.database import Database
+
+pytestmark = pytest.mark.perf
+EARLIER = 7
+"""Commits that are measured before the one in question."""
+
+PROGRAM = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    volatile char *memory = aligned_alloc(4096, 64 * 4096);
+    for (int page = 0; page < 50 + (access("STRAY", F_OK) == 0); page++) memory[4096 * page] = 1;
+    return 0;
+}
+"""
+WORKLOAD = """
+[workload]
+name = "touch"
+timeout = 20
+[build]
+command = "cc -O0 -o touch touch.c"
+[run]
+command = ["./touch"]
+huge_pages = "never"
+"""
+
+
+@dataclass
+class Follower:
+    """Follows a history: after each report, what the service says about it, and what is sent to a channel."""
+
+    service: Service
+    database: Database
+    after_report: Callable[[], None]
+    reruns: int = 0
+    confirmed: list[bool] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+
+    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+        self.reruns += sum(run.reason is Reason.RERUN for run in planned)
+
+    def started(self, revision: Revision, case: Case) -> None:
+        pass
+
+    def executed(self) -> None:
+        pass
+
+    def reported(self, report: Report, skipped_executions: int) -> None:
+        self.after_report()
+        events = self.get("/events")["items"]
+        self.confirmed.append(any(event["confirmed"] for event in events))
+        now = datetime.now(UTC)
+        with self.database.writing() as session:
+            since = deliveries.channel(session, "chat", now - timedelta(hours=1)).since
+            due = deliveries.unsent(session, "chat", since)
+            if due:
+                deliveries.record_attempt(session, deliveries.claim(session, "chat", due, now), None, now)
+        self.sent += [occasion.name for occasion in due]
+        assert not due or self.confirmed[-1], "a suspicion was sent"
+
+    def get(self, path: str) -> Any:
+        return requests.get(f"{self.service.url}/api/v1{path}", timeout=30).json()
+
+
+@pytest.fixture
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Follower]]:
+    """Measure a range of a repository, with a service that is stopped when the test ends."""
+    require_measurable()
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    settings = load_settings()
+    with connect(settings) as service:
+        database = Database(f"sqlite:///{settings.home / 'faultwatch.db'}")
+
+        def measure(
+            repository: Path, span: str, workload: Path, after_report: Callable[[], None] = lambda: None
+        ) -> Follower:
+            follower = Follower(service, database, after_report)
+            prepared = prepare(settings, repo=str(repository), span=span, workload_name=str(workload))
+            measurement = HistoryMeasurement(
+                repository=prepared.repository,
+                workload=prepared.workload,
+                cases=prepared.cases,
+                bench=prepared.workbench.bench,
+                builder=prepared.workbench.builder,
+                service=service,
+                spool=Spool(settings.spool),
+            )
+            assert not measurement.measure(prepared.revisions, follower).failed
+            return follower
+
+        yield measure
+        database.close()
+
+
+@pytest.fixture
+def history(commit: Callable[..., str], follow: Callable[..., Follower], tmp_path: Path) -> Callable[..., Follower]:
+    """Measure a program that touches 50 pages along some commits, and then one more commit."""
+
+    def measure(pages: str, *, stray: bool = False) -> Follower:
+        subject, is_stray = tmp_path / "subject", tmp_path / "stray"
+        program = PROGRAM.replace("STRAY", str(is_stray))
+        for number in range(EARLIER):
+            commit(f"Change {number}", touch__c=f"{program}/* {number} */\n", workload__toml=WORKLOAD)
+        workload = subject / "workload.toml"
+        assert follow(subject, "HEAD", workload).reruns == 0
+        commit("The last change", touch__c=program.replace("50", pages) + "/* last */\n")
+        if stray:
+            is_stray.touch()
+        return follow(subject, "HEAD~1..HEAD", workload, lambda: is_stray.unlink(missing_ok=True))
+
+    return measure
+
+
+def test_one_fault_more_is_sure_after_reruns_of_its_commit_and_sent_once(
+    history: Callable[..., Follower], follow: Callable[..., Follower], tmp_path: Path
+) -> None:
+    subject, followed = tmp_path / "subject", history("51")
+    (drift,) = followed.get("/drifts")["items"]
+    assert (drift["change"], drift["title"], drift["evidence"]["wants_rerun"]) == (1, "The last change", False)
+    assert followed.sent == ["new"]
+    assert followed.confirmed[-1]
+    assert followed.reruns <= RERUNS
+    runs = followed.get(f"/runs?outcome=measured&revision={drift['revision']}")["items"]
+    points = followed.get(f"/series/{drift['series_id']}")["points"]
+    assert len(runs) == 1 + followed.reruns == sum(point["revision"] == drift["revision"] for point in points)
+    again = follow(subject, "HEAD~1..HEAD", subject / "workload.toml")
+    assert again.confirmed == [], "more runs were ordered although the drift is sure"
+
+
+def test_a_stray_that_is_a_suspicion_leaves_no_event(history: Callable[..., Follower]) -> None:
+    followed = history("50", stray=True)
+    if not followed.confirmed[0]:
+        assert 1 <= followed.reruns <= RERUNS
+        assert followed.get("/events")["items"] == followed.get("/drifts")["items"] == []
+        assert followed.sent == []
+        assert followed.confirmed == [False] * (1 + followed.reruns)
