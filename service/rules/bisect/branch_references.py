@@ -77,7 +77,7 @@ class BranchReferences:
         """
         covers: dict[str, int] = {}
         opened = sum(self.of(commit) is None for group in self._measured.values() for commit in group)
-        if opened >= max(2, log2(len(self._contained)) / 3):
+        if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():
             waiting = [commit for commit in group if left >> self._graph.place[commit] & 1 and usable(commit)]
