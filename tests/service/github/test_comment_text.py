@@ -144,7 +144,10 @@ SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
 INSIGHTS = {
     "profiled": (
         Insight(
-            OVER.head.case.name, "Memory is given back and touched again", ((1_024, "main › copy › <b>"), (1, "x|y"))
+            OVER.head.case.name,
+            "Memory is given back and touched again",
+            "about 12 ms more CPU time per execution",
+            ((1_024, "main › copy › <b>"), (1, "x|y")),
         ),
     )
 }

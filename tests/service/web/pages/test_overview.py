@@ -19,7 +19,7 @@ def test_open_events_stand_newest_first_with_size_cause_and_case(client: FlaskCl
     assert "+16,384 faults +732 % Hand memory back after each operation fixed commit" in text
     assert "10 of 12 events" in read(extremes, "/")
     open_events = text.split("Settled")[0]
-    titles = ("Reuse the buffer", "variable.MALLOC_CONF changed", "Keep a page of statistics")
+    titles = ("one of 2 commits", "variable.MALLOC_CONF changed", "Keep a page of statistics")
     places = [open_events.index(title) for title in titles]
     assert places == sorted(places)
     assert "Hand memory" not in open_events
