@@ -51,6 +51,7 @@ class RepeatingSeries:
         self._all_strayed = 0  # at this level and at all before it
         self._clean = 0  # where the newest runs without a stray begin
         self._pending: list[Number] = []
+        self._former: set[Number] = set()  # the levels before this one
         self._seen: set[Number] = set()  # values that strayed from the level
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
@@ -98,9 +99,12 @@ class RepeatingSeries:
     def _comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
 
-        A level that repeats vouches for the levels before it if no run strayed from any of them.
+        A level that repeats vouches for the levels before it if no run strayed from any of them. A value that returns
+        may be one of two modes, so nothing vouches for it.
         """
-        return self.points - (min(self._clean, self._begin) if self._at_level >= SHORTEST else self._begin)
+        returned = not self._former.isdisjoint(self._pending)
+        alone = returned or self._at_level < SHORTEST
+        return self.points - (self._begin if alone else min(self._clean, self._begin))
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
@@ -144,6 +148,7 @@ class RepeatingSeries:
     def _start_at(self, first: int) -> None:
         """Continue at the level of the pending run with index ``first``; the later pending runs are added anew."""
         pending, end = self._pending, self.points
+        self._former.add(self._level)
         self._level, self._at_level, self._strayed, self._pending = pending[first], 1, 0, []
         self._seen.clear()
         self._begin = end - len(pending) + first
