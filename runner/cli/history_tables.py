@@ -47,8 +47,19 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
             highlight=False,
             soft_wrap=True,
         )
-        title = escape_text(drift["title"])
-        console.print(f"  {drift['cause']}  {drift['revision'][:10]} {title}", highlight=False, soft_wrap=True)
+        for line in _blamed(drift):
+            console.print(escape_text(line), highlight=False, soft_wrap=True)
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
             console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
+
+
+def _blamed(drift: dict[str, Any]) -> list[str]:
+    """Return the cause of a drift in words: a single commit only if no other one can have caused it."""
+    cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
+    before, after = drift["previous_revision"][:10], drift["revision"][:10]
+    if cause not in {"commit", "both"} or (len(commits) < 2 and drift.get("candidates_known", True)):
+        return [f"  {cause}  {after} {drift['title']}"]
+    known = drift.get("candidates_known", True)
+    who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {after}"
+    return [f"  {cause}  {who}", f"    `faultwatch bisect {before}..{after}` says which"]

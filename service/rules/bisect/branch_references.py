@@ -64,6 +64,11 @@ class BranchReferences:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
         return self._forks[base]
 
+    def start(self, commit: str) -> str | None:
+        """Return the commit at which the branch of a suspect started; None if the range has none."""
+        base = self._base_of.get(commit)
+        return None if base is None else self._forks[base]
+
     def best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
         """Return the commit whose level would make the most of the suspects comparable; None if there is none.
 
@@ -72,7 +77,7 @@ class BranchReferences:
         """
         covers: dict[str, int] = {}
         opened = sum(self.of(commit) is None for group in self._measured.values() for commit in group)
-        if opened >= max(2, log2(len(self._contained)) / 3):
+        if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():
             waiting = [commit for commit in group if left >> self._graph.place[commit] & 1 and usable(commit)]

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from math import ceil, log2
+from operator import or_
 
 from runner.contract.level import Number, median
 from service.rules.bisect.branch_references import BranchReferences
@@ -169,6 +170,7 @@ class _ExactSearch:
     required: list[str] = field(default_factory=list)
     """Commits without which the search cannot continue."""
     culprits: dict[str, Culprit] = field(default_factory=dict)
+    _taken: dict[str, Number] = field(default_factory=dict)
     _explained: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def differ(self, one: Number, other: Number) -> bool:
@@ -204,9 +206,11 @@ class _ExactSearch:
         return self.differ(self._known(old), self._known(new))
 
     def _known(self, commit: str) -> Number:
+        """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
         level = self._level(commit)
-        assert level is not None
-        return level
+        if level is not None:
+            self._taken[commit] = level
+        return self._taken[commit]
 
     def _level(self, commit: str) -> Number | None:
         """Return the level of a commit: as measured, or that of two measured commits around it that agree.
@@ -215,14 +219,11 @@ class _ExactSearch:
         """
         if commit in self.values:
             return self.values[commit]
-        graph, bit, suspected = self.graph, 1 << self.graph.place[commit], self._suspected
-        older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
-        newer = [name for name in self.values if graph.ancestry(name) & bit]
+        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.ancestry(commit), self._suspected
         agreed = (
             self.values[low]
-            for low in older
-            for high in newer
-            if not self.differ(self.values[low], self.values[high]) and not self._between(low, high) & suspected
+            for low, between in self._agreements
+            if between & bit and contained >> self.graph.place[low] & 1 and not between & suspected
         )
         return next(agreed, None)
 
@@ -278,10 +279,16 @@ class _ExactSearch:
             return False
         brought = self._brought(suspects)
         unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
-        alike = suspects if unclear else left | self._failed_before(new)
+        alike = suspects if unclear else left
+        if failed := self._failed_before(new):  # No parent vouches for what only agreeing levels cleared.
+            alike |= suspects & ~cleared | failed
+        parent = old
+        if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
+            parent = self._nearest_measured(old)
+            alike |= self._between(parent, new) & ~self.graph.older
         self.culprits[new] = Culprit(
             commit=new,
-            parent=old if old in self.values else self._nearest_measured(old),
+            parent=parent,
             before=expected,
             after=self._known(new),
             candidates=tuple(self.graph.members(alike)),
@@ -325,31 +332,45 @@ class _ExactSearch:
         return sum(1 << self.graph.place[commit] for commit in candidates)
 
     @cached_property
-    def _in_agreement(self) -> int:
-        graph, found = self.graph, 0
+    def _agreements(self) -> list[tuple[str, int]]:
+        """The measured commits with which a later one agrees, and the commits between the two.
+
+        Two do not agree if the later one contains older commits that the other one does not, or if a measured commit
+        between them differs from both.
+        """
+        graph, found = self.graph, []
         for low, level in self.values.items():
-            for high, other in self.values.items():
-                if graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other):
-                    between = self._between(low, high)
-                    found |= between if not between & graph.older else 0
+            later = [
+                high
+                for high, other in self.values.items()
+                if high != low and graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other)
+            ]
+            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.differ(level, other))
+            betweens = (self._between(low, high) for high in later)
+            found += [(low, between) for between in betweens if not between & (graph.older | others)]
         return found
 
+    @cached_property
+    def _in_agreement(self) -> int:
+        return reduce(or_, (between for _, between in self._agreements), 0)
+
     def _unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
-        """Return the parents of a culprit that are to be measured before it is named."""
+        """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         place = self.graph.place
         parents = [parent for parent in self.graph.parents[new] if parent in place]
         inside = [parent for parent in parents if suspects >> place[parent] & 1 and references.of(parent) is not None]
-        waiting = [parent for parent in inside if parent not in self.values and parent not in self.failed]
-        return waiting or [name for name in [old] if name not in self.values and name not in self.failed]
+        starts = [start for parent in inside if (start := references.start(parent)) is not None]
+        wanted = dict.fromkeys([*inside, *starts, old])
+        return [name for name in wanted if name not in self.values and name not in self.failed]
 
     def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
         complete, searched = True, 0
         for commit in self.graph.members(suspects):
             reference = references.of(commit) if commit in self.values and commit != new else None
-            level = None if reference is None else self._level(reference)
-            if reference is None or level is None:
+            if reference is None or self._level(reference) is None:
                 continue
+            level = self._known(reference)
             part = self._between(reference, commit)
             if self.differ(level + self._brought(part), self.values[commit]):
                 complete &= self.explain(reference, commit)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, log, log2, sqrt
+from math import ceil, exp, log, log2, sqrt
 from statistics import fmean, stdev
 from typing import Self
 
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, median
-from service.rules.bisect.belief import Belief, Bools, Data, believe
+from service.rules.bisect.belief import Belief, Bools, Data, Floats, believe
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import measurable_chances
@@ -39,8 +39,12 @@ MOST = 8
 """The most culprits that a search separates."""
 MOST_RUNS = 500
 """Runs after which a search gives up."""
-NO_OTHER = 0.95
+NO_OTHER = 0.97
 """Probability that there is no further step as large as the smallest one found, from which the search ends."""
+IN_TURNS = 3
+"""How many times as many runs of each end are taken where a drift of the host may have made their difference."""
+DRIFTS = 0.05
+"""Prior odds of each number of waves against no drift of the host."""
 WAVES_OF = 8
 """A drift of the host is taken out by one wave for so many runs: one that is faster is noise."""
 TYPICAL = 0.16
@@ -112,20 +116,28 @@ class _Measurements:
         prior = NO_FURTHER if culprits else NONE_AT_ALL
         return believe(self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves)
 
-    def believe_drift(self, culprits: Sequence[int]) -> Belief:
-        """Return the belief with the number of waves that describes the measurements best."""
-        choices = {0, self.waves // 4, self.waves // 2, self.waves}
-        return max((self.believe(culprits, waves) for waves in sorted(choices)), key=lambda belief: belief.evidence)
+    def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
+        """Return the belief that describes the measurements best, what all together believe, and the number of waves.
 
-    def believe_other(self, culprits: Sequence[int]) -> Belief:
+        There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
+        """
+        choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
+        beliefs = {waves: self.believe(culprits, waves) for waves in choices}
+        evidence = {waves: belief.evidence + (log(DRIFTS) if waves else 0) for waves, belief in beliefs.items()}
+        best = max(evidence, key=evidence.__getitem__)
+        weights = {waves: exp(logarithm - evidence[best]) for waves, logarithm in evidence.items()}
+        each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
+        return beliefs[best], np.asarray(each), best
+
+    def believe_other(self, culprits: Sequence[int], waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found."""
         sizes = []
         for culprit in culprits:
             others = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.believe(others, self.waves).step[culprit])))
+            sizes.append(abs(float(self.believe(others, waves).step[culprit])))
         known = {*self.cleared, *culprits}
         groups = self.groups(culprits)
-        return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=self.waves, size=min(sizes))
+        return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
 
     def alike(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
@@ -177,18 +189,18 @@ def _settle(
     """Return the certain culprits, and the belief about the uncertain one; None where there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MOST:
-        belief = measurements.believe_drift(culprits)
+        belief, each, waves = measurements.believe_drift(culprits)
         if culprits and belief.none > 0.5:
-            other = measurements.believe_other(culprits)
+            other = measurements.believe_other(culprits, waves)
             return culprits, None if other.none > NO_OTHER else other
-        best = _certain(belief, alike, confidence)
-        if best is None or _certain(measurements.believe(culprits, measurements.waves), alike, confidence) != best:
+        best = _certain(each, alike, confidence)
+        if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             others = [culprit for culprit in culprits if culprit != earlier]
-            without = measurements.believe_drift(others)
-            if _certain(without, alike, confidence) != earlier:
+            without, each, _ = measurements.believe_drift(others)
+            if _certain(each, alike, confidence) != earlier:
                 return others, without
     return culprits, None
 
@@ -196,7 +208,10 @@ def _settle(
 def _refuse_endless(question: Question, measurements: _Measurements, belief: Belief) -> Refused | None:
     """Return why no commit can be named after as many runs as a search may take; None while there are fewer."""
     good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
-    if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= question.patience:
+    # Ends that were stored one after the other differ, or the host has drifted: measured in turns, they show which.
+    steady = measurements.believe([])
+    patience = question.patience * (1 if steady.none > DOUBT else IN_TURNS)
+    if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
         return Refused(sentence=_doubt_sentence(measurements, good, bad, belief.none))
     if many < MOST_RUNS:
         return None
@@ -207,8 +222,8 @@ def _refuse_endless(question: Question, measurements: _Measurements, belief: Bel
     )
 
 
-def _certain(belief: Belief, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
-    masses = np.bincount(alike, weights=belief.each, minlength=len(alike))
+def _certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
+    masses = np.bincount(alike, weights=each, minlength=len(alike))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
 
