@@ -58,7 +58,7 @@ def measure(
     except EvictionError as error:
         return trial.skipped(str(error))
     except ExecutionFailure as failure:
-        return trial.failed(Stage.RUN, failure.message, failure.log)
+        return trial.failed(failure.stage, failure.message, failure.log)
     return trial.measured(samples)
 
 
