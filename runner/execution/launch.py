@@ -156,8 +156,8 @@ class Launch:
         elif fields[:1] == ["ended"]:
             self._end(fields[1:])
         elif fields[:1] == ["outlived"]:
-            names = " ".join(fields[1:])
-            self.outlived = "".join(letter if letter.isprintable() else "?" for letter in names)
+            names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
+            self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
         if not message and self._started_at == 0:

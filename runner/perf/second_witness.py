@@ -9,8 +9,8 @@ The two never agree exactly, and most differences are right:
 - It lacks children that nobody waited for. perf counts these.
 
 So the kernel may well know of more faults than perf, but not of more faults *and* of much more processor time. That
-happens only if perf did not see a program at all: the kernel takes the counters from a program that changes its user, or
-that its user may not read.
+happens only if perf did not see a program at all: the kernel takes the counters from a program that changes its user,
+or that its user may not read.
 """
 
 from dataclasses import dataclass
@@ -36,6 +36,6 @@ def objection(perf: Account, kernel: Account) -> str:
         return ""
     return (
         f"took {kernel.faults:,} faults and {kernel.seconds * 1e3:.3g} ms by the kernel's account, of which perf "
-        f"counted {perf.faults:,} and {perf.seconds * 1e3:.3g} ms: the kernel hides programs from perf that change their user "
-        "(set-user-ID) or that this user may not read"
+        f"counted {perf.faults:,} and {perf.seconds * 1e3:.3g} ms: the kernel hides programs from perf that change "
+        "their user (set-user-ID) or that this user may not read"
     )
