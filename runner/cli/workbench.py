@@ -24,10 +24,15 @@ def prepare_workbench(
     FaultwatchError
         As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
     """
-    workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined, origin=origin)
+    variables = parse_variables(assignments)
+    workbench = prepare(settings, variables, examined=examined, confined=confined, origin=origin, say=_warn)
     for line in workbench.warnings:
-        terminal().print(line, style="yellow", markup=False, highlight=False)
+        _warn(line)
     return workbench
+
+
+def _warn(line: str) -> None:
+    terminal().print(line, style="yellow", markup=False, highlight=False)
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Checks before a session whether this host can measure, and prepares what measuring needs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,7 @@ def prepare(
     examined: bool = True,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Workbench:
     """Check that this host can measure, and return what measuring needs.
 
@@ -64,6 +65,8 @@ def prepare(
         Build and run in a sandbox.
     origin
         Where the code comes from: with the sandbox it decides where builds are kept.
+    say
+        Called with a line for each build that has to be made again.
 
     Raises
     ------
@@ -106,4 +109,4 @@ def prepare(
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     store = build_store(origin, confined=confined)
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
-    return Workbench(bench, Builder(cache, tools, box), variables, warnings)
+    return Workbench(bench, Builder(cache, tools, box, say), variables, warnings)

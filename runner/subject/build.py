@@ -1,9 +1,8 @@
 """Builds revisions, each once: a build is cached by revision, recipe and tools."""
 
-import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.build_cache import RECORD, BuildCache, partial_of
-from runner.subject.built_tree import COPY, TREE, UnreadableTree, begin_session, keep
+from runner.subject.build_cache import BuildCache, emptied
+from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
+from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
 from runner.subject.checkout_size import LIST_FILES
 from runner.subject.checkout_size import objection_to as objection_to_checkout
 from runner.subject.confined_build import execute_confined
@@ -49,11 +49,14 @@ class Builder:
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
+    say
+        Called with a line about a build that is made again.
     """
 
     cache: BuildCache
     tools: Mapping[str, str]
     sandbox: Sandbox | None = None
+    say: Callable[[str], None] = lambda _: None
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -69,17 +72,26 @@ class Builder:
         if lacking := missing_programs(workload):
             raise BuildFailure(lacking, Build())
         place = self.cache.take(self._key(repository, commit, workload))
-        record = place / RECORD
-        cached = record.exists()
-        if not cached:
-            self._make(repository, commit, workload, place)
+        record = self._usable(place)
+        cached = record is not None
+        if record is None:
+            record = self._make(repository, commit, workload, place)
             self.cache.evict()
-        document = json.loads(record.read_text(encoding="utf-8"))
-        build = Build.model_validate(document["build"] | {"cached": cached})
-        if document["failure"]:
-            raise BuildFailure(document["failure"], build)
-        begin_session(place / TREE)
+        build = record.build.model_copy(update={"cached": cached})
+        if record.failure:
+            raise BuildFailure(record.failure, build)
         return place / TREE, build
+
+    def _usable(self, place: Path) -> BuildRecord | None:
+        """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
+        try:
+            record = read_record(place)
+            if record and not record.failure:
+                begin_session(place / TREE)
+            return record
+        except DamagedBuild as damage:
+            self.say(f"the build in {place} is made again: {damage}")
+            return None
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
@@ -87,29 +99,36 @@ class Builder:
             recipe.append(digest_of_all(copied(source_files(workload.path.parent))))
         return f"{commit}-{hash_of(recipe)}"
 
-    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
-        partial = partial_of(place)
-        tree = partial / TREE
+    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
+        """Build where the program will run: build systems write the absolute path of the folder into what they make.
+
+        So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
+        environments), and libtool's wrappers the program behind them.
+        """
+        emptied(place)
+        try:
+            record = self._made(repository, commit, workload, place / TREE)
+            if record.failure:
+                emptied(place)
+            write_record(place, record)
+        except BaseException:
+            remove_tree(place)
+            raise
+        return record
+
+    def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
         failure, build = _run_build(workload, tree, self.sandbox)
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
-        kept: dict[str, object] = {}
-        if not failure:
-            if self.sandbox:
-                self.sandbox.change_owner(tree)
-            try:
-                kept = keep(partial, workload.run.output_file)
-            except UnreadableTree as error:
-                failure = f"the tree {error}"
         if failure:
-            for folder in (tree, partial / COPY):
-                remove_tree(folder)
-        record = {"build": build.model_dump(mode="json"), "failure": failure, **kept}
-        (partial / RECORD).write_text(json.dumps(record), encoding="utf-8")
-        if place.exists():
-            remove_tree(place)
-        partial.rename(place)
+            return BuildRecord(build=build, failure=failure)
+        if self.sandbox:
+            self.sandbox.change_owner(tree)
+        try:
+            return keep(tree.parent, build, workload.run.output_file)
+        except UnreadableTree as error:
+            return BuildRecord(build=build, failure=f"the tree {error}")
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":

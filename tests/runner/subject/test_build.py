@@ -1,3 +1,5 @@
+import dataclasses
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,6 +8,8 @@ import pytest
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache
+from runner.subject.build_record import RECORD
+from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
 from runner.workload import Workload
 
@@ -85,12 +89,45 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     assert not list(builder.cache.folder.glob("*/*/build.json"))
 
 
-def test_an_interrupted_build_is_made_again(builder: Builder, commit: Run, tmp_path: Path) -> None:
+def test_a_build_happens_where_its_program_runs(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tree, _ = builder.build(repository, head, workload("sh -c 'pwd >place; echo $HOME >home'"))
+    assert (tree / "place").read_text() == (tree / "home").read_text() == f"{tree}\n"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"build": 1}', "\0" * 4096])
+def test_a_damaged_record_is_one_line_and_a_new_build(
+    content: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    lines: list[str] = []
+    builder = dataclasses.replace(builder, say=lines.append)
+    tree, _ = builder.build(repository, head, workload("cp source program"))
+    (tree.parent / RECORD).write_text(content)
+    (tree / "program").unlink()
+    again, build = builder.build(repository, head, workload("cp source program"))
+    assert not build.cached
+    assert (again / "program").exists()
+    assert lines == [f"the build in {tree.parent} is made again: its build.json is empty or damaged"]
+
+
+@pytest.mark.parametrize("left", ["no record", "a record that is being written", "no tree and no copy"])
+def test_an_interrupted_build_is_made_again(left: str, builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("cp source program"))
-    place = tree.parent
-    place.rename(place.with_name(f"{place.name}.partial"))
+    record = tree.parent / RECORD
+    if left == "a record that is being written":
+        record.with_name(f"{RECORD}.partial").write_text("{")
+    if left == "no tree and no copy":
+        for folder in (tree, tree.parent / COPY):
+            shutil.rmtree(folder)
+    else:
+        record.unlink()
+    (tree.parent / "left behind").mkdir()
     again, build = builder.build(repository, head, workload("cp source program"))
     assert (again / "program").exists()
     assert not build.cached
+    assert not (tree.parent / "left behind").exists()
