@@ -136,10 +136,7 @@ class Builder:
             return
         if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
             raise BuildFailure(objection, Build())
-        worktree = tree.with_name("worktree")
-        with repository.checkout(commit, worktree):
-            # Leave out the .git link, so that a build that runs git does not see the runner's repository.
-            shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
+        repository.export(commit, tree)
 
 
 def missing_programs(workload: Workload) -> str:
@@ -147,10 +144,6 @@ def missing_programs(workload: Workload) -> str:
     path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     return f"this host does not have {', '.join(missing)}, which the build needs" if missing else ""
-
-
-def _git_link(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == ".git" and Path(folder, name).is_file()]
 
 
 def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:

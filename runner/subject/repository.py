@@ -1,8 +1,8 @@
-"""Reads the commits of a git repository and checks them out."""
+"""Reads the commits of a git repository and their files. The repository is never written to."""
 
 import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.contract.report import Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import is_git_directory, run_git
+from runner.subject.hardened_git import Checkout, is_git_directory, run_git
 
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
@@ -33,8 +33,13 @@ class Repository:
     name: str
     bare: bool = False
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, checkout: Checkout | None = None) -> str:
         """Run git here and return what it printed.
+
+        Parameters
+        ----------
+        checkout
+            The work tree and the index to use instead of the repository's own.
 
         Raises
         ------
@@ -42,8 +47,8 @@ class Repository:
             git fails; the message contains its error.
         """
         if self.bare:
-            return run_git(*arguments, git_dir=str(self.path))
-        return run_git("-C", str(self.path), *arguments)
+            return run_git(*arguments, git_dir=str(self.path), checkout=checkout)
+        return run_git("-C", str(self.path), *arguments, checkout=checkout)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -141,16 +146,21 @@ class Repository:
                 title=title[:2000],
             )
 
-    @contextmanager
-    def checkout(self, commit: str, directory: Path) -> Iterator[Path]:
-        """Check out a commit into its own git worktree, and remove the worktree afterwards."""
-        self.git("worktree", "prune")
-        # Force twice: a worktree that a killed git was creating is locked, and is not pruned.
-        self.git("worktree", "add", "--detach", "--force", "--force", str(directory), commit)
-        try:
-            yield directory
-        finally:
-            self.git("worktree", "remove", "--force", str(directory))
+    def export(self, commit: str, tree: Path) -> None:
+        """Write the files of a commit to a new folder. The repository is only read.
+
+        Not ``git worktree``, which writes to the repository; and not ``git archive``, which leaves out files and changes
+        others if the repository's attributes say so.
+
+        Raises
+        ------
+        FaultwatchError
+            git fails; the message contains its error.
+        """
+        tree.mkdir(parents=True)
+        with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
+            # -u with a fresh index checks out everything.
+            self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
     def is_dirty(self) -> bool:
         """Return whether the work tree has uncommitted changes."""
