@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.report import Build, hash_of
+from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
@@ -19,6 +20,7 @@ from runner.subject.checkout_size import LIST_FILES
 from runner.subject.checkout_size import objection_to as objection_to_checkout
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
+from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
 from runner.workload.source_tree import copy_sources, digest_of_all
@@ -44,8 +46,8 @@ class Builder:
     ----------
     cache
         Where the builds are kept.
-    tools
-        The build tools, by name and version. A different compiler makes a different build.
+    machine
+        What else than the build's tools decides what they make: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
@@ -54,7 +56,7 @@ class Builder:
     """
 
     cache: BuildCache
-    tools: Mapping[str, str]
+    machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
 
@@ -94,7 +96,10 @@ class Builder:
             return None
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
-        recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
+        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        tools = build_knobs(workload.build.command or (), workload.build.needs, path)
+        host = {**self.machine, **library_knobs(Tree()), **tools}
+        recipe = [repository.name, workload.definition, host, self.sandbox is not None]
         if workload.build.directory == "workload":
             recipe.append(digest_of_all(workload.own_files()))
         return f"{commit}-{hash_of(recipe)}"

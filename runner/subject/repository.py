@@ -149,8 +149,8 @@ class Repository:
     def export(self, commit: str, tree: Path) -> None:
         """Write the files of a commit to a new folder. The repository is only read.
 
-        Not ``git worktree``, which writes to the repository; and not ``git archive``, which leaves out files and changes
-        others if the repository's attributes say so.
+        Not ``git worktree``, which writes to the repository; and not ``git archive``, which leaves out files and
+        changes others if the repository's attributes say so.
 
         Raises
         ------
