@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
-from runner.cli.terminal import activity, terminal
+from runner.cli.terminal import activity, say, terminal
 from runner.cli.workbench import parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
@@ -135,7 +135,6 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     The search is a job of the service, so that it can be shown, paused and cancelled there.
     """
     from runner.campaigns.culprit_search import resolve_range
-    from runner.cli.job import say
     from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
     from runner.jobs import bisect_job
@@ -194,7 +193,6 @@ def _search_knobs(
     from runner.cli import knob_difference
     from runner.cli.env import load
     from runner.cli.formatting import escape_text
-    from runner.cli.job import say
     from runner.host.lock import host_lock
     from runner.reporting.embedded import connect
 
@@ -234,7 +232,7 @@ def _search_knobs(
             revision=request.repository.revision(revision),
             before=KnobSetting(request.workload, request.case, workbench.bench).with_knobs(difference.common),
             builder=workbench.builder,
-            service=service,
+            service=service.patient(say),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )

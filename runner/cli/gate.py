@@ -13,6 +13,7 @@ from runner.cli.options import (
     set_option,
     workload_option,
 )
+from runner.cli.terminal import say
 from runner.cli.workbench import prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
@@ -67,15 +68,17 @@ def command(
     workbench = prepare_workbench(settings, variables, confined=needs_sandbox(code, confined), origin=code)
     stored = not fresh and samples is None
     with connect(settings) as service:
+        service.check()
+        patient = service.patient(say)
         results = compare_cases(
-            service, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored
+            patient, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored
         )
         measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
         if report_file:
             # Before asking the service, so that the measurements are kept in any case.
             write_report(report_file, measured)
             set_outputs({"report": str(report_file.resolve())})
-        answer = service.gate(gate_report(results, workload, repository.path, origin, tip))
+        answer = patient.gate(gate_report(results, workload, repository.path, origin, tip))
     if report_file:
         write_report(report_file, {"verdict": answer.verdict} | measured)
     set_outputs({"verdict": answer.verdict})

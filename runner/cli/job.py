@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runner.cli.options import json_option, options, sandbox_option
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say
 from runner.settings import load_settings
 
 if TYPE_CHECKING:
@@ -118,13 +118,6 @@ def _decide(job_id: int, verb: str, reason: str) -> None:
 
     with connect(load_settings()) as service:
         show([service.decide_job(job_id, verb, JobDecision(reason=reason))])
-
-
-def say(text: str) -> None:
-    """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
-    from runner.cli.untrusted_text import harmless
-
-    terminal().print(harmless(text), markup=False, highlight=False)
 
 
 def show(jobs: "Sequence[Job]") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from runner.cli.options import json_option, options, report_option, sandbox_option
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.cli.workbench import prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
@@ -74,7 +74,7 @@ def command(
     with connect(settings) as service:
         digest = service.update_night(name, NightPart(cells=cells))
         if not (plan or only_digest):
-            digest = _run(name, matrix, settings, service, confined)
+            digest = _run(name, matrix, settings, service.patient(say), confined)
     if plan:
         return
     _show(digest, report_file, as_json)

@@ -95,6 +95,7 @@ def command(
         _write(profile, output / "after" if earlier else output)
         if earlier:
             _write(earlier, output / "before")
+    refused: list[str] = []
     with connect(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
@@ -102,10 +103,12 @@ def command(
             for document in (earlier, profile):
                 if document:
                     outbox.post(document)
+            refused = list(outbox.refused.values())
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
     if as_json:
         parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
         click.echo("{" + ", ".join(f'"{name}": {part.model_dump_json()}' for name, part in parts.items() if part) + "}")
+        _refuse(refused)
         return
     from runner.cli.profile_difference_tables import show_difference
     from runner.cli.profile_tables import show_diagnosis, show_profile
@@ -114,6 +117,13 @@ def command(
     if earlier:
         show_difference(earlier, profile)
     show_diagnosis(diagnosis)
+    _refuse(refused)
+
+
+def _refuse(refused: list[str]) -> None:
+    """Fail if the service refused a profile."""
+    if refused:
+        raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
 
 
 def _sides(revision: str, before: str | None) -> tuple[str | None, str]:

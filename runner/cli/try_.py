@@ -5,7 +5,7 @@ import json
 import click
 
 from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
-from runner.cli.terminal import activity
+from runner.cli.terminal import activity, say
 from runner.cli.workbench import prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
@@ -81,7 +81,8 @@ def command(
             settings=remedy,
         )
     with connect(config) as service, activity(f"measuring {chosen[0].name} both ways"):
-        result = compare(present, changed, service.compare, pairs=Pairs.of(workload, samples))
+        service.check()
+        result = compare(present, changed, service.patient(say).compare, pairs=Pairs.of(workload, samples))
     if as_json:
         document = {
             "present": result.base.model_dump(mode="json"),

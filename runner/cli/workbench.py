@@ -1,6 +1,7 @@
 """Prepares the workbench of a command, and shows its warnings."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from runner.cli.terminal import terminal
 from runner.contract.code_trust import CodeOrigin
@@ -16,6 +17,7 @@ def prepare_workbench(
     examined: bool = True,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
+    again: bool = False,
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
 
@@ -26,6 +28,8 @@ def prepare_workbench(
     """
     variables = parse_variables(assignments)
     workbench = prepare(settings, variables, examined=examined, confined=confined, origin=origin, say=_warn)
+    if again:
+        workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:
         _warn(line)
     return workbench

@@ -9,7 +9,7 @@ from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
 from runner.host.lock import host_lock
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
 from runner.jobs.handlers import handler_of
-from runner.jobs.heartbeat import RETRY_SECONDS, Heartbeat, JobStopped
+from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
 from runner.settings import Settings
 
@@ -61,7 +61,7 @@ class JobRunner:
         with host_lock(self.settings, self.say):
             lease = self._claim(job_id, claim)
             with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-                service = self.service.new_connection(RETRY_SECONDS)
+                service = self.service.patient(self.say)
                 service.before_send = heartbeat.count_run
                 handler = handler or handler_of(lease.job.question)
                 return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, service, heartbeat)))

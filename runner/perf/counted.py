@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -122,6 +122,12 @@ class CountedProgram:
         if done.status is None or ending is None:
             return done.problem or "vanished"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
+
+    def as_program(self, done: Finished) -> Finished:
+        """Return the end of the launcher as that of the program: with its status, and why it was killed."""
+        why = self._guard.problem if self._guard else ""
+        ending = self.launch.ending
+        return replace(done, why=why, status=done.status if ending is None else ending.status)
 
     def _prepare(self, pid: int) -> None:
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
