@@ -20,7 +20,7 @@ from runner.cli.options import (
     workload_option,
 )
 from runner.cli.terminal import activity, say
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored, undecided
@@ -68,9 +68,10 @@ def command(
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
-    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    with connect(settings) as service:
+    confinement = wants_sandbox(confined, repository, settings)
+    with connect(settings) as service, host_turn(settings) as turn:
         service.check()
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
         results = compare_cases(patient, repository, workload, workbench, (base, head), choices, samples)
     if as_json:

@@ -18,9 +18,10 @@ from runner.cli.options import (
     set_option,
 )
 from runner.cli.terminal import terminal
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
+from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
@@ -71,23 +72,26 @@ def command(
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    prepared = prepare(
-        settings,
-        repo=repo,
-        span=span,
-        workload_name=workload_name,
-        choices=choices,
-        assignments=variables,
-        samples=samples,
-        confined=confined,
-        committed_only=committed_only,
-        first_parent=not all_parents,
-        again=again,
-    )
-    with connect(settings) as service:
-        summary = prepared.measure(service)
-        # While reports wait, the service cannot know all drifts.
-        drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
+    with host_turn(settings) as turn:
+        prepared = prepare(
+            settings,
+            turn,
+            repo=repo,
+            span=span,
+            workload_name=workload_name,
+            choices=choices,
+            assignments=variables,
+            samples=samples,
+            confined=confined,
+            committed_only=committed_only,
+            first_parent=not all_parents,
+            again=again,
+        )
+        with connect(settings) as service:
+            summary = prepared.measure(service)
+            turn.end()
+            # While reports wait, the service cannot know all drifts.
+            drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
@@ -136,6 +140,7 @@ class PreparedHistory:
 
 def prepare(
     settings: Settings,
+    turn: HostTurn,
     *,
     repo: str,
     span: str,
@@ -148,7 +153,7 @@ def prepare(
     first_parent: bool = True,
     again: bool = False,
 ) -> PreparedHistory:
-    """Check a request before anything is started.
+    """Check a request before anything is started; then begin the turn on this host.
 
     Raises
     ------
@@ -170,7 +175,7 @@ def prepare(
         workload=workload,
         cases=cases(workload, choices),
         workbench=prepare_workbench(
-            settings, assignments, confined=wants_sandbox(confined, repository, settings), again=again
+            settings, assignments, turn=turn, confined=wants_sandbox(confined, repository, settings), again=again
         ),
         samples=samples,
         again=again,

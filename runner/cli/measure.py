@@ -17,7 +17,7 @@ from runner.cli.options import (
     set_option,
 )
 from runner.cli.terminal import activity
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
@@ -79,8 +79,9 @@ def command(
     if output:
         _one_case_only(len(cases(workload, choices)))
     confinement = wants_sandbox(confined, repository, settings)
-    workbench = prepare_workbench(settings, variables, confined=confinement, again=again)
-    reports = _measure(workload, choices, repository, revision, workbench, samples)
+    with host_turn(settings) as turn:
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
+        reports = _measure(workload, choices, repository, revision, workbench, samples)
     if output:
         _write_suite(reports, output)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
