@@ -17,12 +17,19 @@
  * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
  * kernel takes the switch for the address layout away. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
  * The second form lets nobody in the user namespace of a process make another.
+ *
+ * Processes that the program leaves behind become children of this launcher. It waits a little for them to end, says
+ * which do not, and ends those.
+ *
+ * The kernel's own account of the program is a second witness of what perf counts. The account begins with the process,
+ * so what the process has used before the program is sent with each question and can be subtracted.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +40,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PATIENCE 250 /* Milliseconds that processes may go on after the program that left them behind. */
 
 static int channel;
 
@@ -98,16 +107,79 @@ static void lay_over(char **pairs, int count)
             refuse(pairs[i + 1]);
 }
 
+static long long microseconds(struct timeval time)
+{
+    return time.tv_sec * 1000000LL + time.tv_usec;
+}
+
+/* Ask for leave to go on, with the faults and the processor time of this process until now. */
+static void ask(void)
+{
+    char text[100], answer;
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    int length = snprintf(text, sizeof text, "ready %ld %lld\n", used.ru_minflt + used.ru_majflt,
+                          microseconds(used.ru_utime) + microseconds(used.ru_stime));
+    if (write(channel, text, length) != length || read(channel, &answer, 1) != 1)
+        _exit(125);
+}
+
 static void become(const char *path, char **arguments, char **variables)
 {
     const char *paths[] = {"", path};
     for (int round = 0; round < 2; round++) {
-        char answer;
-        if (write(channel, "ready\n", 6) != 6 || read(channel, &answer, 1) != 1)
-            _exit(125);
+        ask();
         execve(paths[round], arguments, variables);
     }
     refuse("executing the program");
+}
+
+/* Read the start of a small file as text; return its length. */
+static size_t get(const char *path, char *text, size_t room)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, room - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    return length > 0 ? (size_t)length : 0;
+}
+
+/* Say which children are left, the first few, and kill all of them. */
+static void end_children(int say)
+{
+    char children[4096], path[100], name[32], names[800] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    get(path, children, sizeof children);
+    for (char *next, *word = children; ; word = next) {
+        long pid = strtol(word, &next, 10);
+        if (next == word)
+            break;
+        snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+        get(path, name, sizeof name);
+        name[strcspn(name, "\n")] = 0;
+        if (strlen(names) + strlen(name) + 3 < sizeof names)
+            strcat(strcat(names, *names ? ", " : ""), *name ? name : "?");
+        kill((pid_t)pid, SIGKILL);
+    }
+    if (say)
+        dprintf(channel, "outlived %s\n", *names ? names : "?");
+}
+
+/* Wait until nothing of the program is left. */
+static void settle(void)
+{
+    for (int waited = 0; waited < 4 * PATIENCE;) {
+        pid_t ended = waitpid(-1, NULL, WNOHANG);
+        if (ended < 0 && errno == ECHILD)
+            return;
+        if (ended != 0)
+            continue;
+        if (waited >= PATIENCE)
+            end_children(waited == PATIENCE);
+        usleep(1000);
+        waited++;
+    }
 }
 
 /* Let nobody in the user namespace of a process make another. Only from outside: in the sandbox /proc/sys is closed. */
@@ -143,6 +215,7 @@ int main(int count, char **words)
         refuse("the personality");
     if (copies > 0)
         lay_over(pairs, copies);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     pid_t program = fork();
     if (program < 0)
         refuse("a process");
@@ -159,9 +232,9 @@ int main(int count, char **words)
         if (errno != EINTR)
             refuse("waiting");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    dprintf(channel, "ended %d %lld %lld %ld %lld\n", status,
-            used.ru_utime.tv_sec * 1000000LL + used.ru_utime.tv_usec,
-            used.ru_stime.tv_sec * 1000000LL + used.ru_stime.tv_usec, used.ru_maxrss,
-            end.tv_sec * 1000000000LL + end.tv_nsec);
+    settle();
+    dprintf(channel, "ended %d %lld %lld %ld %lld %ld\n", status, microseconds(used.ru_utime),
+            microseconds(used.ru_stime), used.ru_maxrss, end.tv_sec * 1000000000LL + end.tv_nsec,
+            used.ru_minflt + used.ru_majflt);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -8,7 +8,7 @@ from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import Report, Sample, Stage
+from runner.contract.report import Report, Sample
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
@@ -203,7 +203,7 @@ def _alone(head: Trial) -> Report:
 
 def _without_samples(trial: Trial, error: ExecutionFailure | EvictionError) -> Report:
     if isinstance(error, ExecutionFailure):
-        return trial.failed(Stage.RUN, error.message, error.log, temporary=error.temporary)
+        return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.skipped(str(error), temporary=True)
 
 

@@ -63,7 +63,7 @@ def measure(
     except EvictionError as error:
         return trial.skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
-        return trial.failed(Stage.RUN, failure.message, failure.log, temporary=failure.temporary)
+        return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         # A program can do what nobody has thought of. That must not end the history of the other commits.
         message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"

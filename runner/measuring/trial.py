@@ -34,6 +34,7 @@ from runner.measuring.cold_files import make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
+from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import ExecutionFailure, count_together
@@ -190,7 +191,10 @@ class Trial:
             with TreeWatch(self._tree) as watch:
                 self.execute(recording=Recording((), recorder))
                 accesses = watch.accesses()
-            changed = self._files.prepare_mapped(recorder.result(), accesses, began)
+            faults = recorder.result()
+            if objection := objection_to(faults, self._state.environment):
+                raise ExecutionFailure(f"`{' '.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
+            changed = self._files.prepare_mapped(faults, accesses, began)
             if not changed or time.monotonic() - started > _LONG:
                 break
 

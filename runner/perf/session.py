@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from runner.contract.report import Reading, Sample
+from runner.contract.report import Reading, Sample, Stage
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
@@ -28,7 +28,7 @@ from runner.process_state.process_state import ProcessState
 
 
 class ExecutionFailure(Exception):
-    """The program failed: it crashed, hung, ended with an error, or does not exist.
+    """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
 
     Attributes
     ----------
@@ -36,10 +36,11 @@ class ExecutionFailure(Exception):
         The state of this host is the reason, so another attempt can succeed.
     """
 
-    def __init__(self, message: str, log: str = "", *, temporary: bool = False) -> None:
+    def __init__(self, message: str, log: str = "", stage: Stage = Stage.RUN, *, temporary: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.log = log
+        self.stage = stage
         self.temporary = temporary
 
 
@@ -139,8 +140,12 @@ def count_together(
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.as_program(finished), group)
-            in_group = memory_readings(group.folder)
+            least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
+            in_group = memory_readings(group.folder, least)
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
+        for program in counted:
+            if program.objection:
+                raise ExecutionFailure(f"`{' '.join(command)}` {program.objection}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
@@ -158,6 +163,8 @@ def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[st
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
     problem = problem or _preload_problem(finished.error)
+    if not problem and group.killed():
+        problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{' '.join(command)}` {problem}{limited}"

@@ -35,6 +35,7 @@ class MemoryGroup:
         self._tree = tree or Tree()
         self.folder: Path | None = None
         self._counted: Path | None = None
+        self._killed_before = 0
 
     @property
     def wanted(self) -> str:
@@ -62,8 +63,15 @@ class MemoryGroup:
         files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
+    def killed(self) -> int:
+        """Return how many processes of the group the kernel killed for lack of memory; without a group, of the host."""
+        if self.folder is None:
+            return _kills(self._tree.path("proc/vmstat")) - self._killed_before
+        return sum(_kills(self.folder / name) for name in ("memory.events", "memory.oom_control"))  # version 2 or 1
+
     def apply(self) -> None:
         """Create the group and set its limit."""
+        self._killed_before = _kills(self._tree.path("proc/vmstat"))
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
@@ -156,6 +164,13 @@ def _made_in(parent: Path) -> Path:
     folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
     folder.mkdir()
     return folder
+
+
+def _kills(file: Path) -> int:
+    with suppress(OSError):
+        lines = file.read_text(encoding="ascii").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    return 0
 
 
 def _members(folder: Path) -> list[int]:

@@ -23,7 +23,7 @@ from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
-from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
+from runner.workload.source_tree import copy_sources, digest_of_all
 
 LOG_LIMIT = 60_000
 """Characters kept from the end of a build log, where the errors are."""
@@ -113,7 +113,7 @@ class Builder:
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
         if workload.build.directory == "workload":
-            recipe.append(digest_of_all(copied(source_files(workload.path.parent))))
+            recipe.append(digest_of_all(workload.own_files()))
         return f"{commit}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
@@ -149,7 +149,7 @@ class Builder:
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
-            copy_sources(copied(source_files(workload.path.parent)), tree)
+            copy_sources(workload.own_files(), tree)
             return
         if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
             raise BuildFailure(objection, Build())
