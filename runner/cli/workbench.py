@@ -1,23 +1,36 @@
 """Prepares the workbench of a command, and shows its warnings."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.contract.code_trust import CodeOrigin
+from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
 from runner.workload.assignments import parse_assignments
+
+
+def host_turn(settings: Settings) -> HostTurn:
+    """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
+    return HostTurn(settings.lock, say)
 
 
 def prepare_workbench(
     settings: Settings,
     assignments: Iterable[str] = (),
     *,
-    examined: bool = True,
+    turn: HostTurn | None = None,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
+    again: bool = False,
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
+
+    Parameters
+    ----------
+    turn
+        The turn of the command, which begins now; None if nothing is measured, so the host is not examined.
 
     Raises
     ------
@@ -25,7 +38,11 @@ def prepare_workbench(
         As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
     """
     variables = parse_variables(assignments)
-    workbench = prepare(settings, variables, examined=examined, confined=confined, origin=origin, say=_warn)
+    if turn:
+        turn.begin()
+    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=_warn)
+    if again:
+        workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:
         _warn(line)
     return workbench

@@ -46,8 +46,16 @@ class Finished:
         if self.status is None:
             return f"did not finish within {self.deadline:g} s"
         if self.status < 0:
-            return f"was ended by {signal.Signals(-self.status).name}"
+            return f"was ended by {signal_name(-self.status)}"
         return f"ended with exit code {self.status}" if self.status else ""
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal. Python knows no names of the real-time signals between the first and the last."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}" if number > signal.SIGRTMIN else f"signal {number}"
 
 
 class Companion(Protocol):

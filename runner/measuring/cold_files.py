@@ -25,6 +25,8 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
 
     Raises
     ------
+    FileNotFoundError
+        If a file does not exist.
     EvictionError
         If pages stay resident, so that the start would not be cold, or if the file is a folder, a pipe or a device. The
         message names the file and the number of pages.

@@ -203,8 +203,8 @@ def _alone(head: Trial) -> Report:
 
 def _without_samples(trial: Trial, error: ExecutionFailure | EvictionError) -> Report:
     if isinstance(error, ExecutionFailure):
-        return trial.failed(error.stage, error.message, error.log)
-    return trial.skipped(str(error))
+        return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
+    return trial.skipped(str(error), temporary=True)
 
 
 @contextmanager

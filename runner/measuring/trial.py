@@ -1,5 +1,6 @@
 """Executes one case of one built revision, and creates the report about it."""
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -232,7 +233,7 @@ class Trial:
             If measuring is impossible on this host.
         """
         if not as_left:
-            make_cold(self._cold, within=self._tree if self.sandbox else None)
+            self._make_cold()
         if self.workload.run.output_file is not None:
             # The result file of an earlier execution must not count as this one's.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
@@ -251,20 +252,37 @@ class Trial:
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
+    def _make_cold(self) -> None:
+        try:
+            make_cold(self._cold, within=self._tree if self.sandbox else None)
+        except FileNotFoundError as error:
+            name = os.path.relpath(error.filename, self._tree)
+            raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None
+        except OSError as error:
+            raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
+
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, with the outliers marked."""
         self._files.verify()
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def skipped(self, reason: str) -> Report:
+    def skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
-        return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
+        failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
+        return self._report(Outcome.SKIPPED, failure=failure)
 
-    def failed(self, stage: Stage, message: str, log: str) -> Report:
-        """Return the report that the build or the program failed."""
+    def failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
+        """Return the report that the build or the program failed.
+
+        Parameters
+        ----------
+        temporary
+            The state of this host is the reason, so another attempt can succeed.
+        """
         message, log = (without_secrets(text, self._state.variables) for text in (message, log))
-        return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
+        failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
+        return self._report(Outcome.FAILED, failure=failure)
 
     def _report(
         self,

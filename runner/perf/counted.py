@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -133,6 +133,12 @@ class CountedProgram:
         if self.launch.outlived and not ending.status:
             return f"ended, but processes that it started went on: {self.launch.outlived}"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
+
+    def as_program(self, done: Finished) -> Finished:
+        """Return the end of the launcher as that of the program: with its status, and why it was killed."""
+        why = self._guard.problem if self._guard else ""
+        ending = self.launch.ending
+        return replace(done, why=why, status=done.status if ending is None else ending.status)
 
     def _compared(self, readings: Mapping[str, Reading]) -> str:
         """Compare perf's readings with the kernel's account of the program."""

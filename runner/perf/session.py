@@ -17,6 +17,7 @@ from runner.contract.report import Reading, Sample, Stage
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
+from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
@@ -27,13 +28,20 @@ from runner.process_state.process_state import ProcessState
 
 
 class ExecutionFailure(Exception):
-    """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted."""
+    """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
 
-    def __init__(self, message: str, log: str = "", stage: Stage = Stage.RUN) -> None:
+    Attributes
+    ----------
+    temporary
+        The state of this host is the reason, so another attempt can succeed.
+    """
+
+    def __init__(self, message: str, log: str = "", stage: Stage = Stage.RUN, *, temporary: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.log = log
         self.stage = stage
+        self.temporary = temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,8 @@ def count_together(
         with state.applied() as group:
             done = execute_together(programs(group), directory=directory, timeout=timeout)
             for program, finished in zip(counted, done, strict=True):
-                _raise_on_failure(command, program.conclude(finished), finished, group)
+                problem = program.conclude(finished)
+                _raise_on_failure(command, problem, program.as_program(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = memory_readings(group.folder, least)
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
@@ -159,7 +168,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{' '.join(command)}` {problem}{limited}"
-        raise ExecutionFailure(message, _log(finished.output, finished.error))
+        raise ExecutionFailure(message, _log(finished.output, finished.error), temporary=is_temporary(finished))
 
 
 def _preload_problem(error: str) -> str:

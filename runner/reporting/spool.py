@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from runner.contract.profile import Profile
 from runner.contract.report import Report
-from runner.errors import FaultwatchError, RequestRefused, ServerError
+from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 
 SpooledDocument = Report | Profile
 _PROFILE = ".profile"
@@ -34,7 +34,7 @@ class Spool:
 
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
-        file = self.folder / _name(document)
+        file = self.file_of(document)
         partial = file.with_suffix(".partial")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -72,11 +72,14 @@ class Spool:
             except RequestRefused as error:
                 _set_aside(file, error.what)
                 continue
+            except ServiceUnavailable:
+                # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
+                _to_the_end(file)
+                raise
             except ServerError as error:
                 last_error = error
                 failures += 1
-                with suppress(OSError):
-                    _stamp(file)
+                _to_the_end(file)
                 if failures == MOST_FAILURES:
                     break
                 continue
@@ -86,6 +89,28 @@ class Spool:
         if last_error:
             raise last_error
         return sent
+
+    def send_one(self, document: SpooledDocument, send: Callable[[SpooledDocument], None]) -> None:
+        """Send one of the documents before all others, and delete it once it is acknowledged.
+
+        Raises
+        ------
+        RequestRefused
+            The service refuses it for good; it is set aside.
+        FaultwatchError
+            The service does not accept it now; it waits.
+        """
+        file = self.file_of(document)
+        try:
+            send(document)
+        except RequestRefused as error:
+            _set_aside(file, error.what)
+            raise
+        file.unlink(missing_ok=True)
+
+    def file_of(self, document: SpooledDocument) -> Path:
+        """Return the file in which a document waits."""
+        return self.folder / _name(document)
 
     def waiting(self) -> list[Path]:
         """Return the files that wait to be sent, oldest first."""
@@ -143,6 +168,11 @@ def _stamp(file: Path) -> None:
     """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
+
+
+def _to_the_end(file: Path) -> None:
+    with suppress(OSError):
+        _stamp(file)
 
 
 def _set_aside(file: Path, reason: str) -> None:

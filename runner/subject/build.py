@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.contract.report import Build, hash_of
+from runner.contract.report import Build, Stage, hash_of
 from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
 from runner.subject.checkout_size import LIST_FILES
 from runner.subject.checkout_size import objection_to as objection_to_checkout
 from runner.subject.confined_build import execute_confined
+from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
@@ -30,12 +32,22 @@ LOG_LIMIT = 60_000
 
 
 class BuildFailure(Exception):
-    """A revision does not build. This is a result, not an error of Faultwatch."""
+    """A revision does not build. This is a result, not an error of Faultwatch.
 
-    def __init__(self, message: str, build: Build) -> None:
+    Attributes
+    ----------
+    stage
+        The stage that failed: the checkout or the build.
+    temporary
+        The state of this host is the reason, so another attempt can succeed.
+    """
+
+    def __init__(self, message: str, build: Build, *, temporary: bool = False, stage: Stage = Stage.BUILD) -> None:
         super().__init__(message)
         self.message = message
+        self.stage = stage
         self.build = build
+        self.temporary = temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +65,15 @@ class Builder:
         tree must not be executed outside a sandbox.
     say
         Called with a line about a build that is made again.
+    again
+        Build a revision again whose build failed.
     """
 
     cache: BuildCache
     machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
+    again: bool = False
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -66,13 +81,13 @@ class Builder:
         Raises
         ------
         BuildFailure
-            The build command fails; this is cached too, so the next call fails at once with the same log. Or this host
-            lacks a program that the build needs, which is not cached.
+            The build command fails; this is cached too, so the next call fails at once with the same log. Or the state
+            of this host is the reason, which is not cached: a full disk, a time-out, a signal, a missing program.
         FaultwatchError
-            The checkout fails or the build tool is not installed: not the fault of the revision.
+            The disk is full or the build tool is not installed: not the fault of the revision.
         """
         if lacking := missing_programs(workload):
-            raise BuildFailure(lacking, Build())
+            raise BuildFailure(lacking, Build(), temporary=True)
         place = self.cache.take(self._key(repository, commit, workload))
         record = self._usable(place)
         cached = record is not None
@@ -88,7 +103,9 @@ class Builder:
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
         try:
             record = read_record(place)
-            if record and not record.failure:
+            if record and record.failure:
+                return None if self.again else record
+            if record:
                 begin_session(place / TREE)
             return record
         except DamagedBuild as damage:
@@ -123,7 +140,7 @@ class Builder:
 
     def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
-        failure, build = _run_build(workload, tree, self.sandbox)
+        failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
         if failure:
@@ -141,7 +158,13 @@ class Builder:
             return
         if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
             raise BuildFailure(objection, Build())
-        repository.export(commit, tree)
+        try:
+            repository.export(commit, tree)
+        except GitError as error:
+            if is_full(error.what):
+                raise
+            # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
+            raise BuildFailure(error.what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
 def missing_programs(workload: Workload) -> str:
@@ -152,7 +175,13 @@ def missing_programs(workload: Workload) -> str:
 
 
 def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
-    """Run the build command; return why it failed, or an empty string, and the build."""
+    """Run the build command; return why it failed, or an empty string, and the build.
+
+    Raises
+    ------
+    BuildFailure
+        It failed for a temporary reason.
+    """
     command = workload.build.command
     if command is None:
         return "", Build()
@@ -163,12 +192,15 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
             done = execute_confined(command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout)
         else:
             done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError) as error:
+        what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
+        if "/" in command[0]:  # a file of the checkout, which other revisions may have
+            return f"`{' '.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
         raise FaultwatchError(
-            f"{workload.path}: [build] command: {command[0]!r} is neither installed nor in the checkout",
-            "install it, or correct the command",
+            f"{workload.path}: [build] command: {command[0]!r} is not installed", "install it, or correct the command"
         ) from None
-    except PermissionError:
-        raise FaultwatchError(f"{workload.path}: [build] command: {command[0]!r} is not executable") from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
-    return (f"`{' '.join(command)}` {done.problem}" if done.problem else ""), build
+    failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
+    if is_temporary(done):
+        raise BuildFailure(failure, build, temporary=True)
+    return failure, build

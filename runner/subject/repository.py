@@ -12,6 +12,7 @@ from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, is_git_directory, run_git
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
 
@@ -66,6 +67,10 @@ class Repository:
         except FaultwatchError:
             self.resolve(commit)  # Raises a better message if the commit does not exist.
             raise
+
+    def known(self, commit: str) -> Revision | None:
+        """Return one commit by its hash; None if this clone does not have it, such as after a forced push."""
+        return self.revision(commit) if self._succeeds("cat-file", "-e", f"{commit}^{{commit}}") else None
 
     def revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
         """Return the commits of a range ``A..B`` (without A), or ``B`` and all its ancestors, oldest first.
@@ -204,11 +209,11 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
 
 
 def _date(text: str) -> datetime:
-    """Return the date of a commit; 1970 for one that no calendar has, which a commit can hold."""
+    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number."""
     try:
-        return datetime.fromisoformat(text)
+        return max(datetime.fromisoformat(text), _EPOCH)
     except ValueError:
-        return datetime.fromtimestamp(0, UTC)
+        return _EPOCH
 
 
 def _open_local(path: Path, *, named: bool) -> Repository:

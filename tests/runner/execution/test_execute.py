@@ -22,7 +22,12 @@ def test_merges_the_streams_on_request(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "trouble"),
-    [("exit 3", "ended with exit code 3"), ("kill -SEGV $$", "was ended by SIGSEGV"), ("true", "")],
+    [
+        ("exit 3", "ended with exit code 3"),
+        ("kill -SEGV $$", "was ended by SIGSEGV"),
+        ("kill -36 $$", "was ended by SIGRTMIN+2"),
+        ("true", ""),
+    ],
 )
 def test_says_how_a_program_ended(script: str, trouble: str, tmp_path: Path) -> None:
     assert run(script, tmp_path).problem == trouble

@@ -1,10 +1,12 @@
 import dataclasses
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache
@@ -75,11 +77,66 @@ def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Ru
         assert caught.value.build.cached is cached
 
 
-def test_a_build_that_hangs_is_a_failure(builder: Builder, commit: Run, tmp_path: Path) -> None:
-    head = commit("Slow", source="1")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("sleep 60", r"did not finish within 0\.3 s"),
+        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("echo x.c: fatal error: error writing to x.o: No space left on device; exit 1", "exit code 1"),
+    ],
+)
+def test_what_the_host_did_to_a_build_is_not_remembered(
+    script: str, said: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(BuildFailure, match=r"did not finish within 0\.3 s"):
-        builder.build(repository, head, workload("sleep 60", timeout=0.3))
+    marker = tmp_path / "passed"
+    recipe = workload(f"sh -c 'test -e {marker} && exit; {script}'", timeout=0.3)
+    with pytest.raises(BuildFailure, match=said) as caught:
+        builder.build(repository, head, recipe)
+    assert caught.value.temporary
+    marker.touch()
+    assert not builder.build(repository, head, recipe)[1].cached
+
+
+def test_on_request_a_build_that_failed_is_made_again_and_another_is_not(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    recipe = workload(f"sh -c 'echo x >>{tmp_path}/count; test -e {tmp_path}/installed'")
+    for _ in range(2):
+        with pytest.raises(BuildFailure):
+            builder.build(repository, head, recipe)
+    (tmp_path / "installed").touch()
+    again = replace(builder, again=True)
+    assert [again.build(repository, head, recipe)[1].cached for _ in range(2)] == [False, True]
+    assert (tmp_path / "count").read_text() == "x\n" * 2
+
+
+def test_a_build_script_that_a_revision_lacks_is_the_failure_of_that_revision(
+    builder: Builder, commit: Run, git: Run, tmp_path: Path
+) -> None:
+    before, after = commit("One", source="1"), commit("Two", configure="#!/bin/sh\n")
+    (tmp_path / "subject" / "configure").chmod(0o755)
+    fixed = commit("Three")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    for head, said in ((before, "does not exist"), (after, "is not executable")):
+        with pytest.raises(BuildFailure, match=rf"\./configure {said}"):
+            builder.build(repository, head, workload("./configure"))
+    builder.build(repository, fixed, workload("./configure"))
+
+
+def test_a_commit_whose_files_are_lost_is_the_failure_of_that_commit(
+    builder: Builder, commit: Run, git: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    blob = git("rev-parse", "HEAD:source")
+    (tmp_path / "subject" / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure) as caught:
+        builder.build(repository, head, workload("true"))
+    assert (caught.value.stage, caught.value.temporary) == (Stage.CHECKOUT, True)
 
 
 def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
@@ -98,7 +155,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(FaultwatchError, match="'no-such-make' is neither installed"):
+    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
         builder.build(repository, head, workload("no-such-make all"))
     assert not list(builder.cache.folder.glob("*/*/build.json"))
 
