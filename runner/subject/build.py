@@ -17,8 +17,7 @@ from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
-from runner.subject.checkout_size import LIST_FILES
-from runner.subject.checkout_size import objection_to as objection_to_checkout
+from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
@@ -156,10 +155,14 @@ class Builder:
         if workload.build.directory == "workload":
             copy_sources(workload.own_files(), tree)
             return
-        if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
-            raise BuildFailure(objection, Build())
         try:
-            repository.export(commit, tree)
+            write_commit(
+                repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
+            )
+        except TooLargeCheckout as error:
+            raise BuildFailure(str(error), Build()) from None
+        except IncompleteCheckout as error:
+            raise BuildFailure(str(error), Build(), temporary=True, stage=Stage.CHECKOUT) from None
         except GitError as error:
             if is_full(error.what):
                 raise
