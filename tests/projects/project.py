@@ -38,12 +38,17 @@ def touch(pages: int) -> str:
     return _TOUCH % pages
 
 
-def grow_by(project: "Project", files: Mapping[str, str], name: str, few: str, many: str) -> None:
-    """Make the four commits of a project in which one file decides how many pages are touched."""
+def grow_by(project: "Project", files: Mapping[str, str], name: str, few: str, many: str, *, neutral: int = 1) -> None:
+    """Make the commits of a project in which one file decides how many pages are touched.
+
+    ``neutral`` commits that change nothing follow the first one, and as many the one that touches more.
+    """
     project.commit("Start", {**files, name: few})
-    project.commit("Explain", {"README": "What it is.\n"})
-    project.commit("Touch more", {name: many})
-    project.commit("Explain more", {"README": "What it is for.\n"})
+    for number in range(neutral):
+        project.commit("Explain", {"README": f"What it is, {number}.\n"})
+    project.mover = project.commit("Touch more", {name: many})
+    for number in range(neutral):
+        project.commit("Explain more", {"README": f"What it is for, {number}.\n"})
 
 
 def workload(build: str, run: str, more: str = "", more_run: str = "") -> str:
@@ -62,11 +67,19 @@ huge_pages = "never"
 
 @dataclass
 class Project:
-    """A repository that grows."""
+    """A repository that grows.
+
+    Attributes
+    ----------
+    mover
+        The only commit that moves the faults of its program.
+    commits
+        How many it has.
+    """
 
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    commits: list[str] = field(default_factory=list)
+    mover: str = ""
+    commits: int = 0
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)
@@ -100,8 +113,8 @@ class Project:
         self.write(files or {})
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", title)
-        self.commits.append(self.git("rev-parse", "HEAD"))
-        return self.commits[-1]
+        self.commits += 1
+        return self.git("rev-parse", "HEAD")
 
     def keep_in_lfs(self, content: bytes) -> str:
         """Store a file's content where ``git lfs`` does, and return the pointer that is committed."""

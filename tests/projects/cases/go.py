@@ -29,4 +29,4 @@ func main() {
 def grow(project: Project) -> None:
     """Change a constant."""
     source = "package main\n\nconst Pages = {}\n"
-    grow_by(project, FILES, "pages.go", source.format(FEW), source.format(FEW + MOVED))
+    grow_by(project, FILES, "pages.go", source.format(FEW), source.format(FEW + MOVED), neutral=10)

@@ -1,4 +1,4 @@
-"""Data that Git LFS keeps: commits hold pointers, and the program has a page of work for each page of the data."""
+"""Data that Git LFS keeps: commits hold pointers, and the program reads the data, page by page."""
 
 from tests.projects.project import FEW, MOVED, Project, grow_by, workload
 
@@ -7,16 +7,15 @@ FILES = {
     ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
     "Makefile": "program: main.c\n\tcc -o $@ main.c\n",
     "main.c": """#define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 int main(void)
 {
-    struct stat data;
-    if (stat("data.bin", &data) != 0)
-        return 1;
-    char *first = mmap(0, data.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (long i = 0; i < data.st_size; i += 4096)
-        *(volatile char *)(first + i) = 1;
+    int data = open("data.bin", O_RDONLY);
+    char *place = mmap(0, 1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    while (read(data, place, 4096) > 0)
+        place += 4096;
     return 0;
 }
 """,

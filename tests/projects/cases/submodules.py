@@ -25,5 +25,5 @@ def grow(project: Project) -> None:
     project.commit("Start", FILES)
     project.commit("Explain", {"README": "What it is.\n"})
     project.git("-C", "deps/touch", "checkout", "--quiet", many)
-    project.commit("Touch more")
+    project.mover = project.commit("Touch more")
     project.commit("Explain more", {"README": "What it is for.\n"})
