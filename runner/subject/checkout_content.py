@@ -5,9 +5,11 @@ what it refers to, and it may be untrusted.
 """
 
 import hashlib
+import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
 from runner.subject.hardened_git import Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
+from runner.system.tree_walk import TreeTooLarge, walk
 
 _MOST_LEVELS = 8
 """Submodules within submodules."""
@@ -82,6 +85,20 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
         If git fails.
     """
     _write(repository, commit, tree, _Rules(bounded, whole))
+    _set_times(tree, repository.revision(commit).committed_at.timestamp())
+
+
+def _set_times(tree: Path, seconds: float) -> None:
+    """Give all files the time of the commit, as in an archive of a release.
+
+    Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
+    older than their sources.
+    """
+    moment = min(max(seconds, 1.0), time.time())
+    with suppress(TreeTooLarge):  # The caller refuses such a tree.
+        for entry in walk(tree):
+            if entry.is_file(follow_symlinks=False):
+                os.utime(entry.path, (moment, moment))
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:

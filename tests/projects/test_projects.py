@@ -1,8 +1,8 @@
 """Each project of ``cases/`` is measured right by the real command, from the workload file that a user would write.
 
 A case is a module. Its docstring says what is special. ``TOOLS`` are the programs that its build needs; ``grow`` makes
-a history in which one commit moves the faults, by ``MOVED``. ``SPREAD`` is by how much the count of its program varies by
-itself. ``FAST`` cases are part of ``make test``.
+a history in which one commit moves the faults, by ``MOVED``. ``SPREAD`` is by how much the count of its program varies
+by itself. ``FAST`` cases are part of ``make test``.
 """
 
 import importlib

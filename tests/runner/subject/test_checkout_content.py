@@ -143,3 +143,10 @@ def test_pointers_to_more_than_the_disk_should_hold_are_refused(
     commit("Add data")
     with pytest.raises(TooLargeCheckout, match="would take more than"):
         whole(repository, tmp_path / "tree")
+
+
+def test_all_files_have_the_time_of_the_commit(repository: Repository, commit: Run, tmp_path: Path) -> None:
+    commit("Add files", configure="x", Makefile="y")
+    tree = whole(repository, tmp_path / "tree")
+    moment = repository.revision("HEAD").committed_at.timestamp()
+    assert {file.stat().st_mtime for file in tree.iterdir()} == {moment}
