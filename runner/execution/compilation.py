@@ -61,6 +61,7 @@ def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
             environment=BASE_VARIABLES,
             timeout=_TIMEOUT,
             merge=True,
+            supervised=False,  # The supervisor is compiled here.
         )
     except FileNotFoundError:
         return f"there is no C compiler (cc) for {source.name}"
