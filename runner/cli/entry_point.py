@@ -6,7 +6,10 @@ import gc
 import importlib
 import keyword
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -86,18 +89,32 @@ def main() -> None:
         gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
 
 
+_signals: list[int] = []
+"""The signals that have asked this command to end."""
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as after Ctrl-C, so that what was started is ended and what was changed is restored."""
+    signal.signal(number, signal.SIG_IGN)
+    _signals.append(number)
+    raise KeyboardInterrupt
+
+
 def _run() -> None:
     # There are no plugins, and looking for them reads the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
         # A log has no width, and tables wrapped at 80 columns are unreadable there.
         os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # Not what nohup ignores.
+            signal.signal(number, _end)
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli(standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("faultwatch: stopped; completed measurements are kept", err=True)
-        sys.exit(130)
+        sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
