@@ -1,7 +1,7 @@
 /*
  * Start a program at a given moment, and say what became of it.
  *
- *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
+ *     launch CHANNEL PERSONALITY LIMITS USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
  *            [COPY FILE]... PATH ARGUMENT...
  *
  *     launch seal PROCESS
@@ -15,7 +15,8 @@
  * are opened before the second answer, each page that the second round needs has been touched, and it adds no fault.
  *
  * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
- * kernel takes the switch for the address layout away. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
+ * kernel takes the switch for the address layout away. LIMITS are triples of a resource, its soft and its hard limit,
+ * separated by commas. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
  * The second form lets nobody in the user namespace of a process make another.
  *
  * Processes that the program leaves behind become children of this launcher. It waits a little for them to end, says
@@ -57,6 +58,20 @@ static void limit(int resource, rlim_t most)
     struct rlimit both = {most, most};
     if (setrlimit(resource, &both) != 0)
         refuse("a limit");
+}
+
+/* Set the limits that every program gets. Here, because a hard limit that was lowered cannot be raised again. */
+static void set_limits(const char *triples)
+{
+    for (char *next; *triples; triples = next) {
+        long long numbers[3];
+        for (int i = 0; i < 3; i++, triples = next + (*next != 0))
+            numbers[i] = strtoll(triples, &next, 10);
+        next += *next != 0;
+        struct rlimit both = {(rlim_t)numbers[1], (rlim_t)numbers[2]};
+        if (setrlimit((int)numbers[0], &both) != 0)
+            refuse("a limit");
+    }
 }
 
 static void put(const char *path, const char *text)
@@ -199,18 +214,18 @@ int main(int count, char **words)
 {
     if (count == 3 && strcmp(words[1], "seal") == 0)
         return seal(words[2]);
-    if (count < 10)
+    if (count < 11)
         return 2;
-    int variables = atoi(words[8]), copies = atoi(words[9]);
-    if (variables < 0 || copies < 0 || count < 12 + variables + 2 * copies)
+    int variables = atoi(words[9]), copies = atoi(words[10]);
+    if (variables < 0 || copies < 0 || count < 13 + variables + 2 * copies)
         return 2;
-    char **pairs = words + 10 + variables, **command = pairs + 2 * copies;
+    char **pairs = words + 11 + variables, **command = pairs + 2 * copies;
     channel = atoi(words[1]);
-    rlim_t processes = strtoull(words[5], NULL, 10);
+    rlim_t processes = strtoull(words[6], NULL, 10);
     char **environment = calloc(variables + 1, sizeof *environment);
     if (environment == NULL || fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
         return 2;
-    memcpy(environment, words + 10, variables * sizeof *environment);
+    memcpy(environment, words + 11, variables * sizeof *environment);
     if (personality(strtoul(words[2], NULL, 10)) < 0)
         refuse("the personality");
     if (copies > 0)
@@ -220,9 +235,10 @@ int main(int count, char **words)
     if (program < 0)
         refuse("a process");
     if (program == 0) {
+        set_limits(words[3]);
         if (processes > 0)
-            confine(atol(words[3]), atol(words[4]), processes, strtoull(words[6], NULL, 10),
-                    strtoull(words[7], NULL, 10));
+            confine(atol(words[4]), atol(words[5]), processes, strtoull(words[7], NULL, 10),
+                    strtoull(words[8], NULL, 10));
         become(command[0], command + 1, environment);
     }
     int status;

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+from runner.execution.resource_limits import limits_of_programs
+
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
@@ -124,10 +126,11 @@ class Launch:
             The copies to mount over files, by the path of the file. Only root can mount them.
         """
         personality = ctypes.CDLL(None).personality(_ASK_PERSONALITY)
-        limits = confinement or Confinement(0, 0, 0)
-        numbers = (limits.user, limits.group, limits.processes, limits.file_bytes, limits.data_bytes)
+        confined = confinement or Confinement(0, 0, 0)
+        numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
-        head = [launcher, str(self._launcher_end.fileno()), str(personality), *map(str, numbers)]
+        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in limits_of_programs().values())
+        head = [launcher, str(self._launcher_end.fileno()), str(personality), triples, *map(str, numbers)]
         mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
         return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 

@@ -21,6 +21,8 @@ from runner.subject.repository import Repository
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
+MACHINE = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
+"""Knobs that decide what a compiler makes: a home folder can be shared, and ``-march=native`` follows the processor."""
 USER_ONLY = (
     "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
     "`faultwatch doctor` shows what allows it"
@@ -99,9 +101,7 @@ def prepare(
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)
-    tools = {
-        name: value for name, value in held.knobs.items() if name.startswith("compiler.") or name == "libc.version"
-    }
+    machine = {name: value for name, value in held.knobs.items() if name in MACHINE}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
@@ -109,4 +109,4 @@ def prepare(
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     store = build_store(origin, confined=confined)
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
-    return Workbench(bench, Builder(cache, tools, box, say), variables, warnings)
+    return Workbench(bench, Builder(cache, machine, box, say), variables, warnings)

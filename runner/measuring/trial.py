@@ -21,11 +21,13 @@ from runner.contract.report import (
     Sample,
     Stage,
 )
+from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
+from runner.execution.start_block import BASE_VARIABLES
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
@@ -41,6 +43,7 @@ from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
+from runner.system.tree import Knobs, Tree
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
@@ -79,7 +82,15 @@ class Bench:
 
     def environment_of(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case is measured now."""
-        return self.capture(self.state(bind(workload, case)))
+        bound = bind(workload, case)
+        state = self.state(bound)
+        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        files: Knobs = {
+            **build_knobs(workload.build.command or (), workload.build.needs, path),
+            **run_knobs(Tree(), bound.command[0], state.environment["PATH"]),
+        }
+        knobs = {**self.capture(state).knobs, **files}
+        return Environment(knobs={name: value for name, value in sorted(knobs.items()) if value is not None})
 
     def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
@@ -124,7 +135,7 @@ class Trial:
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._files = TrialFiles(tree, subject.case.name, bench.known_files, bench.sandbox, self._cold)
         self._started_at = datetime.now(UTC)
-        self._environment = bench.capture(self._state)
+        self._environment = bench.environment_of(workload, subject.case)
 
     @property
     def obstacle(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.report import Build, Stage, hash_of
+from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
@@ -16,11 +17,11 @@ from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
-from runner.subject.checkout_size import LIST_FILES
-from runner.subject.checkout_size import objection_to as objection_to_checkout
+from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
+from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
 from runner.workload.source_tree import copy_sources, digest_of_all
@@ -56,8 +57,8 @@ class Builder:
     ----------
     cache
         Where the builds are kept.
-    tools
-        The build tools, by name and version. A different compiler makes a different build.
+    machine
+        What else than the build's tools decides what they make: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
@@ -68,7 +69,7 @@ class Builder:
     """
 
     cache: BuildCache
-    tools: Mapping[str, str]
+    machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
     again: bool = False
@@ -111,7 +112,10 @@ class Builder:
             return None
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
-        recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
+        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        tools = build_knobs(workload.build.command or (), workload.build.needs, path)
+        host = {**self.machine, **library_knobs(Tree()), **tools}
+        recipe = [repository.name, workload.definition, host, self.sandbox is not None]
         if workload.build.directory == "workload":
             recipe.append(digest_of_all(workload.own_files()))
         return f"{commit}-{hash_of(recipe)}"
@@ -151,10 +155,14 @@ class Builder:
         if workload.build.directory == "workload":
             copy_sources(workload.own_files(), tree)
             return
-        if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
-            raise BuildFailure(objection, Build())
         try:
-            repository.export(commit, tree)
+            write_commit(
+                repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
+            )
+        except TooLargeCheckout as error:
+            raise BuildFailure(str(error), Build()) from None
+        except IncompleteCheckout as error:
+            raise BuildFailure(str(error), Build(), temporary=True, stage=Stage.CHECKOUT) from None
         except GitError as error:
             if is_full(error.what):
                 raise

@@ -121,6 +121,10 @@ class Repository:
             raise FaultwatchError(f"{self.name}: {base} and {head} have no common ancestor", remedy)
         return self.git("merge-base", *commits).strip()
 
+    def common_directory(self) -> Path:
+        """Return the git directory, which all work trees of the repository share."""
+        return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"

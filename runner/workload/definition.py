@@ -83,6 +83,8 @@ class BuildRecipe(Table):
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     environment: dict[str, str] = Field(default_factory=dict)
+    incomplete: bool = False
+    """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
 
 
 class RunRecipe(Table):

@@ -1,5 +1,6 @@
 """Real programs under real perf stat."""
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.attach import AttachedPerf
 from runner.perf.session import Execution, ExecutionFailure, count
+from runner.process_state import system_calls
 from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
@@ -107,6 +109,24 @@ def test_the_log_of_a_failure_has_what_the_program_said(programs: Path) -> None:
 def test_a_program_that_hangs_is_ended(programs: Path) -> None:
     with pytest.raises(ExecutionFailure, match=r"did not finish within 0\.5 s"):
         run(programs, "sleep", "60", timeout=0.5)
+
+
+def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs: Path) -> None:
+    shown = ["sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -Sv; ulimit -Sl; cat /proc/self/personality"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = system_calls.personality()
+    ours = run(programs, *shown).output
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    system_calls.set_personality(0x0200000)  # ADDR_COMPAT_LAYOUT, as of setarch --addr-compat-layout
+    try:
+        assert run(programs, *shown).output == ours
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        assert system_calls.personality() == 0x0200000
+    finally:
+        system_calls.set_personality(before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert ours.split()[0] == "1024"
+    assert ours.split()[-1] == "00040000"
 
 
 @pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 &", "(setsid sh -c 'sleep 60' &) &"])

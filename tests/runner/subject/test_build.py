@@ -26,7 +26,7 @@ def workload(command: str, **build: object) -> Workload:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildCache(tmp_path / "builds"), {"compiler.cc": "cc 1"})
+    return Builder(BuildCache(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -44,12 +44,26 @@ def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, 
     assert not third.cached
 
 
-def test_another_compiler_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+def test_another_processor_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("true"))
-    newer = Builder(builder.cache, {"compiler.cc": "cc 2"})
+    newer = Builder(builder.cache, {"cpu.model": "two"})
     assert newer.build(repository, head, workload("true"))[0] != tree
+
+
+def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tool = tmp_path / "bin" / "rustc"
+    tool.parent.mkdir()
+    places = []
+    for text in ("#!/bin/sh\n", "#!/bin/sh\n# newer\n"):
+        tool.write_text(text)
+        tool.chmod(0o755)
+        recipe = workload("true", environment={"PATH": f"{tool.parent}:/usr/bin:/bin"})
+        places.append(builder.build(repository, head, recipe)[0])
+    assert places[0] != places[1]
 
 
 def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Run, tmp_path: Path) -> None:
