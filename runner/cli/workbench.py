@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from runner.cli.terminal import say, terminal
 from runner.contract.code_trust import CodeOrigin
+from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
@@ -13,7 +14,7 @@ from runner.workload.assignments import parse_assignments
 
 def host_turn(settings: Settings) -> HostTurn:
     """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
-    return HostTurn(settings.lock, say)
+    return HostTurn(settings.lock, say, lambda: clear_abandoned(settings))
 
 
 def prepare_workbench(

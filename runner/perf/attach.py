@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading, Status
-from runner.execution.execute import wait_for_end
+from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv

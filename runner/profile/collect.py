@@ -1,6 +1,5 @@
 """Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting."""
 
-import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ from runner.profile.source_lines import SourceLine, lines_of
 from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import begin_session
+from runner.system.scratch import scratch_folder
 
 Progress = Callable[[str], None]
 
@@ -170,8 +170,8 @@ def collect(
     counted = trial.execute()
     references = _references(trial, progress)
     expected = expectation(counted.processes[0] if counted.processes else counted.readings)
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
-        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, Path(folder))
+    with scratch_folder() as folder:
+        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, folder)
         collector.remarks += permissions.remarks
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)

@@ -12,14 +12,15 @@ from pydantic import ValidationError
 from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
+from runner.system.durable_files import rename_durably
+from runner.system.processes import is_alive, own_name
 
 SpooledDocument = Report | Profile
 _PROFILE = ".profile"
 
 MOST_FAILURES = 3
 """After this many server errors in a row, the remaining documents wait."""
-_STALE_SECONDS = 86_400.0
-"""Age after which a partial file is a leftover of a killed process."""
+_PARTIAL = ".partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,12 @@ class Spool:
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
         file = self.file_of(document)
-        partial = file.with_suffix(".partial")
+        partial = file.with_suffix(f".{own_name()}{_PARTIAL}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with partial.open("w", encoding="utf-8") as stream:
-                stream.write(document.model_dump_json())
-                stream.flush()
-                os.fsync(stream.fileno())
+            partial.write_text(document.model_dump_json(), encoding="utf-8")
             _stamp(partial)
-            partial.rename(file)
-            _sync_folder(self.folder)
+            rename_durably(partial, file)
         except OSError as error:
             with suppress(OSError):
                 partial.unlink()
@@ -112,6 +109,14 @@ class Spool:
         """Return the file in which a document waits."""
         return self.folder / _name(document)
 
+    def remove_abandoned(self) -> None:
+        """Remove what processes that were killed left half-written."""
+        for leftover in self._files(f"*{_PARTIAL}"):
+            writer = leftover.name.removesuffix(_PARTIAL).rpartition(".")[2]
+            if not is_alive(writer):
+                with suppress(OSError):
+                    leftover.unlink()
+
     def waiting(self) -> list[Path]:
         """Return the files that wait to be sent, oldest first."""
         return self._files("*.json")
@@ -121,10 +126,7 @@ class Spool:
         return [(file, _reason(file)) for file in self._files("*.refused")]
 
     def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
-        for leftover in self._files("*.partial"):
-            with suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                    leftover.unlink()
+        self.remove_abandoned()
         for file in self.waiting():
             try:
                 document = read_document(file)
@@ -187,11 +189,3 @@ def _reason(file: Path) -> str:
         return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
     except OSError:
         return "no reason was recorded"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -72,7 +72,7 @@ class BuildCache:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
         now = time.time()
         total = 0
-        self._remove_unfinished()
+        self.remove_unfinished()
         for place, used, size in sorted(self._builds(), key=lambda build: build[1], reverse=True):
             total += size
             too_old = self.most_days is not None and now - used > self.most_days * _DAY
@@ -80,7 +80,7 @@ class BuildCache:
             if (too_old or too_many) and self._remove(place):
                 total -= size
 
-    def _remove_unfinished(self) -> None:
+    def remove_unfinished(self) -> None:
         """Remove what interrupted builds left: places that nobody uses and that have no record."""
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")

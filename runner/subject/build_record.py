@@ -1,6 +1,5 @@
 """Stores what is known about a build in ``build.json``, which is written last: without it there is no build."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from pydantic import ValidationError
 
 from runner.contract.base import Strict
 from runner.contract.report import Build
+from runner.system.durable_files import rename_durably
 
 RECORD = "build.json"
 
@@ -53,16 +53,8 @@ def read_record(place: Path) -> BuildRecord | None:
 def write_record(place: Path, record: BuildRecord) -> None:
     """Write the record, so that a power cut leaves the old one, the new one, or none."""
     part = place / f"{RECORD}.partial"
-    with part.open("w", encoding="utf-8") as stream:
-        stream.write(record.model_dump_json())
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(place / RECORD)
-    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    part.write_text(record.model_dump_json(), encoding="utf-8")
+    rename_durably(part, place / RECORD)
 
 
 def remove_record(place: Path) -> None:

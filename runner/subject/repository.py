@@ -1,8 +1,10 @@
 """Reads the commits of a git repository and their files. The repository is never written to."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +13,7 @@ from runner.contract.report import Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, is_git_directory, run_git
+from runner.system.scratch import scratch_folder
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
@@ -202,14 +205,30 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
-        run_git(*fetch, git_dir=str(clone))
+        with _alone_in(clone):
+            run_git(*fetch, git_dir=str(clone))
     else:
         cache.mkdir(parents=True, exist_ok=True)
-        partial = clone.with_suffix(f".partial-{os.getpid()}")
-        run_git("clone", "--quiet", "--bare", "--", location, str(partial))
-        run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
-        partial.rename(clone)
+        with scratch_folder(cache) as scratch:
+            partial = scratch / "clone"
+            run_git("clone", "--quiet", "--bare", "--", location, str(partial))
+            run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
+            with suppress(OSError):  # Another command has cloned it meanwhile.
+                partial.rename(clone)
     return Repository(clone, name, bare=True)
+
+
+@contextmanager
+def _alone_in(clone: Path) -> Iterator[None]:
+    """Change a clone of our own while no other command does, without the locks of a git that was killed."""
+    descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for lock in (*clone.glob("*.lock"), *clone.glob("refs/**/*.lock")):
+            lock.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _date(text: str) -> datetime:

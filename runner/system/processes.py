@@ -1,5 +1,6 @@
 """Identifies processes for longer than the kernel does: it gives the number of an ended process to another one."""
 
+import hashlib
 import os
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,19 +21,34 @@ def start_of(process: int) -> int | None:
 
 @lru_cache
 def own_name() -> str:
-    """Return a name of this process that no other process on this host has before the next boot: ``PID-START``."""
+    """Return a name of this process that no other process has: ``PID-START-MACHINE``."""
     return name_of(os.getpid())
 
 
 def name_of(process: int) -> str:
     """Return the name of a process, as :func:`own_name` does."""
-    return f"{process}-{start_of(process)}"
+    return f"{process}-{start_of(process) or 0}-{_machine()}"
 
 
 def is_alive(name: str) -> bool:
-    """Return whether the process of a name still runs. A name that is none belongs to no process."""
-    process, _, start = name.partition("-")
-    return process.isdecimal() and start == str(start_of(int(process)))
+    """Return whether the process of a name may still run. A name that is none belongs to no process.
+
+    Several machines can share a folder. What runs on another one cannot be seen, so it counts as alive.
+    """
+    parts = name.split("-")
+    if len(parts) != 3 or not parts[0].isdecimal():
+        return False
+    process, start, machine = parts
+    return machine != _machine() or start == str(start_of(int(process)))
+
+
+@lru_cache
+def _machine() -> str:
+    try:
+        identity = Path("/etc/machine-id").read_bytes()
+    except OSError:
+        identity = b""
+    return hashlib.sha256(identity + os.uname().nodename.encode()).hexdigest()[:8]
 
 
 def started_at(process: int) -> datetime | None:

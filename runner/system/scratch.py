@@ -1,6 +1,7 @@
 """Makes temporary folders that carry the name of their process, and removes those of processes that were killed."""
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from runner.system.processes import is_alive, own_name
 
 _PREFIX = "faultwatch-"
+_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
 
 
 @contextmanager
@@ -35,10 +37,10 @@ def remove_abandoned(parent: Path | None = None) -> None:
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if not entry.name.startswith(_PREFIX):
+            named = _NAME.fullmatch(entry.name)
+            if not named or is_alive(named[1]):
                 continue
-            owner = "-".join(entry.name.removeprefix(_PREFIX).split("-")[:2])
             with suppress(OSError):
                 state = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not is_alive(owner):
+                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
                     shutil.rmtree(entry.path, ignore_errors=True)
