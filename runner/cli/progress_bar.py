@@ -7,7 +7,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from runner.cli.formatting import escape_text
+from runner.cli.formatting import count_of, escape_text
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -56,6 +56,11 @@ class ProgressBar:
             if number:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
+
+    def absent(self, commit: str, runs: int) -> None:
+        """Print what cannot be measured from this clone."""
+        text = f"  {commit[:10]} is not in this clone, so {count_of(runs, 'run')} of it cannot be measured"
+        self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
