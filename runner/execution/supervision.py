@@ -133,6 +133,13 @@ class SupervisedProcess:
         return []
 
 
+def is_supervisor(process: int) -> bool:
+    """Return whether a process is a supervisor."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/exe").readlink().name.startswith(f"{_SOURCE.stem}-")
+    return False
+
+
 @lru_cache
 def supervisor(cache: Path) -> Path | None:
     """Return the compiled supervisor; None if this host cannot compile it.
