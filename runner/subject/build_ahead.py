@@ -41,7 +41,7 @@ class BuildAhead:
         Parameters
         ----------
         commits
-            The commits in the order in which they will be needed.
+            The commits in the order in which they will be needed; :meth:`expect` replaces them.
         jobs
             How many builds to run at once; with 0 or 1, none runs ahead.
         """
@@ -62,20 +62,38 @@ class BuildAhead:
         for worker in self._workers:
             worker.end()
 
+    def expect(self, commits: Sequence[str]) -> None:
+        """Replace the commits that will be needed. Whatever else is being built is given up."""
+        self._next = deque(dict.fromkeys(commits))
+        self._finished.clear()
+        for place, worker in enumerate(self._workers):
+            if worker.commit is not None and worker.commit not in self._next:
+                worker.end()
+                self._workers[place] = self._started()
+
     def build(self, commit: str) -> tuple[Path, Build]:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
             self._next.remove(commit)
-        worker = next((worker for worker in self._workers if worker.commit == commit), None)
-        while worker is not None and worker.commit == commit:
-            self._note(worker.wait())
-            self._order_next()
+        self._have_built(commit)
         self._finished.discard(commit)
         tree, build = self._builder.build(self._repository, commit, self._workload)
-        if not self._workers and self._jobs > 1 and len(self._next) > 1 and build.seconds >= WORTHWHILE:
-            self._workers = [self._started() for _ in range(min(self._jobs, len(self._next)))]
+        if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
+            self._workers = [self._started() for _ in range(self._jobs)]
         self._order_next()
         return tree, build
+
+    def _have_built(self, commit: str) -> None:
+        """Wait until a worker has built a commit; return at once if none can."""
+        worker = next((worker for worker in self._workers if worker.commit == commit), None)
+        if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
+            worker = next((worker for worker in self._workers if worker.commit is None), None)
+            if worker is not None:
+                worker.order(commit)
+        self._order_next()
+        while worker is not None and worker.commit == commit:
+            select.select([busy for busy in self._workers if busy.commit is not None], [], [])
+            self._order_next()
 
     def paused(self) -> AbstractContextManager[None]:
         """Return a context in which nothing is built."""
@@ -91,15 +109,12 @@ class BuildAhead:
     def _order_next(self) -> None:
         """Give the idle workers the next commits that are not built yet."""
         for worker in self._workers:
-            self._note(worker.ended())
+            if worker.has_ended():
+                self._finished.add(worker.take())
             while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
                 commit = self._next.popleft()
                 if not self._builder.has(self._repository, commit, self._workload):
                     worker.order(commit)
-
-    def _note(self, commit: str | None) -> None:
-        if commit is not None:
-            self._finished.add(commit)
 
     def _started(self) -> "_Worker":
         return _Worker(encode_order(self._builder, self._repository, self._workload))
@@ -138,18 +153,22 @@ class _Worker:
             self.commit = commit
             self._write(commit)
 
-    def wait(self) -> str | None:
-        """Wait for the end of the build; return the commit."""
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the build has ended."""
         assert self._popen.stdout is not None
+        return self._popen.stdout.fileno()
+
+    def has_ended(self) -> bool:
+        """Return whether the build has ended."""
+        return self.commit is not None and bool(select.select([self], [], [], 0)[0])
+
+    def take(self) -> str:
+        """Return the commit whose build has ended; the worker is idle then."""
+        assert self._popen.stdout is not None
+        assert self.commit is not None
         self._is_alive = bool(self._popen.stdout.readline())
         commit, self.commit = self.commit, None
         return commit
-
-    def ended(self) -> str | None:
-        """Return the commit whose build has just ended; None if there is none."""
-        assert self._popen.stdout is not None
-        ready = self.commit is not None and select.select([self._popen.stdout], [], [], 0)[0]
-        return self.wait() if ready else None
 
     def end(self) -> None:
         """Kill it; what it has started ends with it."""
