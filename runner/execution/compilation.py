@@ -1,10 +1,10 @@
 """Compiles the runner's own small C programs once, and caches them."""
 
 import hashlib
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import scratch_folder
@@ -57,15 +57,23 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
     """Compile; return why that failed, or an empty string."""
     try:
-        done = execute(
+        done = subprocess.run(
             ["cc", "-O1", *options, "-o", str(program), str(source)],
-            directory=program.parent,
-            environment=BASE_VARIABLES,
+            cwd=program.parent,
+            env=dict(BASE_VARIABLES),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             timeout=_TIMEOUT,
-            merge=True,
-            supervised=False,  # The supervisor is compiled here.
+            check=False,
         )
     except FileNotFoundError:
         return f"there is no C compiler (cc) for {source.name}"
-    output = done.output.strip().splitlines()
-    return f"{source.name} does not compile: cc {done.problem}: {output[0] if output else ''}" if done.problem else ""
+    except subprocess.TimeoutExpired:
+        return f"{source.name} does not compile: cc did not finish within {_TIMEOUT:g} s"
+    output = done.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
+    return (
+        f"{source.name} does not compile: cc ended with exit code {done.returncode}: {output[0]}"
+        if done.returncode
+        else ""
+    )

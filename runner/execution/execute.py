@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, Self
 
-from runner.execution.supervision import SupervisedProcess, supervisor
+from runner.execution.supervision import SupervisedProcess
+from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
 
 OUTPUT_LIMIT = 256 * 1024
@@ -92,8 +93,6 @@ class Program:
     companions: Sequence[Companion] = ()
     inherited: Sequence[int] = ()
     """Descriptors that it gets besides those of its companions."""
-    supervised: bool = True
-    """Whether what it starts ends with the runner, however that ends."""
 
 
 def execute(
@@ -105,7 +104,6 @@ def execute(
     merge: bool = False,
     companions: Sequence[Companion] = (),
     inherited: Sequence[int] = (),
-    supervised: bool = True,
 ) -> Finished:
     """Run a command without a shell and without standard input, in its own session.
 
@@ -115,15 +113,13 @@ def execute(
         Seconds after which every process of the session is killed.
     merge
         Merge standard error into the output, in the order of writing.
-    supervised
-        Whether everything that it starts ends with it and with the runner, also what leaves the session.
 
     Raises
     ------
     FileNotFoundError, PermissionError
         The command cannot be executed.
     """
-    program = Program(command, environment, companions, inherited, supervised)
+    program = Program(command, environment, companions, inherited)
     return execute_together([program], directory=directory, timeout=timeout, merge=merge)[0]
 
 
@@ -160,7 +156,7 @@ class _Running:
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
         process = SupervisedProcess.start(
             program.command,
-            supervisor=supervisor(load_settings().programs) if program.supervised else None,
+            supervisor=supervisor(load_settings().programs),
             directory=directory,
             environment=program.environment,
             merge=merge,

@@ -10,13 +10,11 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Self
 
 from runner.execution.process_end import wait_for_end
 
-_SOURCE = Path(__file__).with_name("supervise.c")
 _PATIENCE = 12.0
 """Seconds within which a supervisor ends all processes; a little more than it allows itself."""
 
@@ -131,28 +129,3 @@ class SupervisedProcess:
         with suppress(OSError):
             return self._channel.recv(100).decode(errors="replace").split()
         return []
-
-
-def is_supervisor(process: int) -> bool:
-    """Return whether a process is a supervisor."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/exe").readlink().name.startswith(f"{_SOURCE.stem}-")
-    return False
-
-
-@lru_cache
-def supervisor(cache: Path) -> Path | None:
-    """Return the compiled supervisor; None if this host cannot compile it.
-
-    Parameters
-    ----------
-    cache
-        The folder of compiled programs.
-    """
-    from runner.execution.compilation import CompilationError, compile_program  # noqa: PLC0415 - it runs programs, too
-
-    try:
-        program = compile_program(_SOURCE, cache, options=["-static"])
-    except CompilationError:
-        return None
-    return program if os.access(program, os.X_OK) else None

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.mapped_files.residency import evict, residency
+from runner.measuring.spoiled_session import SpoiledSession
 
 
-class EvictionError(FaultwatchError):
+class EvictionError(SpoiledSession):
     """A file cannot be evicted, so a cold case cannot be measured."""
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
-from runner.measuring.cold_files import EvictionError
 from runner.measuring.sampling import Sampling
+from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure, missing_programs
@@ -60,7 +60,7 @@ def measure(
         return trial.measured(samples)
     except DamagedBuild as damage:
         return trial.skipped(f"the build cannot be used: {damage}", temporary=True)
-    except EvictionError as error:
+    except SpoiledSession as error:
         return trial.skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
         return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)

@@ -8,6 +8,7 @@ from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
+from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
@@ -17,6 +18,7 @@ from runner.settings import Settings
 from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
+from runner.system.mount_options import forbids_programs
 
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
@@ -85,6 +87,11 @@ def prepare(
         TypeAdapter(int)  # The first model imports a large module: better in the background.
         return scope
 
+    if examined and forbids_programs(settings.builds):
+        raise FaultwatchError(
+            f"{settings.builds} is on a file system that allows no programs (noexec)",
+            "set FAULTWATCH_HOME to a folder on another file system",
+        )
     variables = dict(variables or {})
     # Several independent waits for other programs, so do them at once.
     scope_found = in_background(find_scope)

@@ -36,6 +36,7 @@ from runner.measuring.cold_files import make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
+from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
@@ -262,7 +263,14 @@ class Trial:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
-        """Return the report of some samples, with the outliers marked."""
+        """Return the report of some samples, with the outliers marked.
+
+        Raises
+        ------
+        SpoiledSession
+            If the environment is not the one from before the samples.
+        """
+        require_unchanged(self._environment, self._bench.environment_of(self.workload, self.subject.case))
         self._files.verify()
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)

@@ -6,6 +6,7 @@ has no variables that perf adds for its own children, the memory is not mistaken
 together.
 """
 
+import errno
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.contract.report import Reading, Sample, Stage
+from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
@@ -136,7 +138,7 @@ def count_together(
                 yield counted[-1].program()
 
         with state.applied() as group:
-            done = execute_together(programs(group), directory=directory, timeout=timeout)
+            done = _executed(programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.as_program(finished), group)
@@ -147,6 +149,18 @@ def count_together(
             if program.objection:
                 raise ExecutionFailure(f"`{' '.join(command)}` {program.objection}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
+
+
+def _executed(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+    try:
+        return execute_together(programs, directory=directory, timeout=timeout)
+    except OSError as error:
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            raise
+        raise FaultwatchError(
+            f"{processes} processes at once need more open files than this host allows",
+            "lower [run] processes; each takes ten of the files that `ulimit -n` allows",
+        ) from None
 
 
 def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:

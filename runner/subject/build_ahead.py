@@ -17,7 +17,7 @@ from typing import Self
 
 from runner.contract.report import Build
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
-from runner.execution.supervision import is_supervisor
+from runner.execution.supervisor import is_supervisor
 from runner.subject.build import Builder
 from runner.subject.build_worker import encode_order
 from runner.subject.repository import Repository

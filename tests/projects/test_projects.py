@@ -22,7 +22,7 @@ EVERYTHING = "FAULTWATCH_TEST_PROJECTS" in os.environ
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("root",)
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-pytestmark = pytest.mark.perf
+pytestmark = [pytest.mark.perf, pytest.mark.timeout(1800)]
 
 
 def _chosen() -> Iterator[tuple[str, str, bool]]:

@@ -77,12 +77,14 @@ def variables(home: Path, url: str = "", **more: str) -> dict[str, str]:
     return own | ({"FAULTWATCH_URL": url} if url else {}) | more
 
 
-def faultwatch(home: Path, *words: str, url: str = "", timeout: float = 120, **more: str) -> tuple[int, str, str]:
+def faultwatch(
+    home: Path, *words: str, url: str = "", timeout: float = 300, cwd: Path | None = None, **more: str
+) -> tuple[int, str, str]:
     """Run the command; return its exit code, its output and its messages."""
     done = subprocess.run(
         command_line(*words),
         env=variables(home, url, **more),
-        cwd=home.parent,
+        cwd=cwd or home.parent,
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -176,3 +176,17 @@ def test_a_compiler_that_is_missing_skips_the_case(needs: list[str], outcome: Ou
     assert report.outcome is outcome
     assert report.failure
     assert ("this host does not have no-such-compiler" in report.failure.message) == (outcome is Outcome.SKIPPED)
+
+
+def test_a_session_during_which_the_environment_changed_is_refused_with_the_change(tmp_path: Path) -> None:
+    workload = Workload.model_validate({"workload": {"name": "script"}, "run": {"command": ["true"]}})
+    values = iter(["madvise", "always", "always"])
+    changing = Bench(
+        Host(name="host"), lambda state: Environment(knobs={**state.knobs(), "thp.enabled": next(values, "always")})
+    )
+    for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
+        report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)
+        assert report.outcome is outcome
+        if report.failure:
+            assert "thp.enabled: madvise → always" in report.failure.message
+            assert report.failure.temporary
