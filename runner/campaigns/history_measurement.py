@@ -17,6 +17,7 @@ from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
@@ -89,6 +90,8 @@ class HistoryMeasurement:
     samples: int | None = None
     beside: Sequence[Revision] = ()
     """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
+    build_jobs: int = 1
+    """How many revisions to build at once."""
     again: bool = False
     """Whether to measure every revision again that could not be measured before."""
 
@@ -161,13 +164,15 @@ class HistoryMeasurement:
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
-        for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
-            revision = by_commit.get(commit) or self.repository.known(commit)
-            if revision is None:
-                watcher.absent(commit, sum(1 for _ in group))
-                continue
-            expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
-            yield from self._measure_revision(revision, expected_by_case, watcher)
+        commits = [run.revision for run in planned]
+        with BuildAhead(self.builder, self.repository, self.workload, commits, self.build_jobs) as builds:
+            for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
+                revision = by_commit.get(commit) or self.repository.known(commit)
+                if revision is None:
+                    watcher.absent(commit, sum(1 for _ in group))
+                    continue
+                expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
+                yield from self._measure_revision(revision, builds, expected_by_case, watcher)
 
     def _plan(self, revisions: Sequence[Revision], *, again: bool = False) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
@@ -197,6 +202,7 @@ class HistoryMeasurement:
     def _measure_revision(
         self,
         revision: Revision,
+        builds: BuildAhead,
         expected_by_case: Sequence[tuple[Case, Mapping[str, Number]]],
         watcher: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
@@ -204,7 +210,7 @@ class HistoryMeasurement:
         subject = self.repository.name
         watcher.started(revision, expected_by_case[0][0])
         try:
-            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+            tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
             for case, _ in expected_by_case:
                 yield (
@@ -216,17 +222,18 @@ class HistoryMeasurement:
         for case, expected in expected_by_case:
             watcher.started(revision, case)
             executions = _ExecutionCounter(watcher)
-            report = measure(
-                self.workload,
-                case,
-                tree,
-                bench=self.bench,
-                subject=subject,
-                revision=revision,
-                build=build,
-                sampling=Sampling.of(self.workload, self.samples, expected),
-                progress=executions,
-            )
+            with builds.paused():
+                report = measure(
+                    self.workload,
+                    case,
+                    tree,
+                    bench=self.bench,
+                    subject=subject,
+                    revision=revision,
+                    build=build,
+                    sampling=Sampling.of(self.workload, self.samples, expected),
+                    progress=executions,
+                )
             reports.append(with_scaling_efficiency(report, reports, self.workload))
             yield reports[-1], executions.count
 

@@ -1,6 +1,7 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,15 @@ from runner.workload.lookup import find_workload
     sandbox_option,
     click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
     click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
+    click.option(
+        "--build-jobs",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        envvar="FAULTWATCH_BUILD_JOBS",
+        default=lambda: len(os.sched_getaffinity(0)),
+        show_default="one for each processor",
+        help="Number of revisions to build at once. Builds pause while a program is measured.",
+    ),
     again_option,
     json_option,
 )
@@ -59,6 +69,7 @@ def command(
     confined: bool | None,
     committed_only: bool,
     all_parents: bool,
+    build_jobs: int,
     again: bool,
     as_json: bool,
 ) -> None:
@@ -85,6 +96,7 @@ def command(
             confined=confined,
             committed_only=committed_only,
             first_parent=not all_parents,
+            build_jobs=build_jobs,
             again=again,
         )
         with connect(settings) as service:
@@ -114,6 +126,7 @@ class PreparedHistory:
     cases: tuple[Case, ...]
     workbench: Workbench
     samples: int | None
+    build_jobs: int = 1
     again: bool = False
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
@@ -132,6 +145,7 @@ class PreparedHistory:
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
+            build_jobs=self.build_jobs,
             again=self.again,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
@@ -151,6 +165,7 @@ def prepare(
     confined: bool | None = None,
     committed_only: bool = False,
     first_parent: bool = True,
+    build_jobs: int = 1,
     again: bool = False,
 ) -> PreparedHistory:
     """Check a request before anything is started; then begin the turn on this host.
@@ -178,6 +193,7 @@ def prepare(
             settings, assignments, turn=turn, confined=wants_sandbox(confined, repository, settings), again=again
         ),
         samples=samples,
+        build_jobs=build_jobs,
         again=again,
         beside=tuple(revision for revision in merged if revision.commit not in measured),
     )

@@ -98,6 +98,14 @@ class Builder:
             raise BuildFailure(record.failure, build)
         return place / TREE, build
 
+    def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
+        """Return whether the cache seems to have a build, as far as can be seen without using it."""
+        try:
+            record = read_record(self.cache.first_place(self._key(repository, commit, workload)))
+        except DamagedBuild:
+            return False
+        return record is not None and not (record.failure and self.again)
+
     def _usable(self, place: Path) -> BuildRecord | None:
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
         try:

@@ -68,6 +68,10 @@ class BuildCache:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to a folder of your own") from None
         raise FaultwatchError(f"{_PLACES} other processes use the build {key}", "wait until one of them ends")
 
+    def first_place(self, key: str) -> Path:
+        """Return the place that a build has unless several processes use it at once."""
+        return self.folder / self.store / f"{key}-0"
+
     def evict(self) -> None:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
         now = time.time()
@@ -103,6 +107,12 @@ class BuildCache:
                     return False
                 _lock_of(place).unlink(missing_ok=True)
             return free
+
+
+def release_all() -> None:
+    """Give up all places of this process, so that another one can use them."""
+    while _held:
+        os.close(_held.popitem()[1])
 
 
 def emptied(place: Path) -> None:
