@@ -159,8 +159,7 @@ class Runner:
                 "HOME": str(self.folder),
                 "FAULTWATCH_HOME": str(self.folder / "faultwatch"),
                 "FAULTWATCH_HOST": "host",
-                # Counts do not depend on the neighbours; waiting for them would take hours.
-                "FAULTWATCH_HOST_LOCK": str(self.folder),
+                **{name: value for name, value in os.environ.items() if name == "FAULTWATCH_HOST_LOCK"},
                 **self.environment,
             },
         )
