@@ -159,7 +159,7 @@ class Runner:
                 "HOME": str(self.folder),
                 "FAULTWATCH_HOME": str(self.folder / "faultwatch"),
                 "FAULTWATCH_HOST": "host",
-                **{name: value for name, value in os.environ.items() if name == "FAULTWATCH_HOST_LOCK"},
+                "FAULTWATCH_HOST_LOCK": str(self.folder),
                 **self.environment,
             },
         )
