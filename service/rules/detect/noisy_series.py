@@ -15,7 +15,7 @@ from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.distinct_levels import DistinctLevels
 from service.rules.detect.exchangeability import WINDOW
-from service.rules.detect.measured_change import SEARCH, MeasuredChange, measure_changes
+from service.rules.detect.measured_change import REACH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
 from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
@@ -27,7 +27,7 @@ BLOCK = 32  # points after which the partition is updated
 EARLY = 8  # the same while a series is shorter than YOUNG
 YOUNG = 256
 FIRST = 16  # points that the first partition needs
-SETTLED = BLUR + 2 * AHEAD + SEARCH + 16  # a change is final once this many points follow
+SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many points follow
 
 
 _position = attrgetter("at")
