@@ -162,7 +162,7 @@ class NoisySeries:
             return change
         first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        others = [Shape(row.at, row.at) for row in near if row.at <= begin or row.at >= end]
+        others = [Shape(row.at, row.at) for row in near if (row.at <= begin or row.at >= end) and not row.in_doubt]
         margin = wander.margin(
             self._values[first:last] / self.noise.sigma, first, Shape(low, high), others, self.noise.inflation
         )
@@ -182,7 +182,7 @@ class NoisySeries:
         That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
         """
         until = bisect_left(self._rows, at + AHEAD, key=_position)
-        sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at]
+        sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at and not row.in_doubt]
         small = [size for size in sizes if size < LARGE * self.noise.sigma]
         seen = 2 * math.sqrt(sum(size * size for size in small) / len(small)) if small else 0.0
         return min(WANDER * self.noise.narrow, seen)

@@ -73,8 +73,8 @@ def _wanders(n: int) -> tuple[Floats, Floats]:
     return 1 / stacked, np.log(stacked).sum(axis=1) / 2
 
 
-def advantage(values: Floats, shapes: Floats) -> tuple[float, float]:
-    """Return by how much changes of level explain values better than the most likely wander without them.
+class Explanations:
+    """By how much changes of level explain runs better than the most likely wander without them.
 
     All log-likelihoods are those of normal noise with the best scale and the best sizes of the changes. The cosine
     transform makes the noises diagonal: it is the eigenbasis of the differences of a random walk with free ends
@@ -82,31 +82,59 @@ def advantage(values: Floats, shapes: Floats) -> tuple[float, float]:
 
     Parameters
     ----------
-    values : array of n floats
+    runs : array of n floats
         The runs around the changes.
     shapes : array of k rows of n floats
         Which part of each change is done at each run.
-
-    Returns
-    -------
-    tuple of two floats
-        The advantage in log-likelihood if the noise around the changes is white, and if it wanders as well.
     """
-    n = len(values)
-    inverse, determinant = _wanders(n)
-    cosines = _cosines(n)
-    y, x = cosines @ values, shapes @ cosines.T
-    weighted = inverse[:, None, :] * x
-    normal = weighted @ x.T
-    normal += (1e-9 * np.trace(normal, axis1=1, axis2=2) + 1e-300)[:, None, None] * np.eye(len(x))  # equal shapes
-    right = weighted @ y
-    total = inverse @ (y * y)
-    explained = np.einsum("fk,fk->f", right, np.linalg.solve(normal, right[:, :, None])[:, :, 0])
-    rest = np.maximum(total - explained, 1e-12 * total)
-    without = -(n - 1) / 2 * np.log(total) - determinant
-    with_changes = -(n - 1) / 2 * np.log(rest) - determinant
-    best = float(without.max())
-    return float(with_changes[0]) - best, float(with_changes.max()) - best
+
+    def __init__(self, runs: Floats, shapes: Floats) -> None:
+        self._half = (len(runs) - 1) / 2
+        inverse, self._determinant = _wanders(len(runs))
+        cosines = _cosines(len(runs))
+        y, x = cosines @ runs, shapes @ cosines.T
+        weighted = inverse[:, None, :] * x
+        self._normal = weighted @ x.T
+        small = 1e-9 * np.trace(self._normal, axis1=1, axis2=2) + 1e-300
+        self._normal += small[:, None, None] * np.eye(len(x))  # equal shapes
+        self._right = weighted @ y
+        self._total = inverse @ (y * y)
+        self._without = float((-self._half * np.log(self._total) - self._determinant).max())
+
+    def advantage(self, changes: Sequence[int]) -> float:
+        """Return the advantage in log-likelihood of some of the changes; noise that wanders as well costs more."""
+        if len(changes) == 1:
+            (each,) = changes
+            explained = self._right[:, each] ** 2 / self._normal[:, each, each]
+        else:
+            rows = np.array(changes)
+            right = self._right[:, rows]
+            sizes = np.linalg.solve(self._normal[:, rows[:, None], rows], right[:, :, None])[:, :, 0]
+            explained = np.einsum("fk,fk->f", right, sizes)
+        rest = np.maximum(self._total - explained, 1e-12 * self._total)
+        likelihoods = -self._half * np.log(rest) - self._determinant
+        return max(float(likelihoods[0]), float(likelihoods.max()) - WANDERING) - self._without
+
+    def margin(self, own: int) -> float:
+        """Return the margin of one change among the others.
+
+        Either they are selected one after the other, the strongest first, until the change is among them; or all of
+        them are judged together, because one end of an excursion alone explains little.
+        """
+        others = list(range(len(self._right[0])))
+        together = self.advantage(others) - FURTHER * (len(others) - 1)
+        selected: list[int] = []
+        least = before = 0.0
+        while own not in selected:
+            advantages = [self.advantage([*selected, each]) for each in others]
+            strongest = advantages.index(max(advantages))
+            gain = advantages[strongest] - before
+            least = min(least, gain - (FURTHER - CERTAIN)) if selected else gain
+            before = advantages[strongest]
+            selected.append(others.pop(strongest))
+            if least <= together:
+                return together
+        return least
 
 
 def needed_margin(n: int) -> float:
@@ -151,15 +179,10 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
     for i in together:
         runs += sizes[i] * parts[i]
     runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
-    needed = FURTHER * (len(together) - 1)
-    by_value = _advantage_of(runs, shapes) - needed
+    own = together.index(own)
+    by_value = Explanations(runs, shapes).margin(own)
     # Where a series has two modes, a step smaller than their distance shows in the order of the values.
-    return by_value if by_value >= YOUNG else max(by_value, _advantage_of(normal_scores(runs), shapes) - needed)
-
-
-def _advantage_of(runs: Floats, shapes: Floats) -> float:
-    white, wandering = advantage(runs, shapes)
-    return max(white, wandering - WANDERING)
+    return by_value if by_value >= YOUNG else max(by_value, Explanations(normal_scores(runs), shapes).margin(own))
 
 
 def _thinned(runs: Floats) -> Floats:
