@@ -11,6 +11,7 @@ import numpy as np
 from service.rules.detect import exchangeability
 from service.rules.detect.exchangeability import DOUBT, WINDOW, is_rare, needed_shift, normal_scores
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import LARGE, Noise
 
 AHEAD = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
@@ -22,6 +23,10 @@ MOST_INFLATION = 20.0
 """Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
 SHORTEST = 3
 """Measurements without which no change is certain."""
+SHORT = 48
+"""Runs of a side that hardly show how its noise moves."""
+SQUARED = 100.0
+"""Squared sigma that the runs of such a side must explain together; less with more runs, nothing from ``WINDOW`` on."""
 NEARLY = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
@@ -36,8 +41,8 @@ class Distinct(NamedTuple):
 class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
-    def __init__(self, inflation: float) -> None:
-        self._widened = math.sqrt(min(inflation, MOST_INFLATION))
+    def __init__(self, noise: Noise) -> None:
+        self._widened = math.sqrt(min(noise.inflation, MOST_INFLATION))
         self.changes: list[Distinct] = []
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
@@ -90,6 +95,12 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
         if _lacking(runs, SHORTEST + best, shift) <= 0 or _lacking(runs, split, float(shifts[split - SHORTEST])) <= 0:
             return True
     return False
+
+
+def least_step(shorter: int) -> float:
+    """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
+    unknown = min(1.0, max(0.0, (WINDOW - shorter) / (WINDOW - SHORT)))
+    return min(LARGE, math.sqrt(unknown * SQUARED / max(1, shorter)))
 
 
 def _shifts(values: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
-from service.rules.detect.distinct_levels import DistinctLevels
+from service.rules.detect.distinct_levels import DistinctLevels, least_step
 from service.rules.detect.exchangeability import WINDOW
 from service.rules.detect.measured_change import REACH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
@@ -31,11 +31,6 @@ SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many poin
 
 
 _position = attrgetter("at")
-
-
-SHORT = 30
-SQUARED = 100.0
-"""Squared sigma that the points of a side shorter than ``SHORT`` must explain together."""
 
 
 class _GroupingState(NamedTuple):
@@ -62,7 +57,7 @@ class NoisySeries:
         self._stray: float | None = None
         self._tamed = TamedSeries()
         self._path = ChangePoints(self.noise)
-        self._distinct = DistinctLevels(self.noise.inflation)
+        self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
         self._states: list[_GroupingState] = []
         self._closed: list[JudgedChange] = []
@@ -156,7 +151,7 @@ class NoisySeries:
         size = abs(change.after - change.before)
         if size < self.noise.least:
             return None
-        if change.rule == "step" and size < max(self._seen_wander(change.at), self._least(change.at, begin, end)):
+        if change.rule == "step" and size < self._seen_wander(change.at):
             return None
         if self.noise.jumps(size):
             return change
@@ -166,15 +161,13 @@ class NoisySeries:
         margin = wander.margin(
             self._values[first:last] / self.noise.sigma, first, Shape(low, high), others, self.noise.inflation
         )
-        needed = needed_margin(last - first)
-        if margin < needed and end == self._done < high + WINDOW:
-            change = change._replace(in_doubt=True)
-        return change if margin >= (UNSURE if change.in_doubt else needed) else None
-
-    def _least(self, at: int, begin: int, end: int) -> float:
-        """Return the least size of a step with a short side, whose noise is hardly known."""
-        shorter = min(at - begin, end - at)
-        return min(LARGE, math.sqrt(SQUARED / shorter)) * self.noise.sigma if shorter < SHORT else 0.0
+        certain = margin >= needed_margin(last - first)
+        if change.rule == "step":
+            certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
+        if certain and not change.in_doubt:
+            return change
+        newest = end == self._done < high + WINDOW
+        return change._replace(in_doubt=True) if newest and margin >= UNSURE else None
 
     def _seen_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
