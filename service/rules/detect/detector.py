@@ -86,7 +86,8 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= NEWEST:
+            reach = NEWEST if self._newest.length > 1 else SAME
+            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= reach:
                 self._replaced = [self._changes.pop()]
                 newest = last if newest.wants_rerun else newest
             self._changes.append(newest)

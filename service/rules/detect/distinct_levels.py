@@ -23,10 +23,10 @@ MOST_INFLATION = 20.0
 """Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
 SHORTEST = 3
 """Measurements without which no change is certain."""
-SHORT = 48
+SHORT = 30
 """Runs of a side that hardly show how its noise moves."""
 SQUARED = 100.0
-"""Squared sigma that the runs of such a side must explain together; less with more runs, nothing from ``WINDOW`` on."""
+"""Squared sigma that so few runs must explain together; with more runs less, with ``WINDOW`` nothing."""
 NEARLY = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
