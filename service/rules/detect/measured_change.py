@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 
@@ -55,8 +56,8 @@ def measure_changes(
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
-    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals
-    and taken as a posterior with a flat prior.
+    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals,
+    or normal scores where a series has modes, and taken as a posterior with a flat prior.
 
     Parameters
     ----------
@@ -84,6 +85,10 @@ def measure_changes(
     done = position - begin_old[:, None]
     rise = sums[position] - sums[begin_old][:, None] - done * ((sums[end_new] - sums[begin_old])[:, None] / points)
     gain = rise * rise * points / (2 * noise.inflation * done * (points - done))
+    if noise.has_modes:
+        for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
+            scores = normal_scores(x[first_run:last_run])
+            gain[i] = shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
     best = gain.argmax(axis=1)
     mass = np.exp(gain - gain[np.arange(len(at)), best][:, None])
     mass[:, 1:][position[:, 1:] == position[:, :-1]] = 0.0
@@ -92,7 +97,8 @@ def measure_changes(
     index = position[rows, best]
     first = position[rows, (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)]
     last = position[rows, (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)]
-    index = np.where((first <= at) & (at <= last), at, index)
+    if not noise.has_modes:
+        index = np.where((first <= at) & (at <= last), at, index)
     exact = np.concatenate([[begin], index, edges[-1:]])
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])

@@ -26,6 +26,7 @@ from service.rules.detect.wander import AHEAD, AROUND, UNSURE, WANDER, Shape, ne
 BLOCK = 32  # points after which the partition is updated
 EARLY = 8  # the same while a series is shorter than YOUNG
 YOUNG = 256
+MARGINS = 256  # margins of recent changes that are stored
 FIRST = 16  # points that the first partition needs
 SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many points follow
 
@@ -59,7 +60,9 @@ class NoisySeries:
         self._path = ChangePoints(self.noise)
         self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
+        self._small = [(0, 0.0)]  # count and sum of squares of the small ones of the first rows
         self._states: list[_GroupingState] = []
+        self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
         self._closed: list[JudgedChange] = []
         self._open: list[JudgedChange] = []
         self.climbs: dict[int, JudgedChange] = {}  # by the start of the level that climbs
@@ -108,6 +111,11 @@ class NoisySeries:
             noise=self.noise,
             in_doubt=[change.in_doubt for change in changes[same:]],
         )
+        del self._small[same + 1 :]
+        for row in self._rows[same:]:
+            count, squares = self._small[-1]
+            small = self._is_small(row)
+            self._small.append((count + small, squares + small * (row.after - row.before) ** 2))
         self._judge(same)
         self._judge_climbs(same)
 
@@ -125,6 +133,9 @@ class NoisySeries:
             climb = ramps.judge_climb(self._values[begin:end], begin, self.noise.sigma)
             if climb:
                 self.climbs[begin] = climb
+
+    def _is_small(self, row: MeasuredChange) -> bool:
+        return not (row.in_doubt or self._is_large(row))
 
     def _is_large(self, row: MeasuredChange) -> bool:
         return abs(row.after - row.before) >= LARGE * self.noise.sigma
@@ -158,9 +169,15 @@ class NoisySeries:
         first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         others = [Shape(row.at, row.at) for row in near if (row.at <= begin or row.at >= end) and not row.in_doubt]
-        margin = wander.margin(
-            self._values[first:last] / self.noise.sigma, first, Shape(low, high), others, self.noise.inflation
-        )
+        shape = Shape(low, high)
+        key = (shape, last, *others)
+        margin = self._margins.get(key)
+        if margin is None:
+            runs = self._values[first:last] / self.noise.sigma
+            margin = wander.margin(runs, first, shape, others, self.noise.inflation)
+            if len(self._margins) >= MARGINS:
+                self._margins.clear()
+            self._margins[key] = margin
         certain = margin >= needed_margin(last - first)
         if change.rule == "step":
             certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
@@ -174,10 +191,11 @@ class NoisySeries:
 
         That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
         """
-        until = bisect_left(self._rows, at + AHEAD, key=_position)
-        sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at and not row.in_doubt]
-        small = [size for size in sizes if size < LARGE * self.noise.sigma]
-        seen = 2 * math.sqrt(sum(size * size for size in small) / len(small)) if small else 0.0
+        count, squares = self._small[bisect_left(self._rows, at + AHEAD, key=_position)]
+        own = bisect_left(self._rows, at, key=_position)
+        if own < len(self._rows) and self._rows[own].at == at and self._is_small(self._rows[own]):
+            count, squares = count - 1, squares - (self._rows[own].after - self._rows[own].before) ** 2
+        seen = 2 * math.sqrt(max(0.0, squares) / count) if count else 0.0
         return min(WANDER * self.noise.narrow, seen)
 
     def updates(self) -> tuple[int, list[JudgedChange]]:

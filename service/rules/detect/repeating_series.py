@@ -29,7 +29,7 @@ MANY = 256
 FEW = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
 LONG = 32
-"""A longer run of values off the level that do not repeat shows that the series does not repeat."""
+"""Values off the level that are no change after so many runs show that the series does not repeat."""
 FIRST_ALONE = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
 
@@ -49,6 +49,7 @@ class RepeatingSeries:
 
     def __init__(self) -> None:
         self.confirmed: list[LevelChange] = []
+        self.exact: list[LevelChange] = []  # those of them that no stray can explain
         self.points = 0
         self._level: Number = 0
         self._begin = self._at_level = self._strayed = 0
@@ -92,7 +93,7 @@ class RepeatingSeries:
             self._confirm()
         if self._at_level == 1 and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
             self._start_at(0)  # the first point was a stray, or a level that nothing repeats
-        elif len(self._pending) > LONG and _transitions(self._pending) > len(self._pending) // 2:
+        elif len(self._pending) > LONG:
             self._stray(self._pending)
             self._pending = []
 
@@ -149,6 +150,7 @@ class RepeatingSeries:
             else "every run repeats to the fault on both sides, so any change is a drift"
         )
         self.confirmed.append(self._change(first, self._rule(), why))
+        self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
         self._start_at(first)
 
     def _rule(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,6 +30,10 @@ AROUND, AHEAD = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MOST = 512
 """A longer stretch is judged by the means of successive runs."""
+EIGHTS = 64
+"""Longer stretches are cut to a multiple of eight, so that few transforms need to be stored."""
+LENGTHS = 128
+"""Transforms that are stored: at most 2 MB each."""
 WANDERING = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
 FURTHER = 5.0
@@ -52,7 +56,7 @@ class Shape(NamedTuple):
         return np.minimum(np.maximum(rise, 0.0), 1.0)
 
 
-@cache
+@lru_cache(maxsize=LENGTHS)
 def _cosines(n: int) -> Floats:
     """Return the orthonormal cosine transform of length n, without its constant row."""
     rows, columns = np.arange(1, n)[:, None], np.arange(n)[None, :]
@@ -60,7 +64,7 @@ def _cosines(n: int) -> Floats:
     return transform
 
 
-@cache
+@lru_cache(maxsize=LENGTHS)
 def _wanders(n: int) -> tuple[Floats, Floats]:
     """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
 
@@ -186,7 +190,7 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
 
 
 def _thinned(runs: Floats) -> Floats:
-    """Return the means of successive runs, so that there are at most ``MOST``."""
+    """Return the means of successive runs, of which there are at most ``MOST``; without the first few."""
     each = -(-len(runs) // MOST)
-    means: Floats = runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
-    return means
+    means: Floats = runs if each == 1 else runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
+    return means[len(means) % 8 :] if len(means) > EIGHTS else means
