@@ -82,7 +82,7 @@ def judge_newest(
             large
             and _agree(off, noise.inflation, len(before))
             and lacking_shift(values, split) == 0
-            and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split))
+            and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         return NewestChange(length, level, median_of(runs), not sure)
     alone = newest[0] * direction
@@ -138,6 +138,6 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
     return float((scores[1:] * scores[:-1]).sum()) <= INDEPENDENT * float((scores * scores).sum())
 
 
-def _is_explained(values: Floats, split: int) -> bool:
+def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains values, in sigma, better than a host that wanders."""
-    return margin(values, 0, Shape(split, split)) >= needed_margin(len(values))
+    return margin(values, 0, Shape(split, split), noise) >= needed_margin(len(values))

@@ -130,7 +130,7 @@ class NoisySeries:
         begins += [row.at for row in self._rows[same:] if self._is_large(row)]
         self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < begins[0]}
         for begin, end in pairwise([*begins, self._done]):
-            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise.sigma)
+            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise)
             if climb:
                 self.climbs[begin] = climb
 
@@ -174,7 +174,7 @@ class NoisySeries:
         margin = self._margins.get(key)
         if margin is None:
             runs = self._values[first:last] / self.noise.sigma
-            margin = wander.margin(runs, first, shape, others, self.noise.inflation)
+            margin = wander.margin(runs, first, shape, self.noise, others)
             if len(self._margins) >= MARGINS:
                 self._margins.clear()
             self._margins[key] = margin

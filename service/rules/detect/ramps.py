@@ -9,6 +9,7 @@ import numpy as np
 
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import Noise
 from service.rules.detect.wander import YOUNG, Shape, margin
 
 LONG = 256  # runs of one level from which on it may climb too slowly for steps
@@ -111,7 +112,7 @@ def judge_group(
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, scale: float) -> JudgedChange | None:
+def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
     """Return the ramp of a level that climbs too slowly for steps; None if it stays.
 
     Parameters
@@ -120,15 +121,15 @@ def judge_climb(runs: Floats, begin: int, scale: float) -> JudgedChange | None:
         The runs of the level, in the unit of the series.
     begin : int
         The position of ``runs[0]`` in the series.
-    scale : float
-        Standard deviation of one run.
+    noise : Noise
+        That of the series.
     """
     if len(runs) < LONG:
         return None
     before, after = float(np.median(runs[:ENDS])), float(np.median(runs[-ENDS:]))
-    if abs(after - before) < SLOW * scale:
+    if abs(after - before) < SLOW * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / scale, begin, Shape(first, last)) < YOUNG:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < YOUNG:
         return None
     return JudgedChange(first, before, after, first, last, "ramp")

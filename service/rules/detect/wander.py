@@ -16,7 +16,7 @@ import numpy as np
 
 from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE
+from service.rules.detect.noise import LARGE, Noise
 from service.rules.detect.strays import CLIP
 
 CERTAIN, YOUNG = 4.0, 5.5
@@ -146,7 +146,7 @@ def needed_margin(n: int) -> float:
     return CERTAIN + (YOUNG - CERTAIN) * min(1.0, max(0.0, 2 - n / 100))
 
 
-def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = (), inflation: float = 1.0) -> float:
+def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
     Where a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
@@ -162,8 +162,9 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
         The change to judge.
     others : sequence of Shape
         The other changes of the series among these runs.
-    inflation : float
-        Of the variance of a mean by autocorrelation: where runs follow each other, strays are further off.
+    noise : Noise
+        That of the series. Where runs follow each other, strays are further off. Where a series has modes, a step that
+        is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)
     changes = sorted([change, *others])
@@ -172,11 +173,11 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
     levels = [float(np.median(around[begin - first : end - first])) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
-    noise = around - levels[0]
+    rest = around - levels[0]
     for size, part in zip(sizes, parts, strict=True):
-        noise -= size * part
-    far = CLIP * math.sqrt(inflation)
-    runs = np.minimum(np.maximum(noise, -far), far)
+        rest -= size * part
+    far = CLIP * math.sqrt(noise.inflation)
+    runs = np.minimum(np.maximum(rest, -far), far)
     own = changes.index(change)
     large = abs(sizes[own]) >= LARGE
     together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE)]
@@ -184,9 +185,7 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
         runs += sizes[i] * parts[i]
     runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
     own = together.index(own)
-    by_value = Explanations(runs, shapes).margin(own)
-    # Where a series has two modes, a step smaller than their distance shows in the order of the values.
-    return by_value if by_value >= YOUNG else max(by_value, Explanations(normal_scores(runs), shapes).margin(own))
+    return Explanations(normal_scores(runs) if noise.has_modes else runs, shapes).margin(own)
 
 
 def _thinned(runs: Floats) -> Floats:
