@@ -158,6 +158,8 @@ class NoisySeries:
     def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
         change = change._replace(high=min(change.high, self._done - 1))
+        if self._rows[-1].in_doubt and end == self._rows[-1].at:
+            end = self._done  # a suspicion does not end a level
         low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
         size = abs(change.after - change.before)
         if size < self.noise.least:
