@@ -12,7 +12,7 @@ from service.rules.detect.distinct_levels import lacking_shift
 from service.rules.detect.exchangeability import WINDOW, normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import INDEPENDENT, Noise
-from service.rules.detect.wander import Shape, margin, needed_margin
+from service.rules.detect.wander import CERTAIN, Shape, margin
 
 LONGEST = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE = 32  # points before them from which the level is taken
@@ -140,4 +140,4 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
 
 def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains values, in sigma, better than a host that wanders."""
-    return margin(values, 0, Shape(split, split), noise) >= needed_margin(len(values))
+    return margin(values, 0, Shape(split, split), noise) >= CERTAIN

@@ -21,11 +21,11 @@ from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newe
 from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.tamed_series import BLUR, TamedSeries
-from service.rules.detect.wander import AHEAD, AROUND, UNSURE, WANDER, Shape, needed_margin
+from service.rules.detect.wander import AHEAD, AROUND, CERTAIN, UNSURE, WANDER, Shape
 
 BLOCK = 32  # points after which the partition is updated
-EARLY = 8  # the same while a series is shorter than YOUNG
-YOUNG = 256
+EARLY = 8  # the same while a series is shorter than LONG
+LONG = 256
 MARGINS = 256  # margins of recent changes that are stored
 FIRST = 16  # points that the first partition needs
 SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many points follow
@@ -79,7 +79,7 @@ class NoisySeries:
         self.n = n
         if epoch(n) != self.noise.points:
             self._learn(self._values[: epoch(n)])
-        until = n - n % (EARLY if n < YOUNG else BLOCK)
+        until = n - n % (EARLY if n < LONG else BLOCK)
         if until >= FIRST and until > self._done and self.noise.sigma > 0:
             self._look(until)
 
@@ -180,7 +180,7 @@ class NoisySeries:
             if len(self._margins) >= MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
-        certain = margin >= needed_margin(last - first)
+        certain = margin >= CERTAIN
         if change.rule == "step":
             certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
         if certain and not change.in_doubt:

@@ -10,10 +10,11 @@ import numpy as np
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.wander import YOUNG, Shape, margin
+from service.rules.detect.wander import Shape, margin
 
 LONG = 256  # runs of one level from which on it may climb too slowly for steps
 SLOW = 2.0  # sigma: the least that such a level climbs
+CLIMBS = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
 ENDS = 32  # runs at each end of it that show how far
 MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
 WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
@@ -130,6 +131,6 @@ def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
     if abs(after - before) < SLOW * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < YOUNG:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < CLIMBS:
         return None
     return JudgedChange(first, before, after, first, last, "ramp")

@@ -19,11 +19,8 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE, Noise
 from service.rules.detect.strays import CLIP
 
-CERTAIN, YOUNG = 4.0, 5.5
-"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
-
-The first with 200 runs or more, the second with 100 or fewer: those hardly show whether the host wanders.
-"""
+CERTAIN = 4.5
+"""By how much the log-likelihood of a change must exceed that of the best wander to be certain."""
 UNSURE = 2.0
 """The same for a change that more runs can settle."""
 AROUND, AHEAD = 192, 128
@@ -139,11 +136,6 @@ class Explanations:
             if least <= together:
                 return together
         return least
-
-
-def needed_margin(n: int) -> float:
-    """Return the margin that makes a change certain among so many runs."""
-    return CERTAIN + (YOUNG - CERTAIN) * min(1.0, max(0.0, 2 - n / 100))
 
 
 def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
