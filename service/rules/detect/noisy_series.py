@@ -185,7 +185,7 @@ class NoisySeries:
             certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
         if certain and not change.in_doubt:
             return change
-        newest = end == self._done < high + WINDOW
+        newest = end == self._done < high + AHEAD
         return change._replace(in_doubt=True) if newest and margin >= UNSURE else None
 
     def _seen_wander(self, at: int) -> float:
