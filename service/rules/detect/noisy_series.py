@@ -147,7 +147,7 @@ class NoisySeries:
         self._unchanged = min(self._unchanged, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
-            if group is None or not ramps.joins_group(group, row, self.noise.sigma):
+            if group is None or row.in_doubt or not ramps.joins_group(group, row, self.noise.sigma):
                 self._closed += ramps.judge_group(group, self.noise.sigma, self._explained)
                 group = ramps.start_group(row)
             else:
@@ -170,7 +170,8 @@ class NoisySeries:
             return change
         first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        others = [Shape(row.at, row.at) for row in near if (row.at <= begin or row.at >= end) and not row.in_doubt]
+        apart = [row for row in near if row.at <= begin or row.at >= end or (row.in_doubt and row.at != low)]
+        others = [Shape(row.at, row.at) for row in apart]
         shape = Shape(low, high)
         key = (shape, last, *others)
         margin = self._margins.get(key)
