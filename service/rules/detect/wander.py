@@ -106,46 +106,51 @@ class Explanations:
         y, x = cosine_transform(runs), cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
         self._normal = weighted @ x.T
-        small = 1e-9 * np.trace(self._normal, axis1=1, axis2=2) + 1e-300
-        self._normal += small[:, None, None] * np.eye(len(x))  # equal shapes
+        self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
         self._right = weighted @ y
         self._total = inverse @ (y * y)
-        self._without = float((-self._half * np.log(self._total) - self._determinant).max())
+        self._without = float(self._likelihoods(np.zeros((len(self._total), 1))).max())
 
-    def advantage(self, changes: Sequence[int]) -> float:
-        """Return the advantage in log-likelihood of some of the changes; noise that wanders as well costs more."""
-        if len(changes) == 1:
-            (each,) = changes
-            explained = self._right[:, each] ** 2 / self._normal[:, each, each]
-        else:
-            rows = np.array(changes)
-            right = self._right[:, rows]
-            sizes = np.linalg.solve(self._normal[:, rows[:, None], rows], right[:, :, None])[:, :, 0]
-            explained = np.einsum("fk,fk->f", right, sizes)
-        rest = np.maximum(self._total - explained, 1e-12 * self._total)
-        likelihoods = -self._half * np.log(rest) - self._determinant
-        return max(float(likelihoods[0]), float(likelihoods.max()) - WANDERING) - self._without
+    def _likelihoods(self, explained: Floats) -> Floats:
+        """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
+        total = self._total[:, None]
+        rest = np.maximum(total - explained, 1e-12 * total)
+        likelihoods: Floats = -self._half * np.log(rest) - self._determinant[:, None]
+        return likelihoods
+
+    def _advantages(self, explained: Floats) -> Floats:
+        """Return the advantages of columns of how much is explained; noise that wanders as well costs more."""
+        likelihoods = self._likelihoods(explained)
+        advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - WANDERING) - self._without
+        return advantages
 
     def margin(self, own: int) -> float:
         """Return the margin of one change among the others.
 
         Either they are selected one after the other, the strongest first, until the change is among them; or all of
-        them are judged together, because one end of an excursion alone explains little.
+        them are judged together, because one end of an excursion alone explains little. What is selected is projected
+        out of the others, so that each of them shows what it would add.
         """
-        others = list(range(len(self._right[0])))
-        together = self.advantage(others) - FURTHER * (len(others) - 1)
-        selected: list[int] = []
-        least = before = 0.0
-        while own not in selected:
-            advantages = [self.advantage([*selected, each]) for each in others]
-            strongest = advantages.index(max(advantages))
-            gain = advantages[strongest] - before
-            least = min(least, gain - (FURTHER - CERTAIN)) if selected else gain
-            before = advantages[strongest]
-            selected.append(others.pop(strongest))
-            if least <= together:
-                return together
-        return least
+        normal, right, least = self._normal.copy(), self._right.copy(), self._least
+        explained = np.zeros((len(right), 1))
+        count = len(right[0])
+        others = list(range(count))
+        margin, before, advantage = math.inf, 0.0, 0.0
+        while others:
+            added = explained + right[:, others] ** 2 / np.maximum(normal[:, others, others], least)
+            advantages = self._advantages(added)
+            strongest = int(advantages.argmax())
+            advantage = float(advantages[strongest])
+            if own in others:
+                margin = min(margin, advantage - before - (FURTHER - CERTAIN if len(others) < count else 0.0))
+            before, explained = advantage, added[:, strongest : strongest + 1]
+            each = others.pop(strongest)
+            if each == own and margin >= CERTAIN:
+                return margin
+            part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
+            right -= part * right[:, each, None]
+            normal -= part[:, :, None] * normal[:, each, None, :]
+        return max(margin, advantage - FURTHER * (count - 1))
 
 
 def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
