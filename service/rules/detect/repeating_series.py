@@ -78,7 +78,7 @@ class RepeatingSeries:
             self._stray([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
-            if not undecided and len(self._shown) < MANY:
+            if len(point) > 1 and not undecided and len(self._shown) < MANY:
                 self._shown.update(set(point) - {value})
             return
         self._pending.append(value)
