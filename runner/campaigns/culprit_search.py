@@ -20,6 +20,10 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
+MOST_UNUSED = 5
+"""After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
+temporary reason is measured three times."""
+
 
 class SearchObserver(Protocol):
     """Follows the progress of a search."""
@@ -106,8 +110,15 @@ class CulpritSearcher:
         def revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.revision(commit)
 
+        unused, known = 0, -1
         while True:
             state = self.service.search(request)
+            unused, known = (unused + 1 if state.known <= known else 0), state.known
+            if unused == MOST_UNUSED:
+                raise FaultwatchError(
+                    f"the service has not used the last {MOST_UNUSED} measurements of this search",
+                    "see its runs on the dashboard, and `faultwatch doctor`",
+                )
             match state.answer:
                 case Measure(commits=commits):
                     for commit in commits:

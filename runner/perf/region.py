@@ -35,6 +35,8 @@ EVENTS = (
 )
 PREFIX = "region:"
 _ACK = b"ack\n"
+_ATTEMPTS = 5
+"""How often perf is attached while children of the program come and go."""
 _LONGEST = 100
 """Largest number of bytes of a command."""
 
@@ -133,12 +135,26 @@ class Region:
 
     def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
+            self._perf, program = self._attached(pid)
+            self._recorders = self._record(program)
+        return self._perf
+
+    def _attached(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
+        """Attach perf to the program and its children. One of them may end meanwhile; then perf gives up."""
+        for attempt in range(1, _ATTEMPTS + 1):
             program = self._find(pid)
             if not program:
                 raise AttachError("the program could not be found")
-            self._perf = AttachedPerf(program, self._events)
-            self._recorders = self._record(program)
-        return self._perf
+            perf = AttachedPerf(program, self._events)
+            try:
+                perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+            except AttachError:
+                perf.close()
+                if attempt == _ATTEMPTS or not set(program) - set(self._find(pid)):
+                    raise
+            else:
+                return perf, program
+        raise AssertionError
 
 
 def descendants(pid: int) -> list[int]:

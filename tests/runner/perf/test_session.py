@@ -1,5 +1,6 @@
 """Real programs under real perf stat."""
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from runner.contract.level import majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
+from runner.perf.attach import AttachedPerf
 from runner.perf.session import Execution, ExecutionFailure, count
+from runner.process_state import system_calls
 from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
@@ -106,6 +109,63 @@ def test_the_log_of_a_failure_has_what_the_program_said(programs: Path) -> None:
 def test_a_program_that_hangs_is_ended(programs: Path) -> None:
     with pytest.raises(ExecutionFailure, match=r"did not finish within 0\.5 s"):
         run(programs, "sleep", "60", timeout=0.5)
+
+
+def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs: Path) -> None:
+    shown = ["sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -Sv; ulimit -Sl; cat /proc/self/personality"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = system_calls.personality()
+    ours = run(programs, *shown).output
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    system_calls.set_personality(0x0200000)  # ADDR_COMPAT_LAYOUT, as of setarch --addr-compat-layout
+    try:
+        assert run(programs, *shown).output == ours
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        assert system_calls.personality() == 0x0200000
+    finally:
+        system_calls.set_personality(before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert ours.split()[0] == "1024"
+    assert ours.split()[-1] == "00040000"
+
+
+@pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 &", "(setsid sh -c 'sleep 60' &) &"])
+def test_what_goes_on_after_its_parent_is_named_and_ended(start: str, programs: Path) -> None:
+    began = set(sleeping())
+    with pytest.raises(ExecutionFailure, match=r"ended, but processes that it started went on: (sh|sleep)$"):
+        run(programs, "sh", "-c", start)
+    assert set(sleeping()) <= began
+
+
+def test_what_ends_soon_after_its_parent_is_counted(programs: Path) -> None:
+    done = run(programs, "sh", "-c", "(sleep 0.02; ./touch-pages 5000) &")
+    assert faults(done) > 5000
+
+
+def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None:
+    state = ProcessState(huge_pages="never", memory_limit=8 << 20)
+    if state.knobs()["process.memory_limit"] == "none":
+        pytest.skip("this host does not let us limit memory")
+    with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
+        count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
+
+
+def sleeping() -> list[str]:
+    return subprocess.run(["pgrep", "-f", "^sleep 60"], capture_output=True, text=True, check=False).stdout.split()
+
+
+def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:
+    events = ["context-switches:u", "cpu-migrations:u", "minor-faults:u"]
+    with subprocess.Popen(["sleep", "0.1"]) as process:
+        perf = AttachedPerf([process.pid], events)
+        perf.send_command("enable")
+        process.wait()
+        perf.end()
+        readings = perf.readings()
+        perf.close()
+    assert readings["context-switches"].status is Status.NOT_SUPPORTED
+    assert readings["cpu-migrations"].status is Status.NOT_SUPPORTED
+    assert readings["minor-faults"].status is Status.COUNTED
 
 
 def test_a_library_that_is_not_preloaded_is_told(programs: Path) -> None:
