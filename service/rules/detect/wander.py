@@ -20,8 +20,11 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE, Noise
 from service.rules.detect.strays import CLIP
 
-CERTAIN = 4.5
-"""By how much the log-likelihood of a change must exceed that of the best wander to be certain."""
+CERTAIN = 5.0
+"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
+
+Each further small change nearby must add as much.
+"""
 UNSURE = 2.0
 """The same for a change that more runs can settle."""
 AROUND, AHEAD = 192, 128
@@ -34,8 +37,6 @@ LENGTHS = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
 WANDERING = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
-FURTHER = 5.0
-"""The same for each further small change nearby."""
 WANDER = 2.3
 """Sigma that a host wanders at most: a larger step counts, however many there are."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
@@ -142,7 +143,7 @@ class Explanations:
             strongest = int(advantages.argmax())
             advantage = float(advantages[strongest])
             if own in others:
-                margin = min(margin, advantage - before - (FURTHER - CERTAIN if len(others) < count else 0.0))
+                margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
             each = others.pop(strongest)
             if each == own and margin >= CERTAIN:
@@ -150,7 +151,7 @@ class Explanations:
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
             right -= part * right[:, each, None]
             normal -= part[:, :, None] * normal[:, each, None, :]
-        return max(margin, advantage - FURTHER * (count - 1))
+        return max(margin, advantage - CERTAIN * (count - 1))
 
 
 def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
