@@ -3,6 +3,7 @@
 What commands of this version leave behind is cleared by the next command.
 """
 
+import json
 import os
 import re
 import stat
@@ -53,11 +54,12 @@ def clear_leftovers(host: HostProbe) -> list[str]:
 
 
 def _files(host: HostProbe) -> Iterator[Path]:
-    """Yield builds that lie in no store, the lock of earlier versions, and temporary folders of a day or older."""
+    """Yield builds that lie in no store, git's work trees for builds, the old lock, and old temporary folders."""
     with suppress(OSError):
         for path in sorted((host.home / "builds").iterdir()):
             if path.name not in set(BuildStore):
                 yield path
+    yield from _work_trees(host)
     lock = host.home / "measuring.lock"
     if os.path.lexists(lock):
         yield lock
@@ -69,6 +71,16 @@ def _files(host: HostProbe) -> Iterator[Path]:
                 own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
                 if _TEMPORARY.fullmatch(path.name) and own and old:
                     yield path
+
+
+def _work_trees(host: HostProbe) -> Iterator[Path]:
+    """Yield git's own folders of work trees below the builds. Those of anybody else are left alone."""
+    for entry in sorted((host.home / "subjects").glob("*.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            repository = Path(json.loads(entry.read_text(encoding="utf-8"))["repository"])
+            for link in sorted([*repository.glob(".git/worktrees/*/gitdir"), *repository.glob("worktrees/*/gitdir")]):
+                if Path(link.read_text(encoding="utf-8").strip()).is_relative_to(host.home / "builds"):
+                    yield link.parent
 
 
 def _is_expedited(host: HostProbe) -> bool:

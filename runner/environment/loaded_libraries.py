@@ -72,7 +72,7 @@ def _names(read: Reader) -> Iterator[str]:
     if dynamic is None:
         return
     entries = list(_ENTRY.iter_unpack(read(dynamic[2], dynamic[5])))
-    address = next(value for tag, value in entries if tag == _STRINGS)
+    address = next((value for tag, value in entries if tag == _STRINGS), 0)
     for kind, _, offset, start, _, length, _, _ in segments:
         if kind == _LOAD and start <= address < start + length:
             for place in (value for tag, value in entries if tag == _NEEDED):

@@ -58,8 +58,13 @@ class HostTurn:
         self._prepare = prepare
         self._descriptor: int | None = None
 
-    def begin(self) -> None:
+    def begin(self, say: Callable[[str], None] | None = None) -> None:
         """Wait until no other process measures on this host. Does nothing if the turn has begun.
+
+        Parameters
+        ----------
+        say
+            Called with the line instead; None for the usual function.
 
         Raises
         ------
@@ -73,7 +78,8 @@ class HostTurn:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self._say(f"another measurement is running on this host; waiting for {_describe_holder(descriptor)}")
+                line = f"another measurement is running on this host; waiting for {_describe_holder(descriptor)}"
+                (say or self._say)(line)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         except BaseException:
             os.close(descriptor)

@@ -66,7 +66,19 @@ class JobRunner:
             service = self.service.patient(self.say)
             service.before_send = heartbeat.count_run
             handler = handler or handler_of(lease.job.question)
-            return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, service, heartbeat)))
+
+            def waiting(line: str) -> None:
+                if not self.verbose:  # otherwise the heartbeat shows it
+                    self.say(line)
+                heartbeat.report_progress(line)
+
+            def work() -> JobResult:
+                # While it waits, heartbeats go on, so the service does not take the job for lost.
+                self.turn.begin(waiting)
+                heartbeat.check_orders()
+                return handler(prepare(lease.job, service, heartbeat))
+
+            return self._run_claimed(heartbeat, work)
 
     def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""
@@ -90,17 +102,12 @@ class JobRunner:
         return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
 
     def _claim(self, job_id: int, claim: Claim) -> Lease:
-        """Begin the turn on this host and claim a job; wait while this host or another one is busy.
-
-        A job is claimed only when it can run, and others may measure while it cannot be claimed.
-        """
+        """Claim a job; wait while this host has another one, or another host has this one."""
         announced = False
         while True:
-            self.turn.begin()
             try:
                 return self.service.claim_job(job_id, claim)
             except RequestRefused as error:
-                self.turn.end()
                 if error.retry_after is None:
                     raise
                 if not announced:

@@ -8,6 +8,7 @@ from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
+from runner.environment.program_files import library_knobs
 from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
@@ -19,6 +20,7 @@ from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
+from runner.system.tree import Tree
 
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
@@ -84,6 +86,7 @@ def prepare(
     def find_scope() -> "Scope":
         scope = counting_scope()
         compilers.knobs()
+        library_knobs(Tree())  # Remembers the digests of the libraries.
         TypeAdapter(int)  # The first model imports a large module: better in the background.
         return scope
 

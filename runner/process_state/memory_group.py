@@ -37,7 +37,6 @@ class MemoryGroup:
         self._tree = tree or Tree()
         self.folder: Path | None = None
         self._counted: Path | None = None
-        self._killed_before = 0
 
     @property
     def wanted(self) -> str:
@@ -66,14 +65,13 @@ class MemoryGroup:
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
     def killed(self) -> int:
-        """Return how many processes of the group the kernel killed for lack of memory; without a group, of the host."""
+        """Return how many processes of the applied group the kernel killed for lack of memory; 0 without a group."""
         if self.folder is None:
-            return _kills(self._tree.path("proc/vmstat")) - self._killed_before
+            return 0  # The host's own number counts the processes of others too.
         return sum(_kills(self.folder / name) for name in ("memory.events", "memory.oom_control"))  # version 2 or 1
 
     def apply(self) -> None:
         """Create the group and set its limit."""
-        self._killed_before = _kills(self._tree.path("proc/vmstat"))
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:

@@ -159,7 +159,6 @@ class Runner:
                 "HOME": str(self.folder),
                 "FAULTWATCH_HOME": str(self.folder / "faultwatch"),
                 "FAULTWATCH_HOST": "host",
-                # Counts do not depend on the neighbours; waiting for them would take hours.
                 "FAULTWATCH_HOST_LOCK": str(self.folder),
                 **self.environment,
             },

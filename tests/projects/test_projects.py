@@ -20,6 +20,9 @@ from tests.projects.project import MOVED, Project, Runner
 CASES = sorted(path.stem for path in Path(__file__).with_name("cases").glob("*.py") if path.stem != "__init__")
 EVERYTHING = "FAULTWATCH_TEST_PROJECTS" in os.environ
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("root",)
+ATTEMPTS = 3
+DISTURBED = "the environment changed during the session"
+"""Other tests set knobs of the host."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 pytestmark = [pytest.mark.perf, pytest.mark.timeout(1800)]
@@ -53,9 +56,14 @@ def test_the_commit_that_moves_faults_is_found(name: str, user: str, confined: b
         pytest.skip("bubblewrap is not here")
     project = Project(folder / "project")
     case.grow(project)
-    result, said = Runner(folder, user).history(project.folder, "--sandbox" if confined else "--no-sandbox")
+    runner, measured = Runner(folder, user), 0
+    for _ in range(ATTEMPTS):
+        result, said = runner.history(project.folder, "--sandbox" if confined else "--no-sandbox")
+        measured += result["measured"]
+        if not any(DISTURBED in failed["message"] for failed in result["failed"]):
+            break
     assert not result["failed"], said
-    assert result["measured"] >= project.commits, said
+    assert measured >= project.commits, said
     moved = [drift for drift in result["drifts"] if drift["metric"] == "minor-faults"]
     assert [(drift["revision"], drift["cause"]) for drift in moved] == [(project.mover, "commit")], said
     assert abs(moved[0]["change"] - MOVED) <= getattr(case, "SPREAD", 0), said

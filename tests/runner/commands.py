@@ -126,7 +126,7 @@ class Proxy:
 
 
 @contextmanager
-def served(home: Path) -> Iterator[Proxy]:
+def served(home: Path, **more: str) -> Iterator[Proxy]:
     """Serve a home's database through a proxy."""
     home.mkdir(parents=True, exist_ok=True)
     port_file = home / "port"
@@ -134,7 +134,7 @@ def served(home: Path) -> Iterator[Proxy]:
     log = (home.parent / "service.log").open("ab")
     service = subprocess.Popen(
         [sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", str(port_file)],
-        env=variables(home, FAULTWATCH_JOBS_HERE="no"),
+        env=variables(home, FAULTWATCH_JOBS_HERE="no", **more),
         cwd=home.parent,
         stdout=log,
         stderr=log,

@@ -13,9 +13,12 @@ FILES = {
 int main(void)
 {
     int data = open("data.bin", O_RDONLY);
-    char *place = mmap(0, 1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    while (read(data, place, 4096) > 0)
+    volatile char *place = mmap(0, 1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char page[4096];
+    while (read(data, page, sizeof page) > 0) {
+        *place = page[0];
         place += 4096;
+    }
     return 0;
 }
 """,

@@ -1,7 +1,10 @@
 """What earlier versions left behind is found and cleared; what is in use stays."""
 
+import json
 import os
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,20 @@ def test_what_the_kernel_was_told_at_boot_stays(host: HostProbe, tmp_path: Path)
     (tmp_path / "root/sys/kernel/rcu_expedited").write_text("1\n")
     assert leftovers(host).status is CheckStatus.OK
     assert clear_leftovers(host) == []
+
+
+def test_work_trees_that_were_checked_out_for_builds_go_and_the_users_own_stay(
+    host: HostProbe, git: Callable[..., str], commit: Callable[..., str], tmp_path: Path
+) -> None:
+    commit("One", file="1")
+    ours, theirs = host.home / "builds" / "x.partial" / "worktree", tmp_path / "theirs"
+    for place in (ours, theirs):
+        git("worktree", "add", "--quiet", "--detach", str(place))
+        shutil.rmtree(place)
+    (host.home / "subjects").mkdir()
+    document = {"repository": str(tmp_path / "subject"), "workloads": {}}
+    (host.home / "subjects" / "subject.json").write_text(json.dumps(document))
+    assert "worktrees" in " ".join(clear_leftovers(host))
+    assert str(ours) not in git("worktree", "list")
+    assert str(theirs) in git("worktree", "list")
+    assert leftovers(host).status is CheckStatus.OK

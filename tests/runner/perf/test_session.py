@@ -218,3 +218,49 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     assert bare
     assert ours
     assert bare[0] == ours[0]
+
+
+FORKING = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void tell(const char *what) {
+    char answer[4];
+    dprintf(atoi(getenv("FAULTWATCH_CONTROL_FD")), "%s\n", what);
+    if (read(atoi(getenv("FAULTWATCH_ACK_FD")), answer, 4) != 4) exit(3);
+}
+int main(void) {
+    pid_t forker = fork();
+    if (forker == 0) {
+        signal(SIGCHLD, SIG_IGN);
+        for (;;) {
+            if (fork() == 0) { usleep(2000); _exit(0); }
+            usleep(300);
+        }
+    }
+    usleep(50000);
+    tell("enable");
+    char *pages = mmap(0, 4096 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 4096; i++) pages[4096 * i] = 1;
+    usleep(20000);
+    tell("disable");
+    kill(forker, SIGKILL);
+    waitpid(forker, NULL, 0);
+    usleep(50000);
+    return 0;
+}
+"""
+
+
+def test_a_region_is_counted_although_children_come_and_go(programs: Path) -> None:
+    (programs / "forking.c").write_text(FORKING)
+    subprocess.run(["cc", "-o", programs / "forking", programs / "forking.c"], check=True)
+    for _ in range(5):
+        state = ProcessState(huge_pages="never")
+        done = count(["./forking"], directory=programs, state=state, timeout=20, region=True)
+        reading = done.sample.readings["region:minor-faults"]
+        assert reading.value, reading.reason
+        assert reading.value >= 4096
