@@ -1,7 +1,6 @@
 """Compiles the supervisor: a small C program that ends everything that a program has started."""
 
 import os
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,10 +23,3 @@ def supervisor(cache: Path) -> Path | None:
     except CompilationError:
         return None
     return program if os.access(program, os.X_OK) else None
-
-
-def is_supervisor(process: int) -> bool:
-    """Return whether a process is a supervisor."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/exe").readlink().name.startswith(f"{_SOURCE.stem}-")
-    return False

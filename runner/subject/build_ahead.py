@@ -5,9 +5,8 @@ revisions at once as there are processors. While a program is measured, they are
 started: it has the host for itself, as without them.
 """
 
-import os
 import select
-import subprocess
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -17,11 +16,13 @@ from typing import Self
 
 from runner.contract.report import Build
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
-from runner.execution.supervisor import is_supervisor
+from runner.execution.supervision import SupervisedProcess
+from runner.execution.supervisor import supervisor
+from runner.settings import load_settings
 from runner.subject.build import Builder
 from runner.subject.build_worker import encode_order
 from runner.subject.repository import Repository
-from runner.system.paused import paused
+from runner.system.paused import paused_descendants
 from runner.workload import Workload
 
 WORTHWHILE = 0.5
@@ -66,10 +67,12 @@ class BuildAhead:
         """Replace the commits that will be needed. Whatever else is being built is given up."""
         self._next = deque(dict.fromkeys(commits))
         self._finished.clear()
-        for place, worker in enumerate(self._workers):
-            if worker.commit is not None and worker.commit not in self._next:
-                worker.end()
-                self._workers[place] = self._started()
+        needless = [worker for worker in self._workers if worker.commit not in {None, *self._next}]
+        for worker in needless:
+            worker.end()
+            self._workers.remove(worker)
+        if needless:
+            self._start()
 
     def build(self, commit: str) -> tuple[Path, Build]:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
@@ -79,7 +82,7 @@ class BuildAhead:
         self._finished.discard(commit)
         tree, build = self._builder.build(self._repository, commit, self._workload)
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
-            self._workers = [self._started() for _ in range(self._jobs)]
+            self._start()
         self._order_next()
         return tree, build
 
@@ -101,8 +104,7 @@ class BuildAhead:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        # A supervisor that is stopped could not end its program when the runner is killed; it only waits, anyway.
-        with paused((worker.process for worker in self._workers), is_supervisor):
+        with paused_descendants(worker.supervisor for worker in self._workers):
             yield
         self._order_next()
 
@@ -116,12 +118,15 @@ class BuildAhead:
                 if not self._builder.has(self._repository, commit, self._workload):
                     worker.order(commit)
 
-    def _started(self) -> "_Worker":
-        return _Worker(encode_order(self._builder, self._repository, self._workload))
+    def _start(self) -> None:
+        """Start the workers that are missing; none where the host has no supervisor to end them."""
+        program = supervisor(load_settings().programs)
+        while program is not None and len(self._workers) < self._jobs:
+            self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
 
 
 class _Worker:
-    """A process that builds one commit at a time.
+    """A process that builds one commit at a time. A supervisor ends it, also while it is paused.
 
     Attributes
     ----------
@@ -129,23 +134,30 @@ class _Worker:
         What it is building; None if it is idle.
     """
 
-    def __init__(self, order: str) -> None:
+    def __init__(self, program: Path, order: str) -> None:
         self.commit: str | None = None
-        self._popen = subprocess.Popen(
-            own_module("runner.subject.build_worker"),
-            cwd=SAFE_DIRECTORY,
-            env=own_environment(credentials=True),  # to take them out of the logs of builds
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         self._is_alive = True
+        self._channel, other = socket.socketpair()
+        self._answers = self._channel.makefile("rb")
+        with other:
+            self._process = SupervisedProcess.start(
+                own_module("runner.subject.build_worker", str(other.fileno())),
+                supervisor=program,
+                directory=Path(SAFE_DIRECTORY),
+                environment=own_environment(credentials=True),  # to take them out of the logs of builds
+                merge=True,
+                inherited=[other.fileno()],
+            )
         self._write(order)
 
     @property
-    def process(self) -> int:
-        return self._popen.pid
+    def supervisor(self) -> int:
+        """The process that waits for the end of the worker."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the build has ended."""
+        return self._channel.fileno()
 
     def order(self, commit: str) -> None:
         """Have a commit built. Nothing happens if the worker has ended: the runner then builds by itself."""
@@ -153,35 +165,27 @@ class _Worker:
             self.commit = commit
             self._write(commit)
 
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the build has ended."""
-        assert self._popen.stdout is not None
-        return self._popen.stdout.fileno()
-
     def has_ended(self) -> bool:
         """Return whether the build has ended."""
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
     def take(self) -> str:
         """Return the commit whose build has ended; the worker is idle then."""
-        assert self._popen.stdout is not None
         assert self.commit is not None
-        self._is_alive = bool(self._popen.stdout.readline())
+        self._is_alive = bool(self._answers.readline())
         commit, self.commit = self.commit, None
         return commit
 
     def end(self) -> None:
-        """Kill it; what it has started ends with it."""
-        self._popen.kill()
-        self._popen.wait()
-        for stream in (self._popen.stdin, self._popen.stdout):
-            if stream is not None:
-                with suppress(BrokenPipeError):
-                    stream.close()
+        """Kill it, with all that it has started."""
+        self._process.end()
+        self._answers.close()
+        self._channel.close()
+        for stream in self._process.streams:
+            stream.close()
 
     def _write(self, line: str) -> None:
-        assert self._popen.stdin is not None
         try:
-            os.write(self._popen.stdin.fileno(), f"{line}\n".encode())
-        except BrokenPipeError:
+            self._channel.sendall(f"{line}\n".encode())
+        except OSError:
             self._is_alive, self.commit = False, None

@@ -4,10 +4,8 @@ Reads an order, a line of JSON, and then commits, a line each. Answers each comm
 How it ended is in the cache: whoever measures the revision finds it there.
 """
 
-import ctypes
 import json
-import os
-import signal
+import socket
 import sys
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,8 +20,6 @@ from runner.subject.build_cache import BuildCache, release_all
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import find_workload
-
-_PR_SET_PDEATHSIG = 1
 
 
 def encode_order(builder: Builder, repository: Repository, workload: Workload) -> str:
@@ -51,18 +47,15 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
 
 
 def main() -> None:
-    """Build what standard input names, until it ends or the runner does."""
-    runner = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the runner, which ends its workers.
-    if os.getppid() != runner:
-        return  # it ended before
-    builder, repository, workload = decode_order(sys.stdin.readline())
-    for line in sys.stdin:
-        with suppress(BuildFailure, FaultwatchError, OSError):
-            builder.build(repository, line.strip(), workload)
-        release_all()
-        print(line.strip(), flush=True)
+    """Build what comes over the socket whose descriptor is the argument, until the runner closes it."""
+    with socket.socket(fileno=int(sys.argv[1])) as channel, channel.makefile("rw", encoding="utf-8") as lines:
+        builder, repository, workload = decode_order(lines.readline())
+        for line in lines:
+            with suppress(BuildFailure, FaultwatchError, OSError):
+                builder.build(repository, line.strip(), workload)
+            release_all()
+            lines.write(line)
+            lines.flush()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Stops processes and all that they have started, and lets them continue."""
+"""Stops all that some processes have started, and lets it continue."""
 
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,21 +12,13 @@ _ROUNDS = 10
 
 
 @contextmanager
-def paused(roots: Iterable[int], leave_running: Callable[[int], bool] = lambda _: False) -> Iterator[None]:
-    """Stop processes with all their descendants for the duration of a context.
-
-    Parameters
-    ----------
-    roots
-        The processes.
-    leave_running
-        Whether a process keeps running, with its descendants stopped all the same.
-    """
-    roots = list(roots)
+def paused_descendants(processes: Iterable[int]) -> Iterator[None]:
+    """Stop all that some processes have started for the duration of a context. They themselves keep running."""
+    roots = list(processes)
     stopped: set[int] = set()
     try:
-        for _ in range(_ROUNDS if roots else 0):
-            new = {pid for pid in _with_descendants(roots) - stopped if not leave_running(pid)}
+        for _ in range(_ROUNDS):
+            new = _descendants(roots) - stopped
             if not new:
                 break
             for pid in new:
@@ -38,17 +30,17 @@ def paused(roots: Iterable[int], leave_running: Callable[[int], bool] = lambda _
             _send(pid, signal.SIGCONT)
 
 
-def _with_descendants(roots: Iterable[int]) -> set[int]:
+def _descendants(roots: Sequence[int]) -> set[int]:
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and (parent := _parent(entry.name)) is not None:
             children[parent].append(int(entry.name))
     found: set[int] = set()
-    waiting = [pid for pid in roots if Path("/proc", str(pid)).exists()]
+    waiting = list(roots)
     while waiting:
-        pid = waiting.pop()
-        found.add(pid)
-        waiting += children[pid]
+        below = children[waiting.pop()]
+        found.update(below)
+        waiting += below
     return found
 
 
