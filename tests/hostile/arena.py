@@ -186,6 +186,7 @@ class Arena:
             "HOME": str(self.person),
             "FAULTWATCH_HOME": str(self.home),
             "FAULTWATCH_HOST": "host",
+            "FAULTWATCH_HOST_LOCK": str(self.home),  # Others on this machine may measure meanwhile.
             "GITHUB_ACTIONS": "true",
             "GITHUB_STEP_SUMMARY": str(report / "summary"),
             "GITHUB_OUTPUT": str(report / "outputs"),

@@ -1,13 +1,19 @@
 """Two commands at once on one host and one data directory."""
 
 import json
+import os
+import signal
 import subprocess
+import tempfile
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.host.lock import HostTurn, holder
+from tests.ordinary_user import as_ordinary
 from tests.runner.commands import command_line, make_history, served, variables
 
 pytestmark = pytest.mark.perf
@@ -66,3 +72,54 @@ def test_a_job_that_waits_is_not_lost_and_holds_up_nobody(tmp_path: Path) -> Non
         output, _ = job.communicate(timeout=120)
         assert (job.returncode, proxy.ask(f"/jobs/{number}")["state"]) == (0, "done"), output
         assert output.count("waiting for process") == 1
+
+
+LINGERING = """
+[workload]
+name = "lingering"
+[run]
+command = ["sh", "-c", "setsid sh -c 'echo $$ >pid; exec sleep 1000' & sleep 1000"]
+"""
+
+
+@pytest.mark.parametrize("user", ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"])
+def test_a_program_ends_with_a_runner_that_is_killed_and_the_next_one_clears_the_rest(
+    user: str,
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        make_history(folder / "repo", [10])
+        for place in ("home", "tmp"):
+            (folder / place).mkdir()
+        (folder / "lingering.toml").write_text(LINGERING)
+        (folder / "lock").touch()
+        own = {"FAULTWATCH_HOST_LOCK": str(folder / "lock"), "TMPDIR": str(folder / "tmp"), "HOME": str(folder)}
+
+        def start(*words: str) -> "subprocess.Popen[bytes]":
+            command = command_line("measure", *words, "--repo", "repo")
+            return subprocess.Popen(
+                as_ordinary(command, folder) if user == "ordinary" and os.geteuid() == 0 else command,
+                env=variables(folder / "home", **own),
+                cwd=folder,
+            )
+
+        runner = start("lingering.toml")
+        wait_until(lambda: any(pid.read_text().strip() for pid in folder.glob("home/builds/*/*/tree/pid")))
+        (pid,) = (pid.read_text().strip() for pid in folder.glob("home/builds/*/*/tree/pid"))
+        found = holder(folder / "lock")
+        assert found
+        os.kill(found.process, signal.SIGKILL)
+        runner.wait()
+        wait_until(lambda: not Path("/proc", pid).exists())
+        assert start("repo/workload.toml").wait() == 0
+        assert not list((folder / "tmp").glob("faultwatch-*"))
+        builds = [path for path in folder.glob("home/builds/*/*") if path.is_dir()]
+        assert all((build / "build.json").exists() for build in builds)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that has to happen, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
