@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,7 +16,7 @@ from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
 from service.pipeline import bisect_search
 from service.rules.bisect.question import Observation, Question
-from service.store import bisect_inputs, environments, runs
+from service.store import bisect_inputs, bisect_results, environments, runs
 from service.store.engine import bulk
 from service.store.models import Revision, Run, Subject
 
@@ -40,7 +39,7 @@ class BisectProgress:
 
 def of(session: Session, job: Job) -> BisectProgress | None:
     """Return the progress of a job that bisects; None where nothing was measured for it yet."""
-    ended = result(job)
+    ended = bisect_results.result(job)
     request = _request(session, job, ended)
     question = None if request is None else bisect_inputs.question(session, request)
     if request is None or question is None:
@@ -60,14 +59,6 @@ def of(session: Session, job: Job) -> BisectProgress | None:
         titles=_titles(session, request.subject, question.graph.names),
         failures=_failures(session, [run.run for run in seen if run.value is None and run.run]),
     )
-
-
-def result(job: Job) -> Search | None:
-    """Return the result of a bisect, if it has ended with one."""
-    try:
-        return None if job.result is None else Search.model_validate(job.result)
-    except ValidationError:  # it comes from a runner of another version
-        return None
 
 
 def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -10,12 +12,27 @@ from service.schemas.directory import HostEntry
 from service.store import runs
 from service.store.models import Environment, Host, Run, RunCount
 
+_QUIET = timedelta(minutes=2)
+"""Time without a new run after which the hosts count as idle."""
+
 
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     query = select(Host).order_by(Host.name)
     rows = session.scalars(query if name is None else query.where(Host.name == name))
     return [entry for row in rows if (entry := _entry(session, row)) is not None]
+
+
+def are_quiet(session: Session, now: datetime) -> bool:
+    """Return whether no host is measuring, as far as runs show."""
+    newest = session.scalar(select(func.max(Run.finished_at)))
+    return newest is None or newest < now - _QUIET
+
+
+def last_seen(session: Session, name: str) -> datetime | None:
+    """Return when a host ended its newest run; None where it has none."""
+    query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)
+    return session.scalar(query.order_by(Run.started_at.desc()).limit(1))
 
 
 def _entry(session: Session, host: Host) -> HostEntry | None:

@@ -30,7 +30,7 @@ from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
 from service.schemas.history import Cause, Number
-from service.schemas.triage import Action, State
+from service.schemas.triage import Action, BisectPolicy, State
 
 
 class Moment(TypeDecorator[datetime]):
@@ -108,6 +108,8 @@ class Subject(Base):
     """Goes up when a drift appears, disappears or changes."""
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Value of ``drifts_version`` from which the events were made."""
+    bisect_policy: Mapped[BisectPolicy] = mapped_column(default=BisectPolicy.ASK, server_default="ask")
+    """What happens to a drift that several commits can have caused."""
 
 
 class Revision(Base):

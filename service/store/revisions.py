@@ -69,6 +69,22 @@ def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
     return {commit: list(of_commit) for commit, of_commit in rows}
 
 
+def descends(session: Session, subject: str, older: str, newer: str) -> bool:
+    """Return whether a commit of a subject is known to descend from another one."""
+    row = shared_rows.find_subject(session, subject)
+    of_commit = parents(session, row.id) if row is not None else {}
+    seen: set[str] = set()
+    waiting = [newer]
+    while waiting:
+        commit = waiting.pop()
+        if commit == older:
+            return commit in of_commit
+        if commit not in seen:
+            seen.add(commit)
+            waiting += of_commit.get(commit, ())
+    return False
+
+
 def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
     """Return commits as candidates of a drift, in the order of the history."""
     rows = [

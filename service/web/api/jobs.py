@@ -24,7 +24,7 @@ from runner.contract.job import (
     Where,
 )
 from service.jobs.extension import log_file, scheduler
-from service.pipeline import lease_jobs
+from service.pipeline import lease_jobs, update_events
 from service.rules.jobs.states import Act
 from service.store import jobs
 from service.store.jobs import JobFilter, Requester
@@ -129,9 +129,13 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 @bp.output(Job)
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
-    with job_orders.changing(job_id, own=True) as (_, row, now):
+    with job_orders.changing(job_id, own=True) as (session, row, now):
         lease_jobs.finish(row, json_data, now, holder=caller().holder)
         found = jobs.view(row)
+        drift = row.question.get("drift")
+        if row.state is State.DONE and drift:
+            session.flush()
+            update_events.refresh_culprits(session, row.subject, drift, now)
     scheduler().wake()
     return found
 

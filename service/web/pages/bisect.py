@@ -20,7 +20,7 @@ from service.pipeline.bisect_progress import BisectProgress
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
-from service.store import drifts, events, jobs
+from service.store import bisect_results, drifts, events, jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.text import commands, numbers
@@ -179,7 +179,7 @@ def _is_about(job: Job, drift: Drift) -> bool:
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
-    search = bisect_progress.result(job)
+    search = bisect_results.result(job)
     answer = search.answer if search else None
     culprits = answer.culprits if isinstance(answer, Found) else ()
     return question.drift == drift.id or drift.revision in {culprit.commit for culprit in culprits}
