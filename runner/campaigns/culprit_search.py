@@ -1,5 +1,6 @@
 """Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,7 +8,7 @@ from typing import Protocol
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
-from runner.contract.search import Measure, Prove, Search, SearchRequest
+from runner.contract.search import Measure, Prove, Search, SearchRequest, Wait
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
 from runner.measuring.measurement import measure_revision
@@ -29,6 +30,9 @@ class SearchObserver(Protocol):
 
     def measured(self, state: Search, report: Report) -> None:
         """A run is stored; ``state`` is the search before it."""
+
+    def waiting(self, state: Search) -> None:
+        """Other hosts measure what is useful now."""
 
     def proving(self, state: Search) -> None:
         """A culprit and its parent are about to be measured in turns."""
@@ -69,6 +73,8 @@ class CulpritSearcher:
     service: Service
     spool: Spool
     samples: int | None = None
+    ask: Callable[[SearchRequest], Search] | None = None
+    """Asks the service what to measure; None for a host that searches alone."""
 
     def search(
         self,
@@ -106,8 +112,9 @@ class CulpritSearcher:
         def revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.revision(commit)
 
+        ask = self.ask or self.service.search
         while True:
-            state = self.service.search(request)
+            state = ask(request)
             match state.answer:
                 case Measure(commits=commits):
                     for commit in commits:
@@ -115,6 +122,9 @@ class CulpritSearcher:
                         report = self._measure(revision(commit)).model_copy(update={"purpose": Purpose.BISECT})
                         _send(outbox, [report], request.environment)
                         watcher.measured(state, report)
+                case Wait(seconds=seconds):
+                    watcher.waiting(state)
+                    time.sleep(seconds)
                 case Prove(parent=parent, commit=commit) as order:
                     watcher.proving(state)
                     reports = self._prove(revision(parent), revision(commit), metric, order)

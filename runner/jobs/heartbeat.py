@@ -6,9 +6,10 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
+from runner.contract.job import Claim, Finish, Go, Job, JobSearch, Lease, Orders, Outcome, Progress
 from runner.contract.profile import Profile
 from runner.contract.report import Report
+from runner.contract.search import Search, SearchRequest
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import Service
 
@@ -29,6 +30,7 @@ class Heartbeat:
         self._verbose = verbose
         self.job: Job = lease.job
         self._service, self._claim, self._say = service, claim, say
+        self._searches = service.new_connection(RETRY_SECONDS)
         self._lease, self._every = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(go=Go.ON)
         self._unreported: list[UUID] = []
@@ -77,6 +79,25 @@ class Heartbeat:
                 self._unreported.append(document.run_id)
                 self._send()
 
+    def search(self, request: SearchRequest) -> Search:
+        """Ask what to measure next in a search that several hosts share.
+
+        Raises
+        ------
+        RequestRefused
+            The service does not accept the question.
+        JobStopped
+            Another runner has the job.
+        """
+        with self._lock:
+            try:
+                return self._search(request)
+            except RequestRefused as error:
+                self._claim_again(error)
+        self.check_orders()
+        with self._lock:
+            return self._search(request)
+
     def check_orders(self, runs: int = 0) -> None:
         """Check that the job may continue and that its budget covers so many more runs.
 
@@ -112,6 +133,9 @@ class Heartbeat:
                 result=result,
             )
             return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+
+    def _search(self, request: SearchRequest) -> Search:
+        return self._searches.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):

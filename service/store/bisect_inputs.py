@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
@@ -45,16 +45,16 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     )
 
 
-def observations(session: Session, request: SearchRequest) -> list[Observation]:
-    """Return the level of each run of the case in the request's environment and host, in the order of arrival.
+def observations(session: Session, request: SearchRequest, hosts: Collection[str]) -> list[Observation]:
+    """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again.
     """
     runs = session.execute(
-        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, *BYTES_COLUMNS)
+        joined(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, *BYTES_COLUMNS)
         .where(
             Subject.name == request.subject,
-            Host.name == request.host.name,
+            Host.name.in_(hosts),
             Case.key == shared_rows.case_key(request.case),
             Environment.hash == request.environment.hash,
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
@@ -69,7 +69,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .join(Series.host)
         .where(
             Subject.name == request.subject,
-            Host.name == request.host.name,
+            Host.name.in_(hosts),
             Case.key == shared_rows.case_key(request.case),
             Series.metric == request.metric,
         )
@@ -79,11 +79,12 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         Observation(
             commit=commit,
             value=values.get(number) if outcome is Outcome.MEASURED else None,
+            host=host,
             session=turns,
             run=run_id,
             bytes_key=bytes_of(*bytes_values).key,
         )
-        for number, run_id, turns, commit, outcome, *bytes_values in runs
+        for number, run_id, turns, commit, host, outcome, *bytes_values in runs
     ]
 
 

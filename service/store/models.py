@@ -644,6 +644,17 @@ class Job(Base):
     leased_until: Mapped[datetime | None]
     leased_by: Mapped[str | None] = mapped_column(String(160))
     """Whose lease it is: a token's id, or the repository of an Actions job; None where callers show no token."""
+    pool_id: Mapped[int | None] = mapped_column(index=True)
+    """Number of the first one of the jobs that an order made for several hosts; None for other jobs."""
+    search_key: Mapped[str | None] = mapped_column(String(16), index=True)
+    """Hash of the question of a search that several hosts share; None for other jobs."""
+    search_environment: Mapped[str | None] = mapped_column(String(16))
+    """Hash of the environment in which its host measures for that search."""
+    measuring: Mapped[list[str]] = mapped_column(server_default="[]")
+    """The commits that its host measures for that search now."""
+    measuring_since: Mapped[datetime | None]
+    measuring_seconds: Mapped[float | None]
+    """How long its last measurement took."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

@@ -14,6 +14,7 @@ from runner.contract.job import Job, JobDecision, JobOrder
 from service.jobs.extension import scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
+from service.pipeline.pooled_search import WrongSearchError
 from service.rules.jobs.states import Act, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
@@ -83,5 +84,5 @@ def changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, JobRo
         except lease_jobs.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
             raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
-        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
+        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError, WrongSearchError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None

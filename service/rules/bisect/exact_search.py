@@ -136,11 +136,12 @@ class _Gap:
 
     def choose(self, many: int, pending: Collection[str]) -> list[str]:
         """Return up to ``many`` commits to measure beside the pending ones."""
-        busy = sum(commit in pending for commit in self.tests)
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
-        allowed = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        chosen = choose_places(shares, self.failed, many + busy, allowed=allowed)
-        return [self.suspects[place] for place in chosen if self.suspects[place] not in pending][:many]
+        tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
+        taken = [place for place in tested if self.suspects[place] in pending]
+        allowed = [place for place in tested if self.suspects[place] not in pending]
+        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=taken)
+        return [self.suspects[place] for place in chosen]
 
 
 def _inside(gaps: Iterable[_Gap], slots: int, pending: Collection[str]) -> list[str]:

@@ -44,6 +44,7 @@ _NAME = 70
 _NEXT = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
+    "wait": "waits for other hosts",
     "found": "found",
     "refused": "nothing to search for",
 }

@@ -46,7 +46,9 @@ def measured(**changes: Any) -> list[Report]:
     numbers = [number for number in range(history.ANCHOR) if number not in GAP]
     runs = [history.report(number, history.OLD) for number in numbers]
     runs += [
-        run.model_copy(update={"run_id": uuid.uuid5(run.run_id, str(number))}) for run in runs[:3] for number in range(4)
+        run.model_copy(update={"run_id": uuid.uuid5(run.run_id, str(number))})
+        for run in runs[:3]
+        for number in range(4)
     ]
     return [run.model_copy(update={"started_at": AT, "finished_at": AT} | changes) for run in runs]
 
