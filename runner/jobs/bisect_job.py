@@ -1,6 +1,7 @@
 """Runs a job that searches for the commits that moved a metric."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
 from runner.contract.job import BisectQuestion
@@ -31,7 +32,7 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
         service=job.service,
         spool=Spool(job.settings.spool),
         samples=question.samples,
-        ask=job.heartbeat.search if len(question.pool) > 1 else None,
+        ask=partial(job.heartbeat.search, job.service) if len(question.pool) > 1 else None,
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
     return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)

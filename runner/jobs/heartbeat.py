@@ -30,7 +30,6 @@ class Heartbeat:
         self._verbose = verbose
         self.job: Job = lease.job
         self._service, self._claim, self._say = service, claim, say
-        self._searches = service.new_connection(RETRY_SECONDS)
         self._lease, self._every = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(go=Go.ON)
         self._unreported: list[UUID] = []
@@ -79,8 +78,13 @@ class Heartbeat:
                 self._unreported.append(document.run_id)
                 self._send()
 
-    def search(self, request: SearchRequest) -> Search:
+    def search(self, service: Service, request: SearchRequest) -> Search:
         """Ask what to measure next in a search that several hosts share.
+
+        Parameters
+        ----------
+        service
+            A connection of the calling thread.
 
         Raises
         ------
@@ -89,14 +93,13 @@ class Heartbeat:
         JobStopped
             Another runner has the job.
         """
-        with self._lock:
-            try:
-                return self._search(request)
-            except RequestRefused as error:
+        try:
+            return service.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
+        except RequestRefused as error:
+            with self._lock:
                 self._claim_again(error)
         self.check_orders()
-        with self._lock:
-            return self._search(request)
+        return service.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
 
     def check_orders(self, runs: int = 0) -> None:
         """Check that the job may continue and that its budget covers so many more runs.
@@ -133,9 +136,6 @@ class Heartbeat:
                 result=result,
             )
             return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
-
-    def _search(self, request: SearchRequest) -> Search:
-        return self._searches.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):

@@ -112,8 +112,8 @@ def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Shari
         return None
     if not question.exact:
         return Refused(
-            sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one differ "
-            "between hosts. Search with one of them."
+            sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one "
+            "differ between hosts. Search with one of them."
         )
     why = pool.disagreement(seen, question.least)
     return Refused(sentence=why) if why else None

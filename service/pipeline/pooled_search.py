@@ -15,7 +15,7 @@ from runner.contract.search import Measure, NothingToFind, Prove, Wait
 from service.pipeline import bisect_search
 from service.pipeline.bisect_search import Sharing
 from service.rules.bisect import pool
-from service.rules.bisect.pool import Claim
+from service.rules.bisect.pool import Claim, LastMeasurement
 from service.store import environments, shared_rows
 from service.store.models import Job
 
@@ -46,7 +46,13 @@ def next_step(session: Session, row: Job, request: SearchRequest, now: datetime)
     row.search_key, row.search_environment = _key(request), request.environment.hash
     running = _others(session, row, question.pool, now)
     others = [job for job in running if job.search_environment == row.search_environment]
-    claims = pool.valid([Claim(str(job.host), tuple(job.measuring), job.measuring_since or now) for job in others], now)
+    claims = pool.valid(
+        [
+            Claim(str(job.host), tuple(job.measuring), job.measuring_since or now, job.measuring_seconds)
+            for job in others
+        ],
+        now,
+    )
     sharing = Sharing(
         pool=question.pool,
         slots=max(1, 1 + len(others) - len(claims)),
@@ -62,7 +68,7 @@ def next_step(session: Session, row: Job, request: SearchRequest, now: datetime)
         return search.model_copy(update={"answer": _refusal(session, request, foreign)})
     answer = search.answer
     if isinstance(answer, Measure):
-        answer = _measure_or_wait(answer, claims, row.measuring_seconds, now)
+        answer = _measure_or_wait(answer, claims, _last_measurement(row), now)
     commits = answer.commits if isinstance(answer, Measure) else ()
     if isinstance(answer, Prove):
         commits = (answer.parent, answer.commit)
@@ -85,16 +91,18 @@ def _why_wrong(row: Job, question: BisectQuestion, request: SearchRequest) -> st
     return ""
 
 
-def _measure_or_wait(answer: Measure, claims: Sequence[Claim], seconds: float | None, now: datetime) -> Measure | Wait:
+def _measure_or_wait(
+    answer: Measure, claims: Sequence[Claim], last: LastMeasurement | None, now: datetime
+) -> Measure | Wait:
     """Return the first of the commits, or the order to wait for others: for a while, or since nothing is left."""
-    soon = pool.ending_soon(claims, seconds, now)
+    soon = pool.ending_soon(claims, last, now)
     if answer.commits and not soon:
         return answer.model_copy(update={"commits": answer.commits[:1]})
     awaited = soon or claims
     return Wait(
         hosts=tuple(claim.host for claim in awaited),
         commits=tuple(claim.commits[-1] for claim in awaited),
-        seconds=pool.pause(seconds),
+        seconds=pool.pause(last),
         left=answer.left,
     )
 
@@ -102,8 +110,14 @@ def _measure_or_wait(answer: Measure, claims: Sequence[Claim], seconds: float | 
 def _end_measurement(row: Job, now: datetime) -> None:
     """Note how long the last measurement took: a host asks again when it has sent the run."""
     if row.measuring_since is not None:
-        row.measuring_seconds = (now - row.measuring_since).total_seconds()
+        row.measuring_seconds, row.measuring_ended = (now - row.measuring_since).total_seconds(), now
     row.measuring, row.measuring_since = [], None
+
+
+def _last_measurement(row: Job) -> LastMeasurement | None:
+    if row.measuring_seconds is None or row.measuring_ended is None:
+        return None
+    return LastMeasurement(row.measuring_ended, row.measuring_seconds)
 
 
 def _others(session: Session, row: Job, hosts: Sequence[str], now: datetime) -> list[Job]:

@@ -655,6 +655,8 @@ class Job(Base):
     measuring_since: Mapped[datetime | None]
     measuring_seconds: Mapped[float | None]
     """How long its last measurement took."""
+    measuring_ended: Mapped[datetime | None]
+    """When that ended."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

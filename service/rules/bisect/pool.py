@@ -18,9 +18,11 @@ from service.rules.bisect.question import Observation
 
 LONGEST_CLAIM = timedelta(hours=1)
 """How long a host may keep the others from measuring what it measures."""
-SOON = (0.75, 1.25)
-"""A measurement is expected to end soon from the first to the second multiple of the duration of the last one."""
-LEAST_PAUSE, MOST_PAUSE = 0.5, 10.0
+NEAR = 0.25
+"""How near the expected end of a measurement is worth waiting for, as a share of the duration of a measurement."""
+LONGEST_WAIT = 0.5
+"""How long a host waits for others while it could measure something, as a share of the duration of a measurement."""
+LEAST_PAUSE, MOST_PAUSE = 0.25, 10.0
 """Seconds after which a host that waits asks again."""
 _PAUSES = 20
 """Pauses in the duration of a measurement."""
@@ -36,11 +38,14 @@ class Claim:
         A commit, or a culprit's parent and the culprit.
     since
         When it began.
+    seconds
+        How long the last measurement of that host took; None if it has measured nothing yet.
     """
 
     host: str
     commits: tuple[str, ...]
     since: datetime
+    seconds: float | None = None
 
     @property
     def proof(self) -> bool:
@@ -48,28 +53,40 @@ class Claim:
         return len(self.commits) > 1
 
 
+@dataclass(frozen=True, slots=True)
+class LastMeasurement:
+    """When a host ended its last measurement, and how long that took."""
+
+    ended_at: datetime
+    seconds: float
+
+
 def valid(claims: Iterable[Claim], now: datetime) -> list[Claim]:
     """Return the claims that keep other hosts from measuring the same."""
     return [claim for claim in claims if claim.commits and now - claim.since < LONGEST_CLAIM]
 
 
-def ending_soon(claims: Iterable[Claim], seconds: float | None, now: datetime) -> list[Claim]:
-    """Return the claims for whose results it is worth waiting.
+def ending_soon(claims: Iterable[Claim], last: LastMeasurement | None, now: datetime) -> list[Claim]:
+    """Return the claims for whose results it is worth waiting: they should be there soon, or just now.
 
     Parameters
     ----------
-    seconds
-        How long the last measurement of the asking host took; None if it has measured nothing yet.
+    last
+        The last measurement of the asking host; None if it has measured nothing yet.
     """
-    if seconds is None:
+    if last is None or (now - last.ended_at).total_seconds() > LONGEST_WAIT * last.seconds:
         return []
-    low, high = (factor * seconds for factor in SOON)
-    return [claim for claim in claims if not claim.proof and low <= (now - claim.since).total_seconds() <= high]
+    return [claim for claim in claims if not claim.proof and _ends_soon(claim, last.seconds, now)]
 
 
-def pause(seconds: float | None) -> float:
+def _ends_soon(claim: Claim, seconds: float, now: datetime) -> bool:
+    expected = claim.seconds or seconds
+    return abs((now - claim.since).total_seconds() - expected) <= NEAR * min(seconds, expected)
+
+
+def pause(last: LastMeasurement | None) -> float:
     """Return after how many seconds a host that waits asks again."""
-    return min(MOST_PAUSE, max(LEAST_PAUSE, (seconds or 0) / _PAUSES))
+    return min(MOST_PAUSE, max(LEAST_PAUSE, last.seconds / _PAUSES)) if last else LEAST_PAUSE
 
 
 def disagreement(observations: Iterable[Observation], least: float) -> str:

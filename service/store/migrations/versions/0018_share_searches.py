@@ -16,6 +16,7 @@ def upgrade() -> None:
         sa.Column("measuring", sa.JSON(), nullable=False, server_default="[]"),
         sa.Column("measuring_since", sa.DateTime(timezone=True)),
         sa.Column("measuring_seconds", sa.Float()),
+        sa.Column("measuring_ended", sa.DateTime(timezone=True)),
     ):
         op.add_column("job", column)
     for name in ("pool_id", "search_key"):
