@@ -43,13 +43,26 @@ class Sharing:
     proofs: frozenset[str] = frozenset()
 
 
-def state(session: Session, request: SearchRequest, sharing: Sharing | None = None) -> Search | None:
-    """Return the state of a search; None where the subject does not have one of its ends."""
+def state(
+    session: Session,
+    request: SearchRequest,
+    sharing: Sharing | None = None,
+    seen: Sequence[Observation] | None = None,
+) -> Search | None:
+    """Return the state of a search; None where the subject does not have one of its ends.
+
+    Parameters
+    ----------
+    sharing
+        How hosts share it; None for one host alone.
+    seen
+        The runs of these hosts, if the caller has read them.
+    """
     question = bisect_inputs.question(session, request)
     if question is None:
         return None
     sharing = sharing or Sharing((request.host.name,))
-    seen = bisect_inputs.observations(session, request, sharing.pool)
+    seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
     inside = {question.good, *(node.commit for node in question.commits)}
     return Search(
         commits=len(question.commits),

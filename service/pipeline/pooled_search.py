@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import select
@@ -16,7 +16,7 @@ from service.pipeline import bisect_search
 from service.pipeline.bisect_search import Sharing
 from service.rules.bisect import pool
 from service.rules.bisect.pool import Claim, LastMeasurement
-from service.store import environments, shared_rows
+from service.store import bisect_inputs, environments, shared_rows
 from service.store.models import Job
 
 _MOST_KNOBS = 5
@@ -46,20 +46,15 @@ def next_step(session: Session, row: Job, request: SearchRequest, now: datetime)
     row.search_key, row.search_environment = _key(request), request.environment.hash
     running = _others(session, row, question.pool, now)
     others = [job for job in running if job.search_environment == row.search_environment]
-    claims = pool.valid(
-        [
-            Claim(str(job.host), tuple(job.measuring), job.measuring_since or now, job.measuring_seconds)
-            for job in others
-        ],
-        now,
-    )
+    seen = bisect_inputs.observations(session, request, question.pool)
+    claims = _claims(others, {run.commit for run in seen}, now)
     sharing = Sharing(
         pool=question.pool,
         slots=max(1, 1 + len(others) - len(claims)),
         pending=frozenset(commit for claim in claims for commit in claim.commits),
         proofs=frozenset(claim.commits[-1] for claim in claims if claim.proof),
     )
-    search = bisect_search.state(session, request, sharing)
+    search = bisect_search.state(session, request, sharing, seen)
     if search is None:
         return None
     # The host that joined later is refused, so that it cannot end the search of the others.
@@ -89,6 +84,14 @@ def _why_wrong(row: Job, question: BisectQuestion, request: SearchRequest) -> st
     if asked != (question.subject, question.case, question.metric):
         return f"job {row.id} has another question"
     return ""
+
+
+def _claims(others: Sequence[Job], measured: Collection[str], now: datetime) -> list[Claim]:
+    """Return what other hosts measure, without those whose run is stored and that are about to ask again."""
+    claims = [
+        Claim(str(job.host), tuple(job.measuring), job.measuring_since or now, job.measuring_seconds) for job in others
+    ]
+    return [claim for claim in pool.valid(claims, now) if claim.proof or claim.commits[0] not in measured]
 
 
 def _measure_or_wait(

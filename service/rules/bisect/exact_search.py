@@ -71,7 +71,8 @@ def search(
             return Refused(sentence=_no_steps_sentence(inside))
     commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
-    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits})
+    # Until both ends are measured, their gap contains everything that was measured meanwhile.
+    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits, *inside})
     left = len(set(state.required)) + sum(gap.looks for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
