@@ -37,6 +37,9 @@ class ProgressBar:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(title, total=None, what="")
+        self._rerunning = False
+        self._reruns: dict[str, list[str]] = {}
+        """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -45,11 +48,16 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._print_reruns()
         self._progress.stop()
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
+        self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
+        if self._rerunning:
+            return
+        self._print_reruns()
         parts = [f"{len(planned)} to measure", f"{stored} stored already"]
         for reason, why in _WHY.items():
             number = sum(run.reason is reason for run in planned)
@@ -72,9 +80,21 @@ class ProgressBar:
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
             count = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            if self._rerunning:
+                self._reruns.setdefault(label, []).append(count)
+                return
             text = f"  {label} {count}  [dim]{escape_text(report.revision.title)}[/]"
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
             message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")
             self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)
+
+    def _print_reruns(self) -> None:
+        """Print one line for all reruns of a case."""
+        for label, counts in self._reruns.items():
+            many = f"{len(counts)} times" if len(counts) > 1 else "once"
+            values = ", ".join(dict.fromkeys(count.strip() for count in counts))
+            text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
+            self._console.print(text, highlight=False, soft_wrap=True)
+        self._reruns.clear()

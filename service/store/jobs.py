@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
@@ -119,6 +120,14 @@ def siblings(session: Session, row: Job) -> list[Job]:
     if row.pool_id is None:
         return []
     return list(session.scalars(select(Job).where(Job.pool_id == row.pool_id, Job.id != row.id).order_by(Job.id)))
+
+
+def measured(session: Session, row: Job) -> set[UUID]:
+    """Return the runs that were measured for a job, and for the jobs of other hosts that share its search."""
+    rows = [row]
+    if row.search_key is not None:
+        rows += session.scalars(select(Job).where(Job.search_key == row.search_key, Job.id != row.id))
+    return {UUID(run) for one in rows for run in one.runs}
 
 
 def document(question: Question) -> dict[str, Any]:
