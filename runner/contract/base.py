@@ -12,7 +12,7 @@ Text = Annotated[str, StringConstraints(max_length=100_000)]
 """Text from a program or a repository. Untrusted: escape it wherever it is shown."""
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
 """A plausible time, with its zone."""
-Parameter = str | int | FiniteFloat | bool
+Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFloat | bool
 """The value of a parameter of a workload."""
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from runner.contract.base import Strict
 from runner.contract.budget import Budget
-from runner.contract.metrics import CATALOGUE, metric
+from runner.contract.metrics import metric
 
 PRECISION = 3.0
 """The smallest change of a noisy metric that matters, in percent, if the workload does not declare it."""
@@ -26,8 +26,7 @@ class Judging(Strict):
 
     def in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
-        entry = CATALOGUE.get(name)
-        return (entry is not None and entry.judged) or name in self.judge
+        return metric(name).judged or name in self.judge
 
     def in_comparison(self, name: str) -> bool:
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""

@@ -108,7 +108,7 @@ class Case(Strict):
     workload: Name
     definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
     """Hash of the workload's own definition. A series never spans two definitions."""
-    parameters: dict[Name, Parameter] = Field(default_factory=dict)
+    parameters: dict[Name, Parameter] = Field(default_factory=dict, max_length=100)
 
     @property
     def name(self) -> str:

@@ -23,10 +23,13 @@ from runner.system.tree_walk import walk
 
 _ROOTS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS = (
-    *("alternatives", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "localtime"),
-    *("malloc.conf", "nsswitch.conf", "passwd"),
+    *("alternatives", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "locale.alias"),
+    *("localtime", "magic", "magic.mime", "malloc.conf", "mime.types", "nsswitch.conf", "os-release", "passwd"),
+    *("perl", "protocols", "services", "ssl/openssl.cnf", "timezone"),
 )
-"""The visible part of ``/etc``: what programs need to start, and compilers to find each other."""
+_LANGUAGES = ("java*", "python3*", "R")
+"""The visible part of ``/etc``: what programs need to start, and compilers to find each other; and what ``/usr`` links
+to, such as ``sitecustomize.py``, without which an interpreter would count other faults than outside of the sandbox."""
 _NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
@@ -165,7 +168,8 @@ def _system() -> Iterator[str]:
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
-    for name in _SETTINGS:
+    languages = (path.name for pattern in _LANGUAGES for path in sorted(Path("/etc").glob(pattern)))
+    for name in (*_SETTINGS, *languages):
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")

@@ -1,8 +1,11 @@
 """Reads the events of a recording with ``perf script``."""
 
+import resource
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
@@ -12,6 +15,9 @@ from runner.profile.script_parser import Event, ScriptError, parse_script
 ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
 TRACED = ("-F", "trace:pid,tid,time,event,trace")
+MOST_SECONDS = 3600.0
+MOST_MEMORY = 8 << 30
+"""Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
 
 
 def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
@@ -27,7 +33,7 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
     Raises
     ------
     FaultwatchError
-        perf cannot read its own file, or its output cannot be parsed.
+        perf cannot read its own file or does not finish in time, or its output cannot be parsed.
     """
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")
@@ -49,6 +55,9 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
             errors="replace",
         ) as process:
             assert process.stdout is not None
+            with suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+            deadline = _Deadline(process)
             try:
                 yield from parse_script(process.stdout)
             except ScriptError as error:
@@ -57,9 +66,31 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
             except BaseException:
                 process.kill()
                 raise
+            finally:
+                deadline.cancel()
         error_file.seek(0)
         message = error_file.read(10_000).decode(errors="replace")
+    if deadline.has_passed:
+        raise FaultwatchError(f"perf script did not finish within {MOST_SECONDS:g} s")
     if process.returncode:
         raise FaultwatchError(
             f"perf script failed: {message.strip().rpartition(chr(10))[2][:300] or 'no error message'}"
         )
+
+
+class _Deadline:
+    """Kills a process that reads for too long, which ends its output."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.has_passed = False
+        self._process = process
+        self._timer = threading.Timer(MOST_SECONDS, self._pass)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _pass(self) -> None:
+        self.has_passed = True
+        self._process.kill()

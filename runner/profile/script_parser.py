@@ -279,7 +279,8 @@ def _place(tail: str) -> tuple[int, str]:
 def _name(text: str) -> str:
     if text[-1] != ":":
         raise ScriptError
-    return text[:-1]
+    # perf adds ":u" for a user who may not record the kernel.
+    return text[:-1].removesuffix(":u")
 
 
 def _code(rest: str) -> int:

@@ -33,6 +33,13 @@ def _not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
+def _variable_names(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if not name or "=" in name:
+            raise ValueError(f"{name[:100]!r} is no name of a variable")
+    return variables
+
+
 def _one_of(*choices: str) -> AfterValidator:
     """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
 
@@ -56,6 +63,7 @@ PAGE_CACHE_STATES = ("host", "cold")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 Command = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_not_empty)]
+Variables = Annotated[dict[str, str], AfterValidator(_variable_names)]
 
 
 class General(Table):
@@ -82,14 +90,14 @@ class BuildRecipe(Table):
     directory: Literal["subject", "workload"] = "subject"
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
-    environment: dict[str, str] = Field(default_factory=dict)
+    environment: Variables = Field(default_factory=dict)
 
 
 class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
-    environment: dict[str, str] = Field(default_factory=dict)
+    environment: Variables = Field(default_factory=dict)
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"

@@ -2,6 +2,7 @@
 
 import difflib
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,13 +37,37 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         The file is missing, cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(read_regular(file, MOST_BYTES).decode("utf-8"))
+        content = tomllib.loads(read_regular(file, MOST_BYTES).decode("utf-8"))
     except FileNotFoundError:
         raise FaultwatchError(f"{file}: no such {what}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
+    place = next(_null_bytes(content), None)
+    if place is not None:
+        raise FaultwatchError(f"{file}: {_place(place)}: contains a null byte, which no program, variable or path can")
+    return content
+
+
+def _null_bytes(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the places of the texts that contain a null byte."""
+    match value:
+        case str() if "\0" in value:
+            yield place
+        case dict():
+            for key, inside in value.items():
+                yield from _null_bytes(key, (*place, repr(key)))
+                yield from _null_bytes(inside, (*place, key))
+        case list():
+            for inside in value:
+                yield from _null_bytes(inside, place)
+
+
+def _place(where: Sequence[str | int]) -> str:
+    """Return the location of a key as its table and its name."""
+    *tables, key = (str(part) for part in where)
+    return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
 def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
@@ -51,8 +76,7 @@ def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     where = mistake["loc"]
     key = str(where[-1]) if where else ""
-    table = ".".join(str(part) for part in where[:-1])
-    place = f"[{table}] {key}" if table else key
+    place = _place(where) if where else ""
     if mistake["type"] == "extra_forbidden":
         known = _keys_of(where[:-1], model)
         near = difflib.get_close_matches(key, known, n=1)

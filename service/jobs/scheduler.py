@@ -117,15 +117,8 @@ class JobScheduler:
         now = self.now()
         if order.deadline_at is not None and order.deadline_at <= now:
             raise WrongOrderError("deadline_at", "is not in the future")
+        order = self.with_question(order)
         with self.database.writing() as session:
-            if order.drift is not None:
-                drift = drifts.find(session, order.drift)
-                if drift is None:
-                    raise WrongOrderError("drift", f"there is no drift {order.drift}")
-                question = bisect_question(drift, points.knobs(session, drift.environment_after))
-                if question is None:
-                    raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
-                order = order.model_copy(update={"question": question, "drift": None})
             if order.github is None and order.question is not None:
                 order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
             parts = [part.model_copy(update={"backend": self.backend(part)}) for part in split_by_host(order)]
@@ -135,6 +128,25 @@ class JobScheduler:
             job, new = jobs.view(ordered[0][0]), any(new for _, new in ordered)
         self.wake()
         return job, new
+
+    def with_question(self, order: JobOrder) -> JobOrder:
+        """Return an order with its question, which may be that of a drift.
+
+        Raises
+        ------
+        WrongOrderError
+            Where there is no such drift, or no job can carry its question.
+        """
+        if order.drift is None:
+            return order
+        with self.database.reading() as session:
+            drift = drifts.find(session, order.drift)
+            if drift is None:
+                raise WrongOrderError("drift", f"there is no drift {order.drift}")
+            question = bisect_question(drift, points.knobs(session, drift.environment_after))
+        if question is None:
+            raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
+        return order.model_copy(update={"question": question, "drift": None})
 
     def backend(self, order: JobOrder) -> Backend:
         """Return the backend that starts a job: the one that the order names, else the first that can.

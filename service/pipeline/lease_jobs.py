@@ -6,7 +6,7 @@ import secrets
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
@@ -14,7 +14,7 @@ from service.rules.jobs import states
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.states import Act
 from service.store.jobs import move
-from service.store.models import Job
+from service.store.models import Host, Job, Run, Subject
 
 
 class BusyError(Exception):
@@ -92,7 +92,9 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
         raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
 
 
-def progress(row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None) -> Orders:
+def progress(
+    session: Session, row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None
+) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
 
     Raises
@@ -101,7 +103,7 @@ def progress(row: Job, report: Progress, lease: timedelta, now: datetime, *, hol
         Where the runner does not hold the job's lease.
     """
     require_lease(row, report.lease, holder)
-    _add_runs(row, report.measured)
+    _add_runs(session, row, report.measured)
     if row.state.open:
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
         row.sentence = report.sentence or row.sentence
@@ -111,7 +113,7 @@ def progress(row: Job, report: Progress, lease: timedelta, now: datetime, *, hol
     return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
 
 
-def finish(row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
+def finish(session: Session, row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
     """Record the end of a runner's work. A runner may report the same end twice.
 
     Raises
@@ -120,7 +122,7 @@ def finish(row: Job, report: Finish, now: datetime, *, holder: str | None = None
         Where the runner does not hold the job's lease.
     """
     require_lease(row, report.lease, holder)
-    _add_runs(row, report.measured)
+    _add_runs(session, row, report.measured)
     act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
     if states.is_possible(row.state, act):
         row.result = report.result if report.result is not None else row.result
@@ -128,8 +130,16 @@ def finish(row: Job, report: Finish, now: datetime, *, holder: str | None = None
     row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
 
 
-def _add_runs(row: Job, runs: tuple[UUID, ...]) -> None:
-    new = [str(run) for run in dict.fromkeys(runs) if str(run) not in set(row.runs)]
+def _add_runs(session: Session, row: Job, runs: tuple[UUID, ...]) -> None:
+    """Add the runs of the lease's host; those that another host or another subject has stored are not the job's."""
+    foreign = (
+        select(Run.id)
+        .join(Host, Host.id == Run.host_id)
+        .join(Subject, Subject.id == Run.subject_id)
+        .where(Run.id.in_(runs), or_(Host.name != row.host, Subject.name != row.question["subject"]))
+    )
+    left_out = {*row.runs, *map(str, session.scalars(foreign))}
+    new = [str(run) for run in dict.fromkeys(runs) if str(run) not in left_out]
     if new:
         row.runs = [*row.runs, *new]
         row.fruitless = 0

@@ -15,6 +15,7 @@ from service.jobs.extension import scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.pipeline.pooled_search import WrongSearchError
+from service.rules.jobs.pool_jobs import split_by_host
 from service.rules.jobs.states import Act, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
@@ -32,9 +33,13 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     Raises
     ------
     ProblemError
-        422, where the order cannot be carried out.
+        422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
     try:
+        order = scheduler().with_question(order)
+        for part in split_by_host(order):
+            if part.question is not None:
+                ownership.hold_question(part.question.subject, part.question.host)
         job, new = scheduler().order(order, requester)
     except WrongOrderError as error:
         raise unprocessable(error.part, str(error)) from None
@@ -51,7 +56,8 @@ def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
     Raises
     ------
     ProblemError
-        404, where there is no such job; 409, where its state does not allow the act.
+        404, where there is no such job; 409, where its state does not allow the act; 403, where the job is beyond the
+        limits of the caller's token.
     """
     by = author(decision.author)
     with changing(job_id) as (session, row, now):
@@ -64,19 +70,24 @@ def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
 
 
 @contextmanager
-def changing(job_id: int, *, own: bool = False) -> Iterator[tuple[Session, JobRow, datetime]]:
+def changing(
+    job_id: int, *, own: bool = False, claiming: str | None = None
+) -> Iterator[tuple[Session, JobRow, datetime]]:
     """Open a job for a change; what its state does not allow is a problem document.
 
     Parameters
     ----------
     own
         Whether a job of GitHub Actions may change only the jobs that were dispatched to its own repository.
+    claiming
+        The host that wants to claim the job.
     """
     now = datetime.now(UTC)
     with database().writing() as session:
         row = jobs.find(session, job_id)
         if row is None:
             raise not_found(f"job {job_id}")
+        ownership.hold_question(row.question["subject"], claiming or row.host or row.question.get("host"))
         if own:
             ownership.hold_job(row.github)
         try:

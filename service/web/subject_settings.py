@@ -6,12 +6,19 @@ from service.jobs.extension import scheduler
 from service.schemas.audit import AuditAction
 from service.schemas.triage import SubjectChange, SubjectEntry
 from service.store import subjects
-from service.web.access import audit_log
+from service.web.access import audit_log, ownership
 from service.web.current import database
 
 
 def change(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:
-    """Change the settings of a subject in the name of somebody, and log it; None where there is no such subject."""
+    """Change the settings of a subject in the name of somebody, and log it; None where there is no such subject.
+
+    Raises
+    ------
+    ProblemError
+        403, where the caller's token is limited to other subjects, or to hosts: the service orders from any.
+    """
+    ownership.hold_question(name, None)
     with database().writing() as session:
         before = subjects.entry(session, name)
         after = subjects.set_bisect_policy(session, name, settings.bisect_policy)

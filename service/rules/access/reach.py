@@ -20,9 +20,9 @@ class Reach:
     Attributes
     ----------
     hosts
-        The hosts as which it reports and claims jobs.
+        The hosts as which it reports and claims jobs, and for which it orders and changes them.
     subjects
-        The subjects about which it reports.
+        The subjects about which it reports, and orders and changes jobs.
     repositories
         The repositories for which it registers runners.
     """

@@ -49,6 +49,28 @@ def hold(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: b
         ownership.claim(session, repository, names)
 
 
+def hold_question(subject: str, host: str | None) -> None:
+    """Refuse a job about a subject, or for a host, beyond the limits of the caller's token.
+
+    Parameters
+    ----------
+    host
+        The only host that may run it; None for any, for which a token that is limited to hosts does not suffice.
+
+    Raises
+    ------
+    ProblemError
+        403.
+    """
+    reach = caller().reach
+    if caller().repository is None:
+        _hold_within("subject", [subject], reach.subjects)
+    if host is None and reach.hosts is not None:
+        limits = " ".join(reach.hosts)
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is only for {limits}: name the host of the job.")
+    _hold_within("host", [host] if host is not None else [], reach.hosts)
+
+
 def _hold_within(what: str, names: Iterable[str], patterns: Patterns | None) -> None:
     beyond = next((name for name in names if not matches(name, patterns)), None)
     if beyond is not None:

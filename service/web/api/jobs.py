@@ -109,8 +109,7 @@ def log(job_id: int) -> ResponseReturnValue:
 def claim(job_id: int, json_data: Claim) -> Lease:
     """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
     lasts = scheduler().lease
-    hold((), [json_data.host])
-    with job_orders.changing(job_id, own=True) as (session, row, now):
+    with job_orders.changing(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
         shown = lease_jobs.claim(session, row, json_data, lasts, now, holder=caller().holder)
@@ -122,8 +121,8 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the answer says whether to go on."""
-    with job_orders.changing(job_id, own=True) as (_, row, now):
-        return lease_jobs.progress(row, json_data, scheduler().lease, now, holder=caller().holder)
+    with job_orders.changing(job_id, own=True) as (session, row, now):
+        return lease_jobs.progress(session, row, json_data, scheduler().lease, now, holder=caller().holder)
 
 
 @bp.post("/jobs/<int:job_id>/search")
@@ -152,7 +151,7 @@ def search(job_id: int, json_data: JobSearch) -> Search:
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.changing(job_id, own=True) as (session, row, now):
-        lease_jobs.finish(row, json_data, now, holder=caller().holder)
+        lease_jobs.finish(session, row, json_data, now, holder=caller().holder)
         found = jobs.view(row)
         drift = row.question.get("drift")
         if row.state is State.DONE and drift:

@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
 
+from service.text.csv_cells import safe_cells
 from service.web.rendering import not_modified
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
@@ -107,7 +107,9 @@ def comma_separated(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.columns)
-    writer.writerows([_cell(value) for value in row] for row in table.rows)
+    writer.writerows(
+        safe_cells(value.isoformat() if isinstance(value, datetime) else value for value in row) for row in table.rows
+    )
     return text.getvalue()
 
 
@@ -119,11 +121,3 @@ def _rendered(page_: Page, format_: str) -> Response:
     else:
         response = Response(render_template(page_.template, **page_.context), mimetype=_TYPES[format_])
     return response
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value

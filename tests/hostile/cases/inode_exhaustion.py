@@ -32,14 +32,12 @@ def prepare(arena: Arena) -> None:
     arena.write("probe.c", SOURCE)
     arena.workload(build="command = 'cc -o probe probe.c'", command="./probe")
     text = (arena.subject / "workload.toml").read_text()
-    arena.write("workload.toml", text.replace("timeout = 20\n", "timeout = 60\n"))
+    arena.write("workload.toml", text.replace("timeout = 20\n", "timeout = 150\n"))
     arena.git("rm", "--quiet", "probe")
     arena.commit()
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    # On a slow disk the time-out comes first; test_disk_guard.py tells the limits apart.
-    ends = ("files (inodes)", "made more than", "did not finish")
-    assert any(end in outcome.report for end in ends), outcome.said
+    assert any(end in outcome.report for end in ("files (inodes)", "made more than")), outcome.said
     state = os.statvfs(arena.home)
     assert not state.f_files or state.f_ffree > LEAST_FILES

@@ -11,7 +11,7 @@ ASKED = Judging(judge=("sys-percent", "my:event"), precision={"throughput": 5})
     ("name", "history", "comparison"),
     [
         ("minor-faults", True, True),
-        ("region:minor-faults", False, True),
+        ("region:minor-faults", True, True),
         ("page-faults", False, False),
         ("elapsed", False, False),
         ("sys-percent", True, True),

@@ -88,6 +88,13 @@ def test_writes_nothing_else(place: str, run: Callable[..., Finished]) -> None:
     assert run(f"touch {place}/mine").status != 0
 
 
+def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., Finished]) -> None:
+    links = [Path("/usr/share/locale/locale.alias"), *Path("/usr/lib").glob("python3*/sitecustomize.py")]
+    present = [link for link in links if link.is_symlink() and link.exists()]
+    script = "".join(f"test -e {link} || echo {link} dangles; " for link in present)
+    assert run(script).output == ""
+
+
 def test_has_no_network(run: Callable[..., Finished]) -> None:
     # Only a loopback of its own, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"

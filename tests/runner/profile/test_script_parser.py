@@ -61,6 +61,19 @@ def test_names_with_spaces_and_parentheses_stay_whole() -> None:
     assert (frame.offset, frame.module) == (0x28B0, "/srv/my build/a program")
 
 
+def test_what_an_ordinary_user_records_is_read_under_the_name_of_the_event() -> None:
+    text = [
+        "7/7 1.000000001: page-faults:u:     5600 buffer+0x0 (/srv/t)     5601 main+0x19 (/srv/t)\n",
+        "7/7 1.000000002: page-faults:u: \n",
+        "\t 5601 main+0x19 (/srv/t)\n",
+        "\n",
+    ]
+    fault, stack = parse_script(text)
+    assert isinstance(fault, Fault)
+    assert isinstance(stack, Stacked)
+    assert fault.event == stack.event == "page-faults"
+
+
 def test_lost_records_are_told() -> None:
     assert list(parse_script(["1/1 2.000000: PERF_RECORD_LOST lost 17\n"])) == [Lost(17)]
 

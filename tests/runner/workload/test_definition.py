@@ -82,6 +82,10 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("make -j2 'a target'", "make 'a", r"\[build\] command: No closing quotation"),
         ('name = "copy"', 'name = "copy"\nsamples = 0', r"\[workload\] samples: Input should be greater"),
         ("[matrix]", "[matrix", "not valid TOML"),
+        ('"--mib"', '"--mi\\u0000b"', r"\[run\] command: contains a null byte"),
+        ("[matrix]", 'environment = {"A\\u0000" = "b"}\n[matrix]', r"'A\\x00': contains a null byte"),
+        ("[matrix]", 'environment = {"A=B" = "c"}\n[matrix]', r"\[run\] environment: 'A=B' is no name of a variable"),
+        ("[run]", 'environment = {"" = "c"}\n[run]', r"\[build\] environment: '' is no name of a variable"),
         ("[matrix]", 'huge_pages = "nevr"\n[matrix]', r"\[run\] huge_pages: 'nevr' is not one of host, never, madvise"),
         ("[matrix]", 'page_cache = "warm"\n[matrix]', r"\[run\] page_cache: 'warm' is not one of host, cold"),
         (

@@ -76,7 +76,9 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     with worker.database.writing() as session:
         row = jobs.find(session, job.id)
         assert row is not None
-        lease_jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now())
+        lease_jobs.finish(
+            session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now()
+        )
     for _ in range(2):
         worker.work()
     (reply,) = replies(hub)

@@ -95,7 +95,9 @@ def finish(scheduler: JobScheduler, job_id: int, lease: str) -> None:
     with scheduler.database.writing() as session:
         row = jobs.find(session, job_id)
         assert row is not None
-        lease_jobs.finish(row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now())
+        lease_jobs.finish(
+            session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now()
+        )
 
 
 def test_a_job_is_started_once_however_often_one_looks(scheduler: JobScheduler, actions: Actions) -> None:

@@ -65,6 +65,43 @@ def test_a_job_is_claimed_only_as_a_host_of_the_token_and_kept_by_its_holder(clo
     assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).status_code == 200, "its runner started anew"
 
 
+def test_a_token_orders_and_cancels_only_jobs_within_its_limits(closed: FlaskClient, give: Give) -> None:
+    question = {"kind": "measure", "subject": "demo", "case": "copy[mib=4]", "revision": "main", "host": "lab-1"}
+
+    def order(headers: dict[str, str], **changes: object) -> int:
+        job = {"question": question | changes, "backend": "caller"}
+        return closed.post("/api/v1/jobs", json=job, headers=headers).status_code
+
+    by_subject = give(Reach(subjects=("demo",)), Scope.ORDER)
+    by_host = give(Reach(hosts=("lab-*",)), Scope.ORDER)
+    assert order(by_subject, subject="other") == 403
+    assert order(by_host, host="box") == 403
+    assert order(by_host, host=None) == 403, "any host is more than those of the token"
+    assert order(by_subject) == 201
+    assert order(by_host) == 200
+    assert order(give(scope=Scope.ORDER), subject="other", host="box") == 201
+    for limited in (by_subject, by_host):
+        assert closed.post("/api/v1/jobs/2/cancel", json={}, headers=limited).status_code == 403
+        assert closed.post("/api/v1/jobs/1/pause", json={}, headers=limited).status_code in {200, 409}
+
+
+def test_a_job_has_no_runs_of_another_host(closed: FlaskClient, give: Give) -> None:
+    token = give()
+    reported = [reports.report(number, 100, host=Host(name=host)) for number, host in ((1, "box"), (2, "lab"))]
+    for report in reported:
+        document = report.model_dump(mode="json")
+        assert closed.put(f"/api/v1/runs/{report.run_id}", json=document, headers=token).status_code == 201
+    question = {"kind": "measure", "subject": reported[0].subject, "case": "copy[mib=4]", "revision": "main"}
+    job = {"question": question, "backend": "caller"}
+    closed.post("/api/v1/jobs", json=job, headers=give(scope=Scope.ORDER))
+    lease = closed.post("/api/v1/jobs/1/claim", json={"host": "box"}, headers=token).get_json()["lease"]
+    measured = [str(report.run_id) for report in reported]
+    progress = {"lease": lease, "measured": measured}
+    assert closed.post("/api/v1/jobs/1/progress", json=progress, headers=token).status_code == 200
+    runs = closed.get("/api/v1/jobs/1", headers=give(scope=Scope.READ)).get_json()["runs"]
+    assert runs == measured[:1]
+
+
 def test_a_token_registers_runners_of_its_repositories_alone(closed: FlaskClient, give: Give) -> None:
     limited = give(Reach(repositories=("octo-org/*",)), Scope.REGISTER)
     path = "/api/v1/github/runner-tokens"
@@ -96,3 +133,21 @@ def test_a_host_of_a_pool_takes_commits_only_with_the_token_that_claimed_its_job
     Jobs(closed, other).post(path, 409, lease=lease, search=search | {"host": {"name": "lab-2"}})
     Jobs(closed, give()).post(path, 409, lease=lease, search=search)
     assert Jobs(closed, own).post(path, lease=lease, search=search)["answer"]["kind"] == "measure"
+
+
+def test_an_order_for_a_pool_and_the_settings_of_a_subject_are_within_the_limits(
+    closed: FlaskClient, give: Give
+) -> None:
+    assert put(closed, give()) == 201
+    limited = give(Reach(hosts=("lab-1", "lab-2")), Scope.ORDER)
+    Jobs(closed, limited).order(question={"pool": ["lab-1", "lab-2"]}, backend="caller")
+    Jobs(closed, limited).order(403, question={"pool": ["lab-1", "box"]}, backend="caller")
+
+    def change(headers: dict[str, str]) -> int:
+        body = {"bisect_policy": "do"}
+        return closed.patch("/api/v1/subjects/demo", json=body, headers=headers).status_code
+
+    assert change(give(Reach(subjects=("other",)), Scope.ORDER)) == 403
+    assert change(limited) == 403
+    assert change(give()) == 403, "it needs the scope order"
+    assert change(give(Reach(subjects=("demo",)), Scope.ORDER)) == 200
