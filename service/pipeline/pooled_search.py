@@ -15,7 +15,7 @@ from runner.contract.search import Measure, NothingToFind, Prove, Wait
 from service.pipeline import bisect_search
 from service.pipeline.bisect_search import Sharing
 from service.rules.bisect import pool
-from service.rules.bisect.pool import Claim, LastMeasurement
+from service.rules.bisect.pool import LastMeasurement, Reservation
 from service.store import bisect_inputs, environments, shared_rows
 from service.store.models import Job
 
@@ -47,12 +47,12 @@ def next_step(session: Session, row: Job, request: SearchRequest, now: datetime)
     running = _others(session, row, question.pool, now)
     others = [job for job in running if job.search_environment == row.search_environment]
     seen = bisect_inputs.observations(session, request, question.pool)
-    claims = _claims(others, {run.commit for run in seen}, now)
+    reservations = _reservations(others, {run.commit for run in seen}, now)
     sharing = Sharing(
         pool=question.pool,
-        slots=max(1, 1 + len(others) - len(claims)),
-        pending=frozenset(commit for claim in claims for commit in claim.commits),
-        proofs=frozenset(claim.commits[-1] for claim in claims if claim.proof),
+        slots=max(1, 1 + len(others) - len(reservations)),
+        pending=frozenset(commit for reservation in reservations for commit in reservation.commits),
+        proofs=frozenset(reservation.commits[-1] for reservation in reservations if reservation.proof),
     )
     search = bisect_search.state(session, request, sharing, seen)
     if search is None:
@@ -63,7 +63,7 @@ def next_step(session: Session, row: Job, request: SearchRequest, now: datetime)
         return search.model_copy(update={"answer": _refusal(session, request, foreign)})
     answer = search.answer
     if isinstance(answer, Measure):
-        answer = _measure_or_wait(answer, claims, _last_measurement(row), now)
+        answer = _measure_or_wait(answer, reservations, _last_measurement(row), now)
     commits = answer.commits if isinstance(answer, Measure) else ()
     if isinstance(answer, Prove):
         commits = (answer.parent, answer.commit)
@@ -86,25 +86,30 @@ def _why_wrong(row: Job, question: BisectQuestion, request: SearchRequest) -> st
     return ""
 
 
-def _claims(others: Sequence[Job], measured: Collection[str], now: datetime) -> list[Claim]:
+def _reservations(others: Sequence[Job], measured: Collection[str], now: datetime) -> list[Reservation]:
     """Return what other hosts measure, without those whose run is stored and that are about to ask again."""
-    claims = [
-        Claim(str(job.host), tuple(job.measuring), job.measuring_since or now, job.measuring_seconds) for job in others
+    reservations = [
+        Reservation(str(job.host), tuple(job.measuring), job.measuring_since or now, job.measuring_seconds)
+        for job in others
     ]
-    return [claim for claim in pool.valid(claims, now) if claim.proof or claim.commits[0] not in measured]
+    return [
+        reservation
+        for reservation in pool.valid(reservations, now)
+        if reservation.proof or reservation.commits[0] not in measured
+    ]
 
 
 def _measure_or_wait(
-    answer: Measure, claims: Sequence[Claim], last: LastMeasurement | None, now: datetime
+    answer: Measure, reservations: Sequence[Reservation], last: LastMeasurement | None, now: datetime
 ) -> Measure | Wait:
     """Return the first of the commits, or the order to wait for others: for a while, or since nothing is left."""
-    soon = pool.ending_soon(claims, last, now)
+    soon = pool.ending_soon(reservations, last, now)
     if answer.commits and not soon:
         return answer.model_copy(update={"commits": answer.commits[:1]})
-    awaited = soon or claims
+    awaited = soon or reservations
     return Wait(
-        hosts=tuple(claim.host for claim in awaited),
-        commits=tuple(claim.commits[-1] for claim in awaited),
+        hosts=tuple(reservation.host for reservation in awaited),
+        commits=tuple(reservation.commits[-1] for reservation in awaited),
         seconds=pool.pause(last),
         left=answer.left,
     )

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from runner.contract.level import Number, median
 from service.rules.bisect.question import Observation
 
-LONGEST_CLAIM = timedelta(hours=1)
+LONGEST_RESERVATION = timedelta(hours=1)
 """How long a host may keep the others from measuring what it measures."""
 NEAR = 0.25
 """How near the expected end of a measurement is worth waiting for, as a share of the duration of a measurement."""
@@ -29,7 +29,7 @@ _PAUSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Reservation:
     """What another host of the pool measures.
 
     Attributes
@@ -61,13 +61,17 @@ class LastMeasurement:
     seconds: float
 
 
-def valid(claims: Iterable[Claim], now: datetime) -> list[Claim]:
-    """Return the claims that keep other hosts from measuring the same."""
-    return [claim for claim in claims if claim.commits and now - claim.since < LONGEST_CLAIM]
+def valid(reservations: Iterable[Reservation], now: datetime) -> list[Reservation]:
+    """Return the reservations that keep other hosts from measuring the same."""
+    return [
+        reservation
+        for reservation in reservations
+        if reservation.commits and now - reservation.since < LONGEST_RESERVATION
+    ]
 
 
-def ending_soon(claims: Iterable[Claim], last: LastMeasurement | None, now: datetime) -> list[Claim]:
-    """Return the claims for whose results it is worth waiting: they should be there soon, or just now.
+def ending_soon(reservations: Iterable[Reservation], last: LastMeasurement | None, now: datetime) -> list[Reservation]:
+    """Return the reservations for whose results it is worth waiting: they should be there soon, or just now.
 
     Parameters
     ----------
@@ -76,12 +80,16 @@ def ending_soon(claims: Iterable[Claim], last: LastMeasurement | None, now: date
     """
     if last is None or (now - last.ended_at).total_seconds() > LONGEST_WAIT * last.seconds:
         return []
-    return [claim for claim in claims if not claim.proof and _ends_soon(claim, last.seconds, now)]
+    return [
+        reservation
+        for reservation in reservations
+        if not reservation.proof and _ends_soon(reservation, last.seconds, now)
+    ]
 
 
-def _ends_soon(claim: Claim, seconds: float, now: datetime) -> bool:
-    expected = claim.seconds or seconds
-    return abs((now - claim.since).total_seconds() - expected) <= NEAR * min(seconds, expected)
+def _ends_soon(reservation: Reservation, seconds: float, now: datetime) -> bool:
+    expected = reservation.seconds or seconds
+    return abs((now - reservation.since).total_seconds() - expected) <= NEAR * min(seconds, expected)
 
 
 def pause(last: LastMeasurement | None) -> float:

@@ -7,43 +7,43 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from service.rules.bisect import pool
-from service.rules.bisect.pool import Claim, LastMeasurement
+from service.rules.bisect.pool import LastMeasurement, Reservation
 from service.rules.bisect.question import Observation
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def claim(age: float, *commits: str, seconds: float | None = None) -> Claim:
-    return Claim("lab-2", commits or ("c",), NOW - timedelta(seconds=age), seconds)
+def reservation(age: float, *commits: str, seconds: float | None = None) -> Reservation:
+    return Reservation("lab-2", commits or ("c",), NOW - timedelta(seconds=age), seconds)
 
 
 def ended(seconds: float, ago: float = 0) -> LastMeasurement:
     return LastMeasurement(NOW - timedelta(seconds=ago), seconds)
 
 
-def test_a_claim_blocks_nobody_for_ever() -> None:
-    longest = pool.LONGEST_CLAIM.total_seconds()
-    old, empty, young = claim(longest), Claim("lab-3", (), NOW), claim(longest - 1)
+def test_a_reservation_blocks_nobody_for_ever() -> None:
+    longest = pool.LONGEST_RESERVATION.total_seconds()
+    old, empty, young = reservation(longest), Reservation("lab-3", (), NOW), reservation(longest - 1)
     assert pool.valid([old, empty, young], NOW) == [young]
 
 
 @pytest.mark.parametrize(
     ("one", "last", "waits"),
     [
-        (claim(9), ended(10), True),
-        (claim(5), ended(10), False),
-        (claim(12), ended(10), True),
-        (claim(13), ended(10), False),
-        (claim(9, "parent", "culprit"), ended(10), False),
-        (claim(9), None, False),
-        (claim(9), ended(10, ago=6), False),
-        (claim(9, seconds=30), ended(10), False),
-        (claim(29, seconds=30), ended(10), True),
-        (claim(9, seconds=1), ended(10), False),
+        (reservation(9), ended(10), True),
+        (reservation(5), ended(10), False),
+        (reservation(12), ended(10), True),
+        (reservation(13), ended(10), False),
+        (reservation(9, "parent", "culprit"), ended(10), False),
+        (reservation(9), None, False),
+        (reservation(9), ended(10, ago=6), False),
+        (reservation(9, seconds=30), ended(10), False),
+        (reservation(29, seconds=30), ended(10), True),
+        (reservation(9, seconds=1), ended(10), False),
     ],
     ids=["soon", "later", "overdue", "slow", "proof", "first", "waited", "slower", "slower-soon", "faster"],
 )
-def test_a_host_waits_for_what_is_about_to_end(one: Claim, last: LastMeasurement | None, waits: bool) -> None:
+def test_a_host_waits_for_what_is_about_to_end(one: Reservation, last: LastMeasurement | None, waits: bool) -> None:
     assert pool.ending_soon([one], last, NOW) == ([one] if waits else [])
 
 

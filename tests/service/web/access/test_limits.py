@@ -130,7 +130,7 @@ def test_a_host_of_a_pool_takes_commits_only_with_the_token_that_claimed_its_job
     }
     path = f"/{job['id']}/search"
     Jobs(closed, other).post(path, 403, lease=lease, search=search)
-    Jobs(closed, other).post(path, 409, lease=lease, search=search | {"host": {"name": "lab-2"}})
+    Jobs(closed, other).post(path, 403, lease=lease, search=search | {"host": {"name": "lab-2"}})
     Jobs(closed, give()).post(path, 409, lease=lease, search=search)
     assert Jobs(closed, own).post(path, lease=lease, search=search)["answer"]["kind"] == "measure"
 
