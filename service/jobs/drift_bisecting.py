@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -13,9 +14,12 @@ from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.drifts_to_bisect import MOST_RUNS
 from service.schemas.audit import AuditAction
-from service.store import audit, hosts, jobs, points, subjects
+from service.store import audit, jobs, points, subjects
 from service.store.audit import Actor
 from service.store.jobs import Requester
+
+_INTERVAL = timedelta(minutes=1)
+"""Time between two looks at a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +27,24 @@ class DriftBisector:
     """Orders the next bisect of each subject."""
 
     scheduler: JobScheduler
+    _looked_at: dict[str, datetime] = field(default_factory=dict, init=False)
 
     def order_bisects(self) -> None:
-        """Order what is due, if a backend starts jobs and no host is measuring."""
+        """Order what is due, if a backend starts jobs and the host is not measuring."""
         if not self.scheduler.starters:
             return
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
-            names = subjects.to_bisect(session)
-            due = [self._order(session, name) for name in names] if names and hosts.are_quiet(session, now) else []
+            names = [name for name in subjects.to_bisect(session) if self._is_due(name, now)]
+            due = [self._order(session, name) for name in names]
+        self._looked_at.update(dict.fromkeys(names, now))
         for order in due:
             if order is not None and self.scheduler.backend(order) is not Backend.CALLER:
                 self._place(order)
+
+    def _is_due(self, subject: str, now: datetime) -> bool:
+        looked_at = self._looked_at.get(subject)
+        return looked_at is None or looked_at <= now - _INTERVAL
 
     def _order(self, session: Session, subject: str) -> JobOrder | None:
         drift = next_bisect.drift_to_order(session, subject, self.scheduler.now())

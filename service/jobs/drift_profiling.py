@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -13,13 +14,15 @@ from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import bisect_question
 from service.schemas.history import Drift
-from service.store import drifts, hosts, jobs, points, profiles
+from service.store import drifts, jobs, points, profiles
 from service.store.drifts import DriftFilter
 from service.store.jobs import Requester
-from service.store.models import Job, Subject
+from service.store.models import Job, Run, Subject
 from service.store.profiles import ProfileFilter
 
 _NEWEST_DRIFTS = 200
+_QUIET = timedelta(minutes=2)
+"""Time without a new run after which the hosts count as idle."""
 
 
 @dataclass(slots=True)
@@ -35,7 +38,7 @@ class DriftProfiler:
             return
         with self.scheduler.database.reading() as session:
             version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
-            if version == self._seen_version or not hosts.are_quiet(session, self.scheduler.now()):
+            if version == self._seen_version or not self._is_quiet(session):
                 return
             questions = drifts_to_profile.questions_to_order(
                 drifts.listed(session, DriftFilter(), _NEWEST_DRIFTS).items,
@@ -47,6 +50,10 @@ class DriftProfiler:
             order = JobOrder(question=question)
             if self.scheduler.backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
+
+    def _is_quiet(self, session: Session) -> bool:
+        newest = session.scalar(select(func.max(Run.finished_at)))
+        return newest is None or newest < self.scheduler.now() - _QUIET
 
 
 def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:

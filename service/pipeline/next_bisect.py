@@ -20,6 +20,8 @@ from service.text import commands
 
 _NEWEST = 50
 """The newest open events of a subject, among which the service chooses the next one to bisect."""
+_QUIET = timedelta(minutes=2)
+"""Time without a new run after which a host counts as idle."""
 _LONGEST_SILENCE = timedelta(days=14)
 """A host that has not reported for so long cannot be expected to measure anything."""
 
@@ -75,12 +77,20 @@ def drift_to_order(session: Session, subject: str, now: datetime) -> Drift | Non
         for event in events.page(session, filter_, _NEWEST, 0).items
         if event.confirmed
     ]
-    return drifts_to_bisect.drift_to_order(waiting, lambda drift: _is_measurable(session, drift, now))
+    return drifts_to_bisect.drift_to_order(
+        waiting, lambda drift: _is_quiet(session, drift.host, now) and _is_measurable(session, drift, now)
+    )
 
 
 def _drifts(session: Session, event_id: str) -> list[Drift]:
     ids = session.scalars(select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found))
     return event_drifts.drifts(session, list(ids))
+
+
+def _is_quiet(session: Session, host: str, now: datetime) -> bool:
+    """Return whether a host is not measuring now, as far as its runs show."""
+    last_seen = hosts.last_seen(session, host)
+    return last_seen is None or last_seen < now - _QUIET
 
 
 def _is_measurable(session: Session, drift: Drift, now: datetime) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -12,21 +12,12 @@ from service.schemas.directory import HostEntry
 from service.store import runs
 from service.store.models import Environment, Host, Run, RunCount
 
-_QUIET = timedelta(minutes=2)
-"""Time without a new run after which the hosts count as idle."""
-
 
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     query = select(Host).order_by(Host.name)
     rows = session.scalars(query if name is None else query.where(Host.name == name))
     return [entry for row in rows if (entry := _entry(session, row)) is not None]
-
-
-def are_quiet(session: Session, now: datetime) -> bool:
-    """Return whether no host is measuring, as far as runs show."""
-    newest = session.scalar(select(func.max(Run.finished_at)))
-    return newest is None or newest < now - _QUIET
 
 
 def last_seen(session: Session, name: str) -> datetime | None:

@@ -72,16 +72,25 @@ def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
 def descends(session: Session, subject: str, older: str, newer: str) -> bool:
     """Return whether a commit of a subject is known to descend from another one."""
     row = shared_rows.find_subject(session, subject)
-    of_commit = parents(session, row.id) if row is not None else {}
+    if row is None:
+        return False
+    of_subject = Revision.subject_id == row.id
+    ends = select(Revision.commit, Revision.position).where(of_subject, Revision.commit.in_([older, newer]))
+    positions = dict(session.execute(ends).all())
+    if len(positions) < 2:
+        return False
+    # Parents stand before their children, so no commit outside of this stretch lies between the two.
+    stretch = Revision.position.between(positions[older], positions[newer])
+    between = dict(session.execute(select(Revision.commit, Revision.parents).where(of_subject, stretch)).all())
     seen: set[str] = set()
     waiting = [newer]
     while waiting:
         commit = waiting.pop()
         if commit == older:
-            return commit in of_commit
-        if commit not in seen:
+            return True
+        if commit in between and commit not in seen:
             seen.add(commit)
-            waiting += of_commit.get(commit, ())
+            waiting += between[commit]
     return False
 
 
