@@ -151,7 +151,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     assert (found["blamed"], found["bisect"]) == (history.TITLES[GAP[1]], job["id"])
     assert [culprit["commit"] for culprit in found["culprits"]] == [history.commit(GAP[1])]
     assert history.TITLES[GAP[1]] in read(client, f"/drifts/{found['drifts'][0]['drift_id']}").split("Before")[0]
-    assert "Proven by bisect" in read(client, f"/events/{found['id']}")
+    assert "Found by bisect" in read(client, f"/events/{found['id']}")
     assert history.TITLES[GAP[1]] in page(client, "/")
     work(app)
     assert len(bisects(client)) == 1
