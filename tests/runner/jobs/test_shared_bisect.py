@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def make_history(folder: Path, commits: int, culprit: int) -> None:
 
 
 class Hosts:
-    """A service, and commands that measure as different hosts: each has a home and a host lock of its own."""
+    """A service, and commands that measure as different hosts: each has a home, a clone and a host lock of its own."""
 
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self.home, self._stack = home, stack
@@ -103,7 +104,10 @@ class Hosts:
 
     def bisect(self, name: str, span: str) -> subprocess.Popen[str]:
         pool = [word for host in HOSTS for word in ("--pool", host)]
-        words = ("runner", "bisect", span, "--repo", "repo", "--least", "50", "--json", *pool)
+        clone = self.home / f"{name}-clone" / "repo"
+        if not clone.exists():  # as on machines of their own
+            shutil.copytree(self.home / "repo", clone, symlinks=True)
+        words = ("runner", "bisect", span, "--repo", str(clone), "--least", "50", "--json", *pool)
         return self._start(name, *words, FAULTWATCH_URL=self.url)
 
     def said(self, name: str) -> str:
@@ -126,8 +130,9 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield Hosts(tmp_path, stack)
 
 
-def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+def result(hosts: Hosts, process: subprocess.Popen[str]) -> dict[str, Any]:
     out, _ = process.communicate(timeout=240)
+    assert out, "\n".join(f"{name} said:\n{hosts.said(name)}" for name in HOSTS)
     answer: dict[str, Any] = json.loads(out)["answer"]
     return answer
 
@@ -142,7 +147,7 @@ def commit(hosts: Hosts, name: str) -> str:
 def test_three_hosts_come_to_the_same_result_and_measure_no_commit_twice(hosts: Hosts) -> None:
     make_history(hosts.home / "repo", commits=1000, culprit=700)
     searches = {name: hosts.bisect(name, "main~1000..main") for name in HOSTS}
-    answers = {name: result(search) for name, search in searches.items()}
+    answers = {name: result(hosts, search) for name, search in searches.items()}
     said = {name: hosts.said(name) for name in HOSTS}
     assert {search.returncode for search in searches.values()} == {0}, said
     assert answers["lab-1"] == answers["lab-2"] == answers["lab-3"]
@@ -166,7 +171,7 @@ def test_a_host_that_is_killed_delays_the_others_and_does_not_end_their_search(h
         assert time.monotonic() < deadline, hosts.said("lab-2")
         time.sleep(0.02)
     searches["lab-2"].kill()
-    answers = [result(searches[name]) for name in ("lab-1", "lab-3")]
+    answers = [result(hosts, searches[name]) for name in ("lab-1", "lab-3")]
     assert answers[0] == answers[1], [hosts.said(name) for name in HOSTS]
     (culprit,) = answers[0]["culprits"]
     assert culprit["commit"] == commit(hosts, "main~140")
@@ -174,5 +179,5 @@ def test_a_host_that_is_killed_delays_the_others_and_does_not_end_their_search(h
     assert max(hosts.measured().values()) == 1
 
     again = hosts.bisect("lab-2", "main~200..main")
-    assert result(again) == answers[0], "the killed command, started again, has the result at once"
+    assert result(hosts, again) == answers[0], "the killed command, started again, has the result at once"
     assert "to go" not in hosts.said("lab-2")

@@ -15,7 +15,7 @@ def upgrade() -> None:
         sa.Column("search_environment", sa.String(16)),
         sa.Column("measuring", sa.JSON(), nullable=False, server_default="[]"),
         sa.Column("measuring_since", sa.DateTime(timezone=True)),
-        sa.Column("measuring_seconds", sa.Float()),
+        sa.Column("measuring_seconds", sa.Double()),
         sa.Column("measuring_ended", sa.DateTime(timezone=True)),
     ):
         op.add_column("job", column)
