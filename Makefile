@@ -43,6 +43,10 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-projects
+test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
+	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest tests/projects
+
 .PHONY: test-hostile
 test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git with hostile repositories (as root)
 	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 tests/hostile
@@ -72,6 +76,9 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
+bench-history: .venv/.run ## Time a history with builds ahead: REPO=path WORKLOAD=path RANGE=A..B
+	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE)
+
 bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
@@ -95,11 +102,13 @@ clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-hosts
+.PHONY: system system-tests system-projects system-hosts
 system:
 	@setup/system-packages
 system-tests:
 	@setup/system-packages tests
+system-projects:
+	@setup/system-packages projects
 system-hosts:
 	@setup/system-packages hosts
 

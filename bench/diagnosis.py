@@ -176,7 +176,7 @@ def main(arguments: list[str]) -> None:
     chosen = [name for name in PARTS if name in arguments] or list(PARTS)
     done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
-    bench = prepare_workbench(load_settings(), examined=False).bench
+    bench = prepare_workbench(load_settings()).bench
     for name in chosen:
         if name not in done:
             print(name, flush=True)

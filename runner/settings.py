@@ -12,6 +12,7 @@ from runner.system.cpu_list import parse_cpus
 
 BUILDS_GIB = 20.0
 BUILDS_DAYS = 30.0
+HOST_LOCK = Path("/sys/kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Settings:
         ``FAULTWATCH_BUILDS_GIB``: what the builds of each store may take, in GiB; None for no limit (``0``).
     builds_days
         ``FAULTWATCH_BUILDS_DAYS``: for how many days an unused build is kept; None for no limit (``0``).
+    lock
+        ``FAULTWATCH_HOST_LOCK``: what a command locks while it measures, alone on its host.
     token
         ``FAULTWATCH_TOKEN``, or the content of the file ``FAULTWATCH_TOKEN_FILE``: the token for the service.
     """
@@ -42,6 +45,7 @@ class Settings:
     cpus: frozenset[int] = frozenset()
     builds_gib: float | None = BUILDS_GIB
     builds_days: float | None = BUILDS_DAYS
+    lock: Path = HOST_LOCK
     token: str | None = field(default=None, repr=False)
 
     @property
@@ -80,6 +84,7 @@ def load_settings() -> Settings:
         cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
         builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
         builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),
+        lock=Path(os.environ.get("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
         token=_token(),
     )
 

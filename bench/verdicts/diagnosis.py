@@ -27,7 +27,7 @@ def run(seed: int) -> tuple[Mapping[str, object], list[str]]:
     Path(f"build/diagnosis-answers-{seed}.json").write_text(json.dumps(answers, indent=1), encoding="utf-8")
     # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
     with tempfile.TemporaryDirectory(prefix=".diagnosis-", dir=Path.cwd()) as scratch:
-        yard = Yard(Path(scratch), prepare_workbench(load_settings(), examined=False).bench)
+        yard = Yard(Path(scratch), prepare_workbench(load_settings()).bench)
         figures, misses = _mutations(yard, seed)
         of_programs, more = _programs(yard, seed)
     return {**figures, **of_programs}, misses + more

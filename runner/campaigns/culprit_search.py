@@ -21,6 +21,10 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
+MOST_UNUSED = 5
+"""After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
+temporary reason is measured three times."""
+
 
 class SearchObserver(Protocol):
     """Follows the progress of a search."""
@@ -113,8 +117,16 @@ class CulpritSearcher:
             return by_commit.get(commit) or self.repository.revision(commit)
 
         ask = self.ask or self.service.search
+        unused, known, waited = 0, -1, False
         while True:
             state = ask(request)
+            unused, known = (unused + 1 if state.known <= known and not waited else 0), state.known
+            waited = isinstance(state.answer, Wait)
+            if unused == MOST_UNUSED:
+                raise FaultwatchError(
+                    f"the service has not used the last {MOST_UNUSED} measurements of this search",
+                    "see its runs on the dashboard, and `faultwatch doctor`",
+                )
             match state.answer:
                 case Measure(commits=commits):
                     for commit in commits:

@@ -17,6 +17,7 @@ from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
@@ -41,6 +42,9 @@ class HistoryObserver(Protocol):
     def reported(self, report: Report, skipped_executions: int) -> None:
         """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
 
+    def absent(self, commit: str, runs: int) -> None:
+        """A commit that the service ordered is not in this clone, so some runs are left out."""
+
 
 @dataclass(slots=True)
 class HistorySummary:
@@ -51,11 +55,13 @@ class HistorySummary:
     measured: int = 0
     failed: list[Report] = field(default_factory=list)
     waiting: int = 0
-    """Reports on disk that the service has not received yet."""
+    """Reports of this history that wait on disk, because the service has not received them yet."""
+    waiting_before: int = 0
+    """Reports of earlier commands that still wait on disk."""
     error: FaultwatchError | None = None
     """Why the service has not received them."""
-    refused: int = 0
-    """Reports that the service rejected for good, set aside on disk."""
+    refused: list[str] = field(default_factory=list)
+    """Why the service rejected reports of this history for good; they are set aside on disk."""
 
     def __add__(self, other: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -63,9 +69,10 @@ class HistorySummary:
             self.stored + other.stored,
             self.measured + other.measured,
             self.failed + other.failed,
-            other.waiting,
+            self.waiting + other.waiting,
+            other.waiting_before,
             other.error,
-            other.refused,
+            self.refused + other.refused,
         )
 
 
@@ -83,6 +90,10 @@ class HistoryMeasurement:
     samples: int | None = None
     beside: Sequence[Revision] = ()
     """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
+    build_jobs: int = 1
+    """How many revisions to build at once."""
+    again: bool = False
+    """Whether to measure every revision again that could not be measured before."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -93,16 +104,18 @@ class HistoryMeasurement:
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
         self.service.send_revisions(self.repository.name, (*revisions, *self.beside))
-        planned, stored = self._plan(revisions)
+        planned, stored = self._plan(revisions, again=self.again)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.of(self.workload, self.samples).least + 1
+        tried: set[tuple[str, str]] = set()
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
             watcher.planned(planned, stored, len(planned) * each)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
                 watcher.reported(report, each - executions)
+                tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     summary.measured += 1
                     latest[report.case.name] = levels(report.samples)
@@ -111,19 +124,27 @@ class HistoryMeasurement:
 
         measure_planned(planned, stored)
         for _ in range(FOLLOW_UPS):
-            if not planned or self.spool.waiting() or outbox.error:
+            # What was refused stays missing, so the service would order it again for ever.
+            if not planned or outbox.waiting or outbox.refused:
                 break
             # The new runs may leave the service in doubt: a stray run, or two causes at once.
-            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT]
+            done = len(tried)
+            tried.clear()
+            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT] if done else []
             if planned:
                 measure_planned(planned, 0)
+        return self._concluded(summary, outbox)
+
+    def _concluded(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
+        """Send what still waits, and note what became of the reports."""
         if self.spool.waiting():
             outbox.deliver(at_once=True)
-        summary.waiting, summary.error = len(self.spool.waiting()), outbox.error
-        summary.refused = len(self.spool.refused())
+        summary.waiting, summary.error = outbox.waiting, outbox.error
+        summary.waiting_before = len(self.spool.waiting()) - outbox.waiting
+        summary.refused = list(outbox.refused.values())
         return summary
 
-    def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> None:
+    def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> HistorySummary:
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
         each = Sampling.of(self.workload, self.samples).least + 1
@@ -132,8 +153,7 @@ class HistoryMeasurement:
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
             watcher.reported(report, each - executions)
-        if self.spool.waiting():
-            outbox.deliver(at_once=True)
+        return self._concluded(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
@@ -144,12 +164,17 @@ class HistoryMeasurement:
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
-        for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
-            revision = by_commit.get(commit) or self.repository.revision(commit)
-            expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
-            yield from self._measure_revision(revision, expected_by_case, watcher)
+        commits = [run.revision for run in planned]
+        with BuildAhead(self.builder, self.repository, self.workload, commits, self.build_jobs) as builds:
+            for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
+                revision = by_commit.get(commit) or self.repository.known(commit)
+                if revision is None:
+                    watcher.absent(commit, sum(1 for _ in group))
+                    continue
+                expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
+                yield from self._measure_revision(revision, builds, expected_by_case, watcher)
 
-    def _plan(self, revisions: Sequence[Revision]) -> tuple[list[PlannedRun], int]:
+    def _plan(self, revisions: Sequence[Revision], *, again: bool = False) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
         environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
@@ -164,6 +189,7 @@ class HistoryMeasurement:
                     environment=environments[cases[0].name],
                     cases=cases,
                     revisions=tuple(revision.commit for revision in revisions),
+                    again=again,
                 )
             )
             planned += plan.runs
@@ -176,6 +202,7 @@ class HistoryMeasurement:
     def _measure_revision(
         self,
         revision: Revision,
+        builds: BuildAhead,
         expected_by_case: Sequence[tuple[Case, Mapping[str, Number]]],
         watcher: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
@@ -183,19 +210,11 @@ class HistoryMeasurement:
         subject = self.repository.name
         watcher.started(revision, expected_by_case[0][0])
         try:
-            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+            tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
             for case, _ in expected_by_case:
                 yield (
-                    failed_build(
-                        self.workload,
-                        case,
-                        bench=self.bench,
-                        subject=subject,
-                        revision=revision,
-                        message=failure.message,
-                        build=failure.build,
-                    ),
+                    failed_build(self.workload, case, failure, bench=self.bench, subject=subject, revision=revision),
                     0,
                 )
             return
@@ -203,17 +222,18 @@ class HistoryMeasurement:
         for case, expected in expected_by_case:
             watcher.started(revision, case)
             executions = _ExecutionCounter(watcher)
-            report = measure(
-                self.workload,
-                case,
-                tree,
-                bench=self.bench,
-                subject=subject,
-                revision=revision,
-                build=build,
-                sampling=Sampling.of(self.workload, self.samples, expected),
-                progress=executions,
-            )
+            with builds.paused():
+                report = measure(
+                    self.workload,
+                    case,
+                    tree,
+                    bench=self.bench,
+                    subject=subject,
+                    revision=revision,
+                    build=build,
+                    sampling=Sampling.of(self.workload, self.samples, expected),
+                    progress=executions,
+                )
             reports.append(with_scaling_efficiency(report, reports, self.workload))
             yield reports[-1], executions.count
 

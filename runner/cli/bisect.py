@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import click
 
 from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
-from runner.cli.terminal import activity, terminal
-from runner.cli.workbench import parse_variables, prepare_workbench
+from runner.cli.terminal import activity, say, terminal
+from runner.cli.workbench import host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision, safe_name
@@ -163,7 +163,6 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
     The search is a job of the service, so that it can be shown, paused and cancelled there.
     """
     from runner.campaigns.culprit_search import resolve_range
-    from runner.cli.job import say
     from runner.cli.job_preparer import JobPreparer
     from runner.contract.job import Backend, BisectQuestion, JobDecision, JobOrder, State
     from runner.jobs import bisect_job
@@ -196,14 +195,14 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
         searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric)))
         return bisect_job.result_of(searches[0])
 
-    with connect(request.settings) as service, activity("bisecting"):
+    with connect(request.settings) as service, host_turn(request.settings) as turn, activity("bisecting"):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
             job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
         preparer = JobPreparer(
-            request.settings, str(request.repository.path), str(request.workload.path), request.confined
+            request.settings, turn, str(request.repository.path), str(request.workload.path), request.confined
         )
-        JobRunner(request.settings, service, say).run(job.id, preparer.prepare, search)
+        JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
     if not searches:
         return False
     if request.as_json:
@@ -223,8 +222,6 @@ def _search_knobs(
     from runner.cli import knob_difference
     from runner.cli.env import load
     from runner.cli.formatting import escape_text
-    from runner.cli.job import say
-    from runner.host.lock import host_lock
     from runner.reporting.embedded import connect
 
     sides = (
@@ -250,20 +247,25 @@ def _search_knobs(
         raise FaultwatchError(
             "no knob that can be set for a single run differs", "name one with --change NAME=BEFORE..AFTER"
         )
-    workbench = prepare_workbench(request.settings, request.variables, confined=request.confined)
 
     def show_run(state: KnobSearch, report: Report) -> None:
         terminal().print(
             escape_text(knob_difference.describe_run(state, report, request.metric)), markup=False, highlight=False
         )
 
-    with connect(request.settings) as service, host_lock(request.settings, say), activity("searching the knobs"):
+    with (
+        connect(request.settings) as service,
+        host_turn(request.settings) as turn,
+        activity("searching the knobs"),
+    ):
+        service.check()
+        workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
         searcher = KnobSearcher(
             repository=request.repository,
             revision=request.repository.revision(revision),
             before=KnobSetting(request.workload, request.case, workbench.bench).with_knobs(difference.common),
             builder=workbench.builder,
-            service=service,
+            service=service.patient(say),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )

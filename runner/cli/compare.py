@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +19,8 @@ from runner.cli.options import (
     set_option,
     workload_option,
 )
-from runner.cli.terminal import activity
-from runner.cli.workbench import prepare_workbench
+from runner.cli.terminal import activity, say
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored, undecided
@@ -31,6 +31,9 @@ from runner.settings import load_settings
 from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
+
+if TYPE_CHECKING:
+    from runner.subject.build import BuildFailure
 
 
 @click.command(name="compare")
@@ -65,9 +68,12 @@ def command(
 
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
-    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    with connect(settings) as service:
-        results = compare_cases(service, repository, workload, workbench, (base, head), choices, samples)
+    confinement = wants_sandbox(confined, repository, settings)
+    with connect(settings) as service, host_turn(settings) as turn:
+        service.check()
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
+        patient = service.patient(say)
+        results = compare_cases(patient, repository, workload, workbench, (base, head), choices, samples)
     if as_json:
         click.echo(json.dumps([document(result) for result in results], indent=2))
     else:
@@ -115,7 +121,7 @@ class _Built:
 
     tree: Path
     build: Build
-    failure: str = ""
+    failure: "BuildFailure | None" = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ class _Side:
         try:
             return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
-            return _Built(Path(), failure.build, failure.message)
+            return _Built(Path(), failure.build, failure)
 
     def trial(self, case: Case) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, self.built.build)
@@ -167,9 +173,9 @@ def _compare_with_stored(
 def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs, cases: int) -> Compared:
     base, head = (side.trial(case) for side in sides)
     failed = {
-        trial: trial.failed(Stage.BUILD, side.built.failure, side.built.build.log)
+        trial: trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
-        if side.built.failure
+        if (failure := side.built.failure)
     }
     for trial in (base, head):
         if trial not in failed and trial.obstacle:

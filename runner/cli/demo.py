@@ -15,6 +15,7 @@ from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import document, prepare
 from runner.cli.options import json_option, options
 from runner.cli.terminal import terminal
+from runner.cli.workbench import host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.reporting.embedded import connect
@@ -73,17 +74,18 @@ def _make_history(repository: Path) -> None:
 
 def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
     """Measure the first half with the host's allocator, and the second half with another one."""
-    halves = [
-        prepare(settings, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
-        prepare(
-            settings,
-            repo=str(repository),
-            span="config-change..HEAD",
-            workload_name=str(WORKLOAD),
-            assignments=ALLOCATOR_CHANGE,
-        ),
-    ]
-    with connect(settings) as service:
+    with host_turn(settings) as turn, connect(settings) as service:
+        halves = [
+            prepare(settings, turn, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
+            prepare(
+                settings,
+                turn,
+                repo=str(repository),
+                span="config-change..HEAD",
+                workload_name=str(WORKLOAD),
+                assignments=ALLOCATOR_CHANGE,
+            ),
+        ]
         summaries = [half.measure(service) for half in halves]
         drifts = service.drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts

@@ -21,18 +21,25 @@ def command(as_json: bool, wanted: str | None) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
     --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
-    until the host reboots. Without root, it lists what root could fix.
+    until the host reboots. It removes what interrupted commands and earlier versions left behind, such as old builds.
+    Without root, it lists what root could fix. It waits for measurements on this host to end.
 
     Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, or is left to
     root, or failed.
     """
+    from runner.cli.workbench import host_turn
     from runner.doctor.checks import examine, is_measurable
     from runner.doctor.fix import fix, undo
     from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 
-    host = HostProbe(home=load_settings().home)
-    report = {"fix": fix, "undo": undo}[wanted](host) if wanted else None
+    settings = load_settings()
+    host = HostProbe(home=settings.home)
+    report = None
+    if wanted:
+        with host_turn(settings) as turn:
+            turn.begin()  # A change of the host would spoil a measurement.
+            report = {"fix": fix, "undo": undo}[wanted](host)
     checks = list(examine(host))
     measurable = is_measurable(checks)
     if as_json:
@@ -51,7 +58,9 @@ def _show_report(report: "FixReport", *, undoing: bool) -> None:
     click.echo("\nUndone:" if undoing else "\nFixed:")
     for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")
-    if not report.changed:
+    for line in report.cleared:
+        click.echo(f"  {line}")
+    if not report.changed and not report.cleared:
         click.echo("  nothing")
     for line in report.failed:
         click.echo(f"  failed: {line}")

@@ -6,7 +6,10 @@ import gc
 import importlib
 import keyword
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -75,6 +78,7 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 """Errors of the kernel when files cannot be written. Any other error is a bug, and is shown in full."""
 
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
 
 
@@ -82,8 +86,29 @@ def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
     try:
         _run()
+    except Exception:
+        if not _signals:
+            raise
+        # Python turns what a signal raises into another error while it makes a class, as in an import.
+        _stopped()
     finally:
         gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
+
+
+_signals: list[int] = []
+"""The signals that have asked this command to end."""
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as after Ctrl-C, so that what was started is ended and what was changed is restored."""
+    signal.signal(number, signal.SIG_IGN)
+    _signals.append(number)
+    raise KeyboardInterrupt
+
+
+def _stopped() -> NoReturn:
+    click.echo("faultwatch: stopped; completed measurements are kept", err=True)
+    sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
 def _run() -> None:
@@ -92,12 +117,15 @@ def _run() -> None:
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
         # A log has no width, and tables wrapped at 80 columns are unreadable there.
         os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        # Not what nohup and shells have ignored.
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            signal.signal(number, _end)
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli(standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("faultwatch: stopped; completed measurements are kept", err=True)
-        sys.exit(130)
+        _stopped()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -111,9 +139,10 @@ def _run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        if error.errno not in _CANNOT_WRITE or error.filename is None:
+        # Writing to an open file tells no name.
+        if error.errno not in (_CANNOT_WRITE if error.filename else _FULL):
             raise
-        click.echo(f"faultwatch: {error.filename}: {error.strerror}", err=True)
+        click.echo(f"faultwatch: {error.filename or 'a file'}: {error.strerror}", err=True)
         click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
         sys.exit(2)
     else:

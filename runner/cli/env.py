@@ -46,7 +46,7 @@ def _here(assignments: tuple[str, ...]) -> "Environment":
     from runner.process_state.process_state import ProcessState
     from runner.settings import load_settings
 
-    bench = prepare_workbench(load_settings(), assignments, examined=False).bench
+    bench = prepare_workbench(load_settings(), assignments).bench
     return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))
 
 

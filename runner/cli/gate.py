@@ -13,7 +13,8 @@ from runner.cli.options import (
     set_option,
     workload_option,
 )
-from runner.cli.workbench import prepare_workbench
+from runner.cli.terminal import say
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
 from runner.subject.lookup import workload_and_repository
@@ -64,18 +65,22 @@ def command(
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
     code = CodeOrigin.PULL_REQUEST
-    workbench = prepare_workbench(settings, variables, confined=needs_sandbox(code, confined), origin=code)
     stored = not fresh and samples is None
-    with connect(settings) as service:
+    confinement = needs_sandbox(code, confined)
+    with connect(settings) as service, host_turn(settings) as turn:
+        service.check()
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, origin=code)
+        patient = service.patient(say)
         results = compare_cases(
-            service, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored
+            patient, repository, workload, workbench, (origin, tip), choices, samples, from_store=stored
         )
+        turn.end()
         measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
         if report_file:
             # Before asking the service, so that the measurements are kept in any case.
             write_report(report_file, measured)
             set_outputs({"report": str(report_file.resolve())})
-        answer = service.gate(gate_report(results, workload, repository.path, origin, tip))
+        answer = patient.gate(gate_report(results, workload, repository.path, origin, tip))
     if report_file:
         write_report(report_file, {"verdict": answer.verdict} | measured)
     set_outputs({"verdict": answer.verdict})

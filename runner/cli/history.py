@@ -1,6 +1,7 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,20 @@ from typing import Any
 import click
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
-from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
+from runner.cli.options import (
+    again_option,
+    env_option,
+    json_option,
+    options,
+    samples_option,
+    sandbox_option,
+    set_option,
+)
 from runner.cli.terminal import terminal
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
+from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
@@ -37,6 +47,16 @@ from runner.workload.lookup import find_workload
     sandbox_option,
     click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
     click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
+    click.option(
+        "--build-jobs",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        envvar="FAULTWATCH_BUILD_JOBS",
+        default=lambda: len(os.sched_getaffinity(0)),
+        show_default="one for each processor",
+        help="Number of revisions to build at once. Builds pause while a program is measured.",
+    ),
+    again_option,
     json_option,
 )
 def command(
@@ -49,40 +69,48 @@ def command(
     confined: bool | None,
     committed_only: bool,
     all_parents: bool,
+    build_jobs: int,
+    again: bool,
     as_json: bool,
 ) -> None:
     """Measure every commit of a range that is not stored yet, oldest first.
 
     A revision that does not build is recorded with its log, and the command continues. It also continues if the
-    service fails; unsent reports wait on disk (see `faultwatch spool`). Exit code 1 if something failed and nothing
-    was measured, or if reports wait.
+    service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as a
+    full disk or a time-out, is measured again up to three times. Exit code 1 if something failed and nothing was
+    measured, if reports wait, or if the service refused one.
     """
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    prepared = prepare(
-        settings,
-        repo=repo,
-        span=span,
-        workload_name=workload_name,
-        choices=choices,
-        assignments=variables,
-        samples=samples,
-        confined=confined,
-        committed_only=committed_only,
-        first_parent=not all_parents,
-    )
-    with connect(settings) as service:
-        summary = prepared.measure(service)
-        # While reports wait, the service cannot know all drifts.
-        drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
+    with host_turn(settings) as turn:
+        prepared = prepare(
+            settings,
+            turn,
+            repo=repo,
+            span=span,
+            workload_name=workload_name,
+            choices=choices,
+            assignments=variables,
+            samples=samples,
+            confined=confined,
+            committed_only=committed_only,
+            first_parent=not all_parents,
+            build_jobs=build_jobs,
+            again=again,
+        )
+        with connect(settings) as service:
+            summary = prepared.measure(service)
+            turn.end()
+            # While reports wait, the service cannot know all drifts.
+            drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
     if as_json:
         click.echo(json.dumps(document(summary, drifts), indent=2))
     else:
         from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
-    if summary.waiting or (summary.failed and not summary.measured):
+    if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
 
@@ -98,6 +126,8 @@ class PreparedHistory:
     cases: tuple[Case, ...]
     workbench: Workbench
     samples: int | None
+    build_jobs: int = 1
+    again: bool = False
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
 
@@ -115,6 +145,8 @@ class PreparedHistory:
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
+            build_jobs=self.build_jobs,
+            again=self.again,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
             return measurement.measure(self.revisions, watcher)
@@ -122,6 +154,7 @@ class PreparedHistory:
 
 def prepare(
     settings: Settings,
+    turn: HostTurn,
     *,
     repo: str,
     span: str,
@@ -132,8 +165,10 @@ def prepare(
     confined: bool | None = None,
     committed_only: bool = False,
     first_parent: bool = True,
+    build_jobs: int = 1,
+    again: bool = False,
 ) -> PreparedHistory:
-    """Check a request before anything is started.
+    """Check a request before anything is started; then begin the turn on this host.
 
     Raises
     ------
@@ -154,8 +189,12 @@ def prepare(
         revisions=revisions,
         workload=workload,
         cases=cases(workload, choices),
-        workbench=prepare_workbench(settings, assignments, confined=wants_sandbox(confined, repository, settings)),
+        workbench=prepare_workbench(
+            settings, assignments, turn=turn, confined=wants_sandbox(confined, repository, settings), again=again
+        ),
         samples=samples,
+        build_jobs=build_jobs,
+        again=again,
         beside=tuple(revision for revision in merged if revision.commit not in measured),
     )
 
@@ -187,6 +226,7 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
         "measured": summary.measured,
         "failed": failed,
         "waiting": summary.waiting,
+        "waiting_before": summary.waiting_before,
         "refused": summary.refused,
         "drifts": drifts,
     }

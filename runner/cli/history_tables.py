@@ -19,9 +19,16 @@ def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> N
         f"{len(summary.failed)} failed."
     )
     if summary.refused:
-        console.print(f"[yellow]The service refused {count_of(summary.refused, 'report')}; see `faultwatch spool`.[/]")
+        console.print(
+            f"[yellow]The service refused {count_of(len(summary.refused), 'report')}: "
+            f"{escape_text(summary.refused[0])}[/]\nThey are set aside; see `faultwatch spool`.",
+            soft_wrap=True,
+        )
+    why = f": {escape_text(summary.error.what)}" if summary.error else ""
+    if summary.waiting_before:
+        count = count_of(summary.waiting_before, "report")
+        console.print(f"{count} of earlier commands still on disk{why}; see `faultwatch spool`.", soft_wrap=True)
     if summary.waiting:
-        why = f": {escape_text(summary.error.what)}" if summary.error else ""
         console.print(
             f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
             "them, or `faultwatch spool --flush`."

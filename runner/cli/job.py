@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runner.cli.options import json_option, options, sandbox_option
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say
 from runner.settings import load_settings
 
 if TYPE_CHECKING:
@@ -38,16 +38,17 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
     An interrupted job continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
+    from runner.cli.workbench import host_turn
     from runner.contract.job import State
     from runner.errors import AlreadyEnded
     from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    preparer = JobPreparer(settings, repo, workload, confined)
-    with connect(settings) as service:
+    with connect(settings) as service, host_turn(settings) as turn:
+        preparer = JobPreparer(settings, turn, repo, workload, confined)
         try:
-            job = JobRunner(settings, service, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
+            job = JobRunner(settings, service, turn, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
         except AlreadyEnded as error:
             _print(error.what)
             return
@@ -118,13 +119,6 @@ def _decide(job_id: int, verb: str, reason: str) -> None:
 
     with connect(load_settings()) as service:
         show([service.decide_job(job_id, verb, JobDecision(reason=reason))])
-
-
-def say(text: str) -> None:
-    """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
-    from runner.cli.untrusted_text import harmless
-
-    terminal().print(harmless(text), markup=False, highlight=False)
 
 
 def show(jobs: "Sequence[Job]") -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from runner.cli.workbench import prepare_workbench
 from runner.contract.job import Job
 from runner.errors import FaultwatchError
+from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob
 from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import wants_sandbox
@@ -30,6 +31,7 @@ class JobPreparer:
     """
 
     settings: Settings
+    turn: HostTurn
     repo: str | None = None
     workload: str | None = None
     confined: bool | None = None
@@ -53,7 +55,7 @@ class JobPreparer:
         workload = self._workload(job, repository, entry)
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
-        workbench = prepare_workbench(self.settings, variables, confined=confined)
+        workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
         return ClaimedJob(
             question=question,
             repository=repository,

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from runner.cli.options import (
+    again_option,
     env_option,
     json_option,
     options,
@@ -16,7 +17,7 @@ from runner.cli.options import (
     set_option,
 )
 from runner.cli.terminal import activity
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.report import Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
@@ -42,6 +43,7 @@ _MOST_COMMITS = 1_000
     samples_option,
     sandbox_option,
     click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
+    again_option,
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
     ),
@@ -58,6 +60,7 @@ def command(
     samples: int | None,
     confined: bool | None,
     committed_only: bool,
+    again: bool,
     output: Path | None,
     send: bool,
     report_file: Path | None,
@@ -75,8 +78,10 @@ def command(
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
     if output:
         _one_case_only(len(cases(workload, choices)))
-    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
-    reports = _measure(workload, choices, repository, revision, workbench, samples)
+    confinement = wants_sandbox(confined, repository, settings)
+    with host_turn(settings) as turn:
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
+        reports = _measure(workload, choices, repository, revision, workbench, samples)
     if output:
         _write_suite(reports, output)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
@@ -120,15 +125,7 @@ def _measure(
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
             return [
-                failed_build(
-                    workload,
-                    case,
-                    bench=workbench.bench,
-                    subject=repository.name,
-                    revision=revision,
-                    message=failure.message,
-                    build=failure.build,
-                )
+                failed_build(workload, case, failure, bench=workbench.bench, subject=repository.name, revision=revision)
                 for case in chosen
             ]
         reports: list[Report] = []
@@ -161,7 +158,9 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
-    if outbox.error:
+    if outbox.refused:
+        raise FaultwatchError(next(iter(outbox.refused.values())), "the report is set aside; see `faultwatch spool`")
+    if outbox.error and any(spool.file_of(report).exists() for report in reports):
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 

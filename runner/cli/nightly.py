@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from runner.cli.options import json_option, options, report_option, sandbox_option
-from runner.cli.terminal import terminal
-from runner.cli.workbench import prepare_workbench
+from runner.cli.terminal import say, terminal
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError
+from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.nightly.cell_run import PreparedCell, run_cell
 from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
@@ -74,7 +75,8 @@ def command(
     with connect(settings) as service:
         digest = service.update_night(name, NightPart(cells=cells))
         if not (plan or only_digest):
-            digest = _run(name, matrix, settings, service, confined)
+            with host_turn(settings) as turn:
+                digest = _run(name, matrix, settings, service.patient(say), turn, confined)
     if plan:
         return
     _show(digest, report_file, as_json)
@@ -83,7 +85,9 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confined: bool | None) -> NightDigest:
+def _run(
+    name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
+) -> NightDigest:
     from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
@@ -91,7 +95,7 @@ def _run(name: str, matrix: Matrix, settings: Settings, service: Service, confin
     for cell, entry in cells_of_host(matrix, settings.host):
 
         def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
-            return _prepare(matrix, cell, entry, settings, service, confined, benches)
+            return _prepare(matrix, cell, entry, settings, service, turn, confined, benches)
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
             digest = run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
@@ -106,6 +110,7 @@ def _prepare(
     entry: WorkloadEntry,
     settings: Settings,
     service: Service,
+    turn: HostTurn,
     confined: bool | None,
     benches: dict[bool, Workbench],
 ) -> PreparedCell:
@@ -120,7 +125,7 @@ def _prepare(
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
-        benches[sandboxed] = prepare_workbench(settings, confined=sandboxed)
+        benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
     selected = cases(workload, (*case_choices(entry), *chosen))
     measurement = HistoryMeasurement(
         repository=repository,

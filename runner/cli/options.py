@@ -41,6 +41,9 @@ sandbox_option = click.option(
     default=None,
     help="Build and run in a sandbox, as untrusted code requires. Default: if --repo is an address.",
 )
+again_option = click.option(
+    "--again", is_flag=True, help="Also build and measure again what failed or was skipped before."
+)
 report_option = click.option(
     "--report",
     "report_file",

@@ -7,7 +7,7 @@ import click
 
 from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option, set_option
 from runner.cli.terminal import activity
-from runner.cli.workbench import prepare_workbench
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
@@ -79,7 +79,6 @@ def command(
     workload = find_workload(workload_name)
     settings = load_settings()
     repository = repository_of(workload, repo, settings)
-    workbench = prepare_workbench(settings, variables, confined=wants_sandbox(confined, repository, settings))
     chosen = cases(workload, choices)
     if len(chosen) != 1:
         raise FaultwatchError(
@@ -87,14 +86,18 @@ def command(
             f"choose one with --set NAME=VALUE; the first is {chosen[0].name}",
         )
     base, newest = _sides(revision, before)
-    profiler = Profiler(repository, workload, chosen[0], workbench.bench, workbench.builder, call_graph)
-    with activity("building") as say:
-        earlier = profiler.profile(base, say) if base else None
-        profile = profiler.profile(newest, say)
+    confinement = wants_sandbox(confined, repository, settings)
+    with host_turn(settings) as turn:
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
+        profiler = Profiler(repository, workload, chosen[0], workbench.bench, workbench.builder, call_graph)
+        with activity("building") as show:
+            earlier = profiler.profile(base, show) if base else None
+            profile = profiler.profile(newest, show)
     if output:
         _write(profile, output / "after" if earlier else output)
         if earlier:
             _write(earlier, output / "before")
+    refused: list[str] = []
     with connect(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
@@ -102,10 +105,12 @@ def command(
             for document in (earlier, profile):
                 if document:
                     outbox.post(document)
+            refused = list(outbox.refused.values())
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
     if as_json:
         parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
         click.echo("{" + ", ".join(f'"{name}": {part.model_dump_json()}' for name, part in parts.items() if part) + "}")
+        _refuse(refused)
         return
     from runner.cli.profile_difference_tables import show_difference
     from runner.cli.profile_tables import show_diagnosis, show_profile
@@ -114,6 +119,13 @@ def command(
     if earlier:
         show_difference(earlier, profile)
     show_diagnosis(diagnosis)
+    _refuse(refused)
+
+
+def _refuse(refused: list[str]) -> None:
+    """Fail if the service refused a profile."""
+    if refused:
+        raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
 
 
 def _sides(revision: str, before: str | None) -> tuple[str | None, str]:

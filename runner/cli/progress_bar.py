@@ -1,13 +1,14 @@
-"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere."""
+"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere; and how long it will take."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from runner.cli.formatting import escape_text
+from runner.cli.formatting import count_of, escape_text
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -23,20 +24,24 @@ _WHOLE: dict[str, Any] = {"soft_wrap": True}
 class ProgressBar:
     """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._title = title
+        self._clock = clock
+        self._began = 0.0
+        self._runs = 0
+        self._done = 0
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(title, total=None, what="")
+        self._task = self._progress.add_task(title, total=None, what="", left="")
         self._rerunning = False
         self._reruns: dict[str, list[str]] = {}
         """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
@@ -53,6 +58,7 @@ class ProgressBar:
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
+        self._began, self._runs, self._done = self._clock(), len(planned), 0
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
         self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         if self._rerunning:
@@ -65,6 +71,11 @@ class ProgressBar:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
+    def absent(self, commit: str, runs: int) -> None:
+        """Print what cannot be measured from this clone."""
+        text = f"  {commit[:10]} is not in this clone, so {count_of(runs, 'run')} of it cannot be measured"
+        self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
+
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
         self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
@@ -76,6 +87,9 @@ class ProgressBar:
     def reported(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or why there is none."""
         self._progress.advance(self._task, skipped_executions)
+        self._done += 1
+        left = time_left(self._clock() - self._began, self._done, self._runs)
+        self._progress.update(self._task, left=left)
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
@@ -89,6 +103,9 @@ class ProgressBar:
         elif report.failure:
             message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")
             self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)
+        # Two revisions show how long one takes, and half of them how right that was.
+        if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:
+            self._console.print(f"  {left}", highlight=False, soft_wrap=True)
 
     def _print_reruns(self) -> None:
         """Print one line for all reruns of a case."""
@@ -98,3 +115,19 @@ class ProgressBar:
             text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
+
+
+def time_left(seconds: float, done: int, runs: int) -> str:
+    """Return how long the rest of some runs will take if they take as long as those before; empty for a moment.
+
+    Parameters
+    ----------
+    seconds
+        How long the first ``done`` of ``runs`` took.
+    """
+    left = seconds / done * (runs - done) if done else 0.0
+    if left < 10:
+        return ""
+    if left < 90:
+        return f"about {max(10, round(left, -1)):.0f} s left"
+    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"

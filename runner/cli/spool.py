@@ -18,12 +18,11 @@ def command(flush: bool, as_json: bool) -> None:
     """Show the reports that wait on disk, and those that the service refused, with the reasons.
 
     Every `history` sends the waiting reports, too. A refused report is stored as RUN.refused; renamed to RUN.json, it
-    waits again. Exit code of --flush: 0 if no report waits any more, 1 if one does.
+    waits again. Exit code of --flush: 0 if no report waits any more, 1 if one does or one was refused.
     """
     settings = load_settings()
     spool = Spool(settings.spool)
-    before = len(spool.waiting())
-    problem = _flush(settings, spool) if flush and before else ""
+    problem, refused_now = _flush(settings, spool) if flush and spool.waiting() else ("", False)
     waiting = [_describe(file) for file in spool.waiting()]
     refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
     if as_json:
@@ -31,18 +30,18 @@ def command(flush: bool, as_json: bool) -> None:
         click.echo(json.dumps(document | {"trouble": problem}, indent=2))
     else:
         _show(spool.folder, waiting, refused, problem)
-    if flush and waiting:
+    if flush and (waiting or refused_now):
         raise click.exceptions.Exit(1)
 
 
-def _flush(settings: Settings, spool: Spool) -> str:
-    """Send the waiting reports; return why the service did not accept all of them, or an empty string."""
+def _flush(settings: Settings, spool: Spool) -> tuple[str, bool]:
+    """Send the waiting reports; return why the service did not accept all of them, and whether it refused any."""
     from runner.reporting.embedded import connect
 
     with connect(settings) as service:
         outbox = Outbox(spool, service.send)
         outbox.deliver()
-    return outbox.error.what if outbox.error else ""
+    return (outbox.error.what if outbox.error else ""), bool(outbox.refused)
 
 
 def _describe(file: Path) -> dict[str, Any]:

@@ -15,6 +15,13 @@ def terminal() -> Any:
     return Console(stderr=True)
 
 
+def say(text: str) -> None:
+    """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
+    from runner.cli.untrusted_text import harmless
+
+    terminal().print(harmless(text), markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def activity(text: str) -> Iterator[Callable[[str], None]]:
     """Show a status line on a terminal during an activity; yields a function that changes the line."""

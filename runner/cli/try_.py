@@ -5,8 +5,8 @@ import json
 import click
 
 from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
-from runner.cli.terminal import activity
-from runner.cli.workbench import prepare_workbench
+from runner.cli.terminal import activity, say
+from runner.cli.workbench import host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
@@ -69,19 +69,22 @@ def command(
         )
     config = load_settings()
     repository = repository_of(workload, repo, config)
-    workbench = prepare_workbench(config, variables, confined=wants_sandbox(confined, repository, config))
-    with activity(f"building {revision}"):
-        present, changed = remedy_trials(
-            repository,
-            workbench.builder,
-            workload,
-            chosen[0],
-            bench=workbench.bench,
-            revision=revision,
-            settings=remedy,
-        )
-    with connect(config) as service, activity(f"measuring {chosen[0].name} both ways"):
-        result = compare(present, changed, service.compare, pairs=Pairs.of(workload, samples))
+    confinement = wants_sandbox(confined, repository, config)
+    with connect(config) as service, host_turn(config) as turn:
+        service.check()
+        workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
+        with activity(f"building {revision}"):
+            present, changed = remedy_trials(
+                repository,
+                workbench.builder,
+                workload,
+                chosen[0],
+                bench=workbench.bench,
+                revision=revision,
+                settings=remedy,
+            )
+        with activity(f"measuring {chosen[0].name} both ways"):
+            result = compare(present, changed, service.patient(say).compare, pairs=Pairs.of(workload, samples))
     if as_json:
         document = {
             "present": result.base.model_dump(mode="json"),

@@ -1,33 +1,56 @@
 """Prepares the workbench of a command, and shows its warnings."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.contract.code_trust import CodeOrigin
+from runner.host.abandoned import clear_abandoned
+from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
 from runner.workload.assignments import parse_assignments
+
+
+def host_turn(settings: Settings) -> HostTurn:
+    """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
+    return HostTurn(settings.lock, say, lambda: clear_abandoned(settings))
 
 
 def prepare_workbench(
     settings: Settings,
     assignments: Iterable[str] = (),
     *,
-    examined: bool = True,
+    turn: HostTurn | None = None,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
+    again: bool = False,
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
+
+    Parameters
+    ----------
+    turn
+        The turn of the command, which begins now; None if nothing is measured, so the host is not examined.
 
     Raises
     ------
     FaultwatchError
         As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
     """
-    workbench = prepare(settings, parse_variables(assignments), examined=examined, confined=confined, origin=origin)
+    variables = parse_variables(assignments)
+    if turn:
+        turn.begin()
+    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=_warn)
+    if again:
+        workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:
-        terminal().print(line, style="yellow", markup=False, highlight=False)
+        _warn(line)
     return workbench
+
+
+def _warn(line: str) -> None:
+    terminal().print(line, style="yellow", markup=False, highlight=False)
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:

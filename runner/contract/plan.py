@@ -33,6 +33,8 @@ class PlanRequest(Strict):
     cases: tuple[Case, ...] = Field(min_length=1, max_length=10_000)
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """Oldest first."""
+    again: bool = False
+    """Plan every revision again that was not measured, whatever the reason."""
 
 
 class PlannedRun(Strict):

@@ -152,6 +152,8 @@ class Failure(Strict):
     stage: Stage
     message: Annotated[str, StringConstraints(max_length=1000)]
     log: Text = ""
+    temporary: bool = False
+    """The state of the host is the reason, such as a full disk or a signal: another attempt can succeed."""
 
 
 class Build(Strict):

@@ -5,11 +5,12 @@ import re
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, ok, problem, warning
 from runner.environment import libraries
+from runner.system.mount_options import forbids_programs
 
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
 """Debian package of each command."""
 _ALLOCATORS = {"jemalloc": "libjemalloc2", "tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc-dev"}
-_GIT_WITH_WORKTREES = (2, 5)
+_OLDEST_GIT = (2, 5)
 _GIB = 1 << 30
 
 
@@ -39,13 +40,13 @@ def allocators(host: HostProbe) -> CheckResult:
 
 
 def git(host: HostProbe) -> CheckResult:
-    """Check that git is installed and supports worktrees."""
+    """Check that git is installed and knows the options that are used."""
     version = host.version("git")
     number = re.search(r"(\d+)\.(\d+)", version or "")
     if not version or not number:
         return problem("git is not installed", "sudo apt install git")
-    if (int(number[1]), int(number[2])) < _GIT_WITH_WORKTREES:
-        return problem(f"{version} does not support worktrees", "install git 2.5 or later")
+    if (int(number[1]), int(number[2])) < _OLDEST_GIT:
+        return problem(f"{version} is too old", "install git 2.5 or later")
     return ok(version)
 
 
@@ -64,6 +65,11 @@ def sandbox(host: HostProbe) -> CheckResult:
 
 def disk(host: HostProbe) -> CheckResult:
     """Check that there is writable disk space for builds and results."""
+    if forbids_programs(host.home):
+        return problem(
+            f"{host.home} is on a file system that allows no programs (noexec)",
+            "set FAULTWATCH_HOME to a folder on another file system",
+        )
     free = host.free_bytes(host.home)
     if free is None:
         return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to a folder of your own")

@@ -1,25 +1,29 @@
 """The versions of the tools that build a revision."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 
+from runner.execution.start_block import BASE_VARIABLES
 from runner.system.tree import Knobs
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
 """The default tools of a build: role → command."""
 
 
-def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
-    """Return the first line of each tool's ``--version``; a missing tool is left out."""
-    return {f"compiler.{role}": version(command) for role, command in (TOOLS if tools is None else tools).items()}
+def knobs(tools: Mapping[str, str] | None = None, path: str = BASE_VARIABLES["PATH"]) -> Knobs:
+    """Return the first line of each tool's ``--version``; a missing tool is left out.
+
+    ``path`` is the ``PATH`` on which a build finds them, which the caller's may differ from.
+    """
+    tools = TOOLS if tools is None else tools
+    return {f"compiler.{role}": version(command, path) for role, command in tools.items()}
 
 
-def version(command: str) -> str | None:
-    """Return the first line of ``command --version``, or ``None`` if there is no such command."""
-    program = shutil.which(command)
+def version(command: str, path: str = BASE_VARIABLES["PATH"]) -> str | None:
+    """Return the first line of ``command --version``, or ``None`` if there is no such command on a path."""
+    program = shutil.which(command, path=path)
     return _version(program) if program else None
 
 
@@ -33,7 +37,7 @@ def _version(program: str) -> str | None:
             stderr=subprocess.DEVNULL,
             timeout=10,
             check=False,
-            env=os.environ | {"LC_ALL": "C"},
+            env=dict(BASE_VARIABLES),
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,5 +1,6 @@
 """The processors and their memory nodes."""
 
+import hashlib
 import re
 
 from runner.system.tree import Knobs, Tree
@@ -58,7 +59,14 @@ def _model(tree: Tree) -> Knobs:
         f"{key} {fields[f'CPU {key}']}" for key in ("implementer", "part", "variant") if f"CPU {key}" in fields
     )
     model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm
-    return {"cpu.model": model or None, "cpu.microcode": fields.get("microcode")}
+    features = fields.get("flags") or fields.get("Features")
+    digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()[:12] if features else None
+    return {
+        "cpu.model": model or None,
+        "cpu.microcode": fields.get("microcode"),
+        # Compilers and libraries choose code by them, and a virtual machine can hide some of its processor.
+        "cpu.features": digest and f"{len(features.split()) if features else 0}, sha256 {digest}",
+    }
 
 
 def _topology(tree: Tree) -> str | None:

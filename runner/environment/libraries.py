@@ -17,11 +17,16 @@ def find(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path
     Like the loader, this skips libraries for another architecture.
     """
     own = _architecture(tree.path("proc/self/exe"))
-    for folder in dict.fromkeys((*first, *_configured(tree), *_STANDARD)):
+    for folder in folders(tree, first):
         for name in tree.names(folder, pattern):
             path = tree.path(folder) / name
             if own is None or _architecture(path) == own:
                 yield path
+
+
+def folders(tree: Tree, first: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the loader's folders in its order, ``first`` before all others."""
+    return tuple(dict.fromkeys((*first, *_configured(tree), *_STANDARD)))
 
 
 def fingerprint(path: Path) -> str | None:
@@ -33,7 +38,7 @@ def fingerprint(path: Path) -> str | None:
         return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _fingerprint(path: Path, _modified: int, _size: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]

@@ -1,12 +1,13 @@
 """Compiles the runner's own small C programs once, and caches them."""
 
 import hashlib
-import tempfile
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
+from runner.system.durable_files import rename_durably
+from runner.system.scratch import scratch_folder
 
 _TIMEOUT = 60.0
 """Seconds."""
@@ -35,18 +36,19 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     """
     made_of = b"\0".join(file.read_bytes() for file in (source, *headers))
     program = cache / f"{source.stem}-{hashlib.sha256(made_of).hexdigest()[:16]}"
-    if program.exists():
+    # A power cut can leave a file that is empty.
+    if program.exists() and program.stat().st_size:
         return program
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # Compile under another name first: two runners may compile it at once.
-        with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch, source.stem)
+        with scratch_folder(cache) as scratch:
+            made = scratch / source.stem
             problem = _compile(source, made, options) and _compile(source, made, ())
             if problem:
                 raise CompilationError(problem)
             made.chmod(0o755)
-            made.rename(program)
+            rename_durably(made, program)
     except OSError as error:
         raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
     return program
@@ -55,14 +57,23 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
     """Compile; return why that failed, or an empty string."""
     try:
-        done = execute(
+        done = subprocess.run(
             ["cc", "-O1", *options, "-o", str(program), str(source)],
-            directory=program.parent,
-            environment=BASE_VARIABLES,
+            cwd=program.parent,
+            env=dict(BASE_VARIABLES),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             timeout=_TIMEOUT,
-            merge=True,
+            check=False,
         )
     except FileNotFoundError:
         return f"there is no C compiler (cc) for {source.name}"
-    output = done.output.strip().splitlines()
-    return f"{source.name} does not compile: cc {done.problem}: {output[0] if output else ''}" if done.problem else ""
+    except subprocess.TimeoutExpired:
+        return f"{source.name} does not compile: cc did not finish within {_TIMEOUT:g} s"
+    output = done.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
+    return (
+        f"{source.name} does not compile: cc ended with exit code {done.returncode}: {output[0]}"
+        if done.returncode
+        else ""
+    )

@@ -4,7 +4,6 @@ The same watch sees to the machine's memory: a sandbox's ``/tmp`` takes memory t
 """
 
 import os
-import signal
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk
 
 LEAST_BYTES = 1 << 30
@@ -58,12 +58,10 @@ class TreeGuard:
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """Kill the program."""
+        """Have the program killed."""
         os.read(self._alarm, 1)
         self.problem = self._why
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-        return False
+        raise EndPrograms
 
     def __enter__(self) -> Self:
         self._thread.start()

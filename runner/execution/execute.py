@@ -1,10 +1,8 @@
 """Run programs with a deadline and bounded output, and leave none of their processes behind."""
 
 import os
-import select
 import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, Self
+
+from runner.execution.supervision import SupervisedProcess
+from runner.execution.supervisor import supervisor
+from runner.settings import load_settings
 
 OUTPUT_LIMIT = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
@@ -46,8 +48,20 @@ class Finished:
         if self.status is None:
             return f"did not finish within {self.deadline:g} s"
         if self.status < 0:
-            return f"was ended by {signal.Signals(-self.status).name}"
+            return f"was ended by {signal_name(-self.status)}"
         return f"ended with exit code {self.status}" if self.status else ""
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal. Python knows no names of the real-time signals between the first and the last."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}" if number > signal.SIGRTMIN else f"signal {number}"
+
+
+class EndPrograms(Exception):
+    """Raised by a companion to end all programs that run together at once."""
 
 
 class Companion(Protocol):
@@ -61,7 +75,13 @@ class Companion(Protocol):
         """Return the descriptor that becomes readable when the program has sent something."""
 
     def serve(self, pid: int) -> bool:
-        """Read and answer; return whether more can come. ``pid`` is the started process."""
+        """Read and answer; return whether more can come. ``pid`` is the started process.
+
+        Raises
+        ------
+        EndPrograms
+            The programs have to be killed.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +135,10 @@ def execute_together(
     try:
         for program in programs:
             running.append(_Running.start(program, directory, merge))
-        _collect(running, started + timeout)
+        with suppress(EndPrograms):
+            _collect(running, started + timeout)
     finally:
-        # Kill background processes too: they would disturb the next measurement.
-        for program_run in running:
-            _end_session(program_run.process)
-            program_run.close()
+        _end_all(running)
     return [program_run.finished(started, timeout) for program_run in running]
 
 
@@ -128,7 +146,7 @@ def execute_together(
 class _Running:
     """A running program, and the end of its output so far."""
 
-    process: subprocess.Popen[bytes]
+    process: SupervisedProcess
     companions: Sequence[Companion]
     tails: dict[IO[bytes], bytearray]
     open: int
@@ -136,17 +154,15 @@ class _Running:
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
-        process = subprocess.Popen(
+        process = SupervisedProcess.start(
             program.command,
-            cwd=directory,
-            env=dict(program.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if merge else subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=[*program.inherited, *(fd for one in program.companions for fd in one.descriptors)],
+            supervisor=supervisor(load_settings().programs),
+            directory=directory,
+            environment=program.environment,
+            merge=merge,
+            inherited=[*program.inherited, *(fd for one in program.companions for fd in one.descriptors)],
         )
-        tails = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
+        tails = {stream: bytearray() for stream in process.streams}
         return cls(process, program.companions, tails, len(tails))
 
     def read(self, stream: IO[bytes]) -> bool:
@@ -164,15 +180,28 @@ class _Running:
 
     def finished(self, started: float, timeout: float) -> Finished:
         seconds = time.monotonic() - started
-        late = self.process.returncode == -signal.SIGKILL and seconds >= timeout
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(
-            status=None if late else self.process.returncode,
+            status=self.process.status,
             output=texts[0],
             error=texts[1] if len(texts) > 1 else "",
             seconds=seconds,
             deadline=timeout,
         )
+
+
+def _end_all(running: Iterable[_Running]) -> None:
+    """End all programs, and processes in the background too: they would disturb the next measurement."""
+    problems = []
+    for program in running:
+        try:
+            program.process.end()
+        except OSError as error:
+            problems.append(error)
+        finally:
+            program.close()
+    if problems:
+        raise problems[0]
 
 
 def _collect(running: Sequence[_Running], deadline: float) -> None:
@@ -185,29 +214,10 @@ def _collect(running: Sequence[_Running], deadline: float) -> None:
                 selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
         while any(program.open for program in running) and time.monotonic() < deadline:
             # A background child can hold a stream open after the program has ended.
-            if all(program.process.poll() is not None for program in running) and not selector.select(0):
+            if all(program.process.has_ended() for program in running) and not selector.select(0):
                 break
             for key, _ in selector.select(min(0.2, max(0.0, deadline - time.monotonic()))):
                 if not key.data():
                     selector.unregister(key.fileobj)
     for program in running:
-        wait_for_end(program.process, deadline - time.monotonic())
-
-
-def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for a child to end; return whether it did. ``Popen.wait`` with a timeout polls every few milliseconds."""
-    if process.poll() is None:
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            waiting = select.poll()
-            waiting.register(descriptor, select.POLLIN)
-            waiting.poll(max(0.0, 1000 * seconds))
-        finally:
-            os.close(descriptor)
-    return process.poll() is not None
-
-
-def _end_session(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        program.process.wait(deadline - time.monotonic())

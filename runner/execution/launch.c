@@ -1,7 +1,7 @@
 /*
  * Start a program at a given moment, and say what became of it.
  *
- *     launch CHANNEL PERSONALITY USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
+ *     launch CHANNEL PERSONALITY LIMITS USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
  *            [COPY FILE]... PATH ARGUMENT...
  *
  *     launch seal PROCESS
@@ -15,14 +15,22 @@
  * are opened before the second answer, each page that the second round needs has been touched, and it adds no fault.
  *
  * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
- * kernel takes the switch for the address layout away. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
+ * kernel takes the switch for the address layout away. LIMITS are triples of a resource, its soft and its hard limit,
+ * separated by commas. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
  * The second form lets nobody in the user namespace of a process make another.
+ *
+ * Processes that the program leaves behind become children of this launcher. It waits a little for them to end, says
+ * which do not, and ends those.
+ *
+ * The kernel's own account of the program is a second witness of what perf counts. The account begins with the process,
+ * so what the process has used before the program is sent with each question and can be subtracted.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +41,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PATIENCE 250 /* Milliseconds that processes may go on after the program that left them behind. */
 
 static int channel;
 
@@ -48,6 +58,20 @@ static void limit(int resource, rlim_t most)
     struct rlimit both = {most, most};
     if (setrlimit(resource, &both) != 0)
         refuse("a limit");
+}
+
+/* Set the limits that every program gets. Here, because a hard limit that was lowered cannot be raised again. */
+static void set_limits(const char *triples)
+{
+    for (char *next; *triples; triples = next) {
+        long long numbers[3];
+        for (int i = 0; i < 3; i++, triples = next + (*next != 0))
+            numbers[i] = strtoll(triples, &next, 10);
+        next += *next != 0;
+        struct rlimit both = {(rlim_t)numbers[1], (rlim_t)numbers[2]};
+        if (setrlimit((int)numbers[0], &both) != 0)
+            refuse("a limit");
+    }
 }
 
 static void put(const char *path, const char *text)
@@ -98,16 +122,79 @@ static void lay_over(char **pairs, int count)
             refuse(pairs[i + 1]);
 }
 
+static long long microseconds(struct timeval time)
+{
+    return time.tv_sec * 1000000LL + time.tv_usec;
+}
+
+/* Ask for leave to go on, with the faults and the processor time of this process until now. */
+static void ask(void)
+{
+    char text[100], answer;
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    int length = snprintf(text, sizeof text, "ready %ld %lld\n", used.ru_minflt + used.ru_majflt,
+                          microseconds(used.ru_utime) + microseconds(used.ru_stime));
+    if (write(channel, text, length) != length || read(channel, &answer, 1) != 1)
+        _exit(125);
+}
+
 static void become(const char *path, char **arguments, char **variables)
 {
     const char *paths[] = {"", path};
     for (int round = 0; round < 2; round++) {
-        char answer;
-        if (write(channel, "ready\n", 6) != 6 || read(channel, &answer, 1) != 1)
-            _exit(125);
+        ask();
         execve(paths[round], arguments, variables);
     }
     refuse("executing the program");
+}
+
+/* Read the start of a small file as text; return its length. */
+static size_t get(const char *path, char *text, size_t room)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, room - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    return length > 0 ? (size_t)length : 0;
+}
+
+/* Say which children are left, the first few, and kill all of them. */
+static void end_children(int say)
+{
+    char children[4096], path[100], name[32], names[800] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    get(path, children, sizeof children);
+    for (char *next, *word = children; ; word = next) {
+        long pid = strtol(word, &next, 10);
+        if (next == word)
+            break;
+        snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+        get(path, name, sizeof name);
+        name[strcspn(name, "\n")] = 0;
+        if (strlen(names) + strlen(name) + 3 < sizeof names)
+            strcat(strcat(names, *names ? ", " : ""), *name ? name : "?");
+        kill((pid_t)pid, SIGKILL);
+    }
+    if (say)
+        dprintf(channel, "outlived %s\n", *names ? names : "?");
+}
+
+/* Wait until nothing of the program is left. */
+static void settle(void)
+{
+    for (int waited = 0; waited < 4 * PATIENCE;) {
+        pid_t ended = waitpid(-1, NULL, WNOHANG);
+        if (ended < 0 && errno == ECHILD)
+            return;
+        if (ended != 0)
+            continue;
+        if (waited >= PATIENCE)
+            end_children(waited == PATIENCE);
+        usleep(1000);
+        waited++;
+    }
 }
 
 /* Let nobody in the user namespace of a process make another. Only from outside: in the sandbox /proc/sys is closed. */
@@ -127,29 +214,31 @@ int main(int count, char **words)
 {
     if (count == 3 && strcmp(words[1], "seal") == 0)
         return seal(words[2]);
-    if (count < 10)
+    if (count < 11)
         return 2;
-    int variables = atoi(words[8]), copies = atoi(words[9]);
-    if (variables < 0 || copies < 0 || count < 12 + variables + 2 * copies)
+    int variables = atoi(words[9]), copies = atoi(words[10]);
+    if (variables < 0 || copies < 0 || count < 13 + variables + 2 * copies)
         return 2;
-    char **pairs = words + 10 + variables, **command = pairs + 2 * copies;
+    char **pairs = words + 11 + variables, **command = pairs + 2 * copies;
     channel = atoi(words[1]);
-    rlim_t processes = strtoull(words[5], NULL, 10);
+    rlim_t processes = strtoull(words[6], NULL, 10);
     char **environment = calloc(variables + 1, sizeof *environment);
     if (environment == NULL || fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
         return 2;
-    memcpy(environment, words + 10, variables * sizeof *environment);
+    memcpy(environment, words + 11, variables * sizeof *environment);
     if (personality(strtoul(words[2], NULL, 10)) < 0)
         refuse("the personality");
     if (copies > 0)
         lay_over(pairs, copies);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     pid_t program = fork();
     if (program < 0)
         refuse("a process");
     if (program == 0) {
+        set_limits(words[3]);
         if (processes > 0)
-            confine(atol(words[3]), atol(words[4]), processes, strtoull(words[6], NULL, 10),
-                    strtoull(words[7], NULL, 10));
+            confine(atol(words[4]), atol(words[5]), processes, strtoull(words[7], NULL, 10),
+                    strtoull(words[8], NULL, 10));
         become(command[0], command + 1, environment);
     }
     int status;
@@ -159,9 +248,9 @@ int main(int count, char **words)
         if (errno != EINTR)
             refuse("waiting");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    dprintf(channel, "ended %d %lld %lld %ld %lld\n", status,
-            used.ru_utime.tv_sec * 1000000LL + used.ru_utime.tv_usec,
-            used.ru_stime.tv_sec * 1000000LL + used.ru_stime.tv_usec, used.ru_maxrss,
-            end.tv_sec * 1000000000LL + end.tv_nsec);
+    settle();
+    dprintf(channel, "ended %d %lld %lld %ld %lld %ld\n", status, microseconds(used.ru_utime),
+            microseconds(used.ru_stime), used.ru_maxrss, end.tv_sec * 1000000000LL + end.tv_nsec,
+            used.ru_minflt + used.ru_majflt);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+from runner.execution.resource_limits import limits_of_programs
+
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
@@ -19,9 +21,20 @@ _ASK_PERSONALITY = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the program ended, and the kernel's account of it: seconds, and bytes of memory.
+    """How the program ended, and the kernel's account of it and of the children that it waited for.
 
-    ``status`` is its exit code, or the negative number of the signal that ended it.
+    Attributes
+    ----------
+    status
+        Its exit code, or the negative number of the signal that ended it.
+    user, system, elapsed
+        Seconds.
+    max_rss
+        Bytes.
+    faults
+        Minor and major faults since the program was executed, also those that the kernel took to prepare memory.
+    processor_time
+        Seconds in user and system mode since the program was executed.
     """
 
     status: int
@@ -29,6 +42,8 @@ class Ending:
     system: float
     max_rss: int
     elapsed: float
+    faults: int
+    processor_time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +89,20 @@ class Launch:
         How it ended; None until then.
     refusal
         Why it could not be started; empty if it could.
+    outlived
+        The names of processes that were still running a while after the program had ended; empty if there were none.
     """
 
     def __init__(self, start: Start, prepare: Callable[[int], None] = lambda _: None) -> None:
         self.program: int | None = None
         self.ending: Ending | None = None
         self.refusal = ""
+        self.outlived = ""
         self._start = start
         self._prepare = prepare
         self._rounds = 0
+        self._faults_before = 0
+        self._microseconds_before = 0
         self._started_at = 0
         self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -106,10 +126,11 @@ class Launch:
             The copies to mount over files, by the path of the file. Only root can mount them.
         """
         personality = ctypes.CDLL(None).personality(_ASK_PERSONALITY)
-        limits = confinement or Confinement(0, 0, 0)
-        numbers = (limits.user, limits.group, limits.processes, limits.file_bytes, limits.data_bytes)
+        confined = confinement or Confinement(0, 0, 0)
+        numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
-        head = [launcher, str(self._launcher_end.fileno()), str(personality), *map(str, numbers)]
+        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in limits_of_programs().values())
+        head = [launcher, str(self._launcher_end.fileno()), str(personality), triples, *map(str, numbers)]
         mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
         return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 
@@ -133,10 +154,13 @@ class Launch:
         except OSError:
             return False
         fields = message.decode(errors="replace").split()
-        if fields == ["ready"] and self._started_at == 0:
-            self._ready(_CREDENTIALS.unpack(control[0][2])[0])
+        if fields[:1] == ["ready"] and self._started_at == 0:
+            self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
             self._end(fields[1:])
+        elif fields[:1] == ["outlived"]:
+            names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
+            self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
         if not message and self._started_at == 0:
@@ -167,8 +191,10 @@ class Launch:
     ) -> None:
         self.close()
 
-    def _ready(self, pid: int) -> None:
+    def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
+        with suppress(ValueError):
+            self._faults_before, self._microseconds_before = map(int, used)
         if self._rounds == 1:  # The first round only touches the launcher's pages.
             self._channel.send(b"w")
             return
@@ -183,13 +209,15 @@ class Launch:
 
     def _end(self, fields: Sequence[str]) -> None:
         try:
-            status, user, system, max_rss, end = (min(int(field), 2**62) for field in fields)
+            status, user, system, max_rss, end, faults = (min(int(field), 2**62) for field in fields)
             self.ending = Ending(
                 status=os.waitstatus_to_exitcode(status),
                 user=user / 1e6,
                 system=system / 1e6,
                 max_rss=max_rss * 1024,
                 elapsed=max(0, end - self._started_at) / 1e9,
+                faults=faults - self._faults_before,
+                processor_time=(user + system - self._microseconds_before) / 1e6,
             )
         except ValueError:
             self.refusal = "the launcher sent a malformed message"

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 SAFE_DIRECTORY = "/"
 """Where such a process starts: only root can write there."""
 
-_LEFT_OUT = re.compile(
-    r"PYTHON.*|ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN|GH_TOKEN|LD_PRELOAD|LD_AUDIT|GIT_.*"
-)
-"""Variables that choose what Python or the loader runs, and credentials of a CI job that the service never needs."""
+_CHOOSING = re.compile(r"PYTHON.*|LD_PRELOAD|LD_AUDIT|GIT_.*")
+"""Variables that choose what Python, the loader or git runs."""
+_CREDENTIALS = re.compile(r"ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN|GH_TOKEN")
+"""Credentials of a CI job, which the service never needs."""
 
 
 def own_module(name: str, *arguments: str) -> list[str]:
@@ -23,9 +23,13 @@ def own_module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", name, *arguments]
 
 
-def own_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables for a module of our own."""
-    return {name: value for name, value in variables.items() if not _LEFT_OUT.fullmatch(name)}
+def own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
+    """Return the variables for a module of our own, with or without the credentials of a CI job."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not _CHOOSING.fullmatch(name) and (credentials or not _CREDENTIALS.fullmatch(name))
+    }
 
 
 def own_script(text: str) -> list[str]:

@@ -1,39 +1,159 @@
-"""Allow one measurement at a time on this host; others wait."""
+"""Allows one measurement at a time on this host, whoever measures and wherever the results go.
+
+The lock is a folder that every Linux host has and only the kernel can change, ``/sys/kernel``. So nobody can put a link
+or a file of his own in its place, nothing has to be created or removed, and users without privileges can lock it. The
+kernel releases the lock when its process ends, however it ends, and gives it to whoever waits longest.
+
+Whoever may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` names another file or folder, such as one
+that only a group may open. All runners on a host have to name the same.
+"""
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import pwd
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
+from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.settings import Settings
+from runner.system.processes import started_at
 
-_FILE = "measuring.lock"
+_LONGEST = 200
+"""Characters of a command that are shown."""
 
 
-@contextmanager
-def host_lock(settings: Settings, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the host's lock; wait for it if another process has it. The kernel releases it when the process ends.
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds the lock."""
 
-    Raises
-    ------
-    FaultwatchError
-        The lock file cannot be created.
-    """
-    file = settings.home / _FILE
-    try:
-        settings.home.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise FaultwatchError(
-            f"{file}: {error.strerror}", "set FAULTWATCH_HOME to a folder that you may write to"
-        ) from None
-    try:
+    process: int
+
+    def describe(self) -> str:
+        """Return who it is, what it does, and since when it runs."""
+        since = started_at(self.process)
+        time = f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else ""
+        return f"process {self.process} ({_user(self.process)}{time}): {_command(self.process)}"
+
+
+class HostTurn:
+    """The turn of a command to measure on this host. It begins when the command is ready, and ends with the context."""
+
+    def __init__(self, lock: Path, say: Callable[[str], None], prepare: Callable[[], None] = lambda: None) -> None:
+        """Create a turn that has not begun.
+
+        Parameters
+        ----------
+        lock
+            The file or folder to lock.
+        say
+            Called with a line if another process has to be waited for.
+        prepare
+            Called whenever the turn begins, before anything is measured.
+        """
+        self._lock = lock
+        self._say = say
+        self._prepare = prepare
+        self._descriptor: int | None = None
+
+    def begin(self, say: Callable[[str], None] | None = None) -> None:
+        """Wait until no other process measures on this host. Does nothing if the turn has begun.
+
+        Parameters
+        ----------
+        say
+            Called with the line instead; None for the usual function.
+
+        Raises
+        ------
+        FaultwatchError
+            The lock cannot be opened.
+        """
+        if self._descriptor is not None:
+            return
+        descriptor = _opened(self._lock)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another measurement is running on this host; this one waits for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                line = f"another measurement is running on this host; waiting for {_describe_holder(descriptor)}"
+                (say or self._say)(line)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        self._prepare()
+
+    def end(self) -> None:
+        """Let others measure. Does nothing if the turn has not begun."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+def holder(lock: Path) -> Holder | None:
+    """Return the process that holds a lock; None if nobody does, or a process of another container."""
+    descriptor = _opened(lock)
+    try:
+        return _holder(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _opened(lock: Path) -> int:
+    try:
+        # Not with O_CREAT: a file that anybody can create in a shared folder is anybody's.
+        return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise FaultwatchError(
+            f"the lock of this host, {lock}, cannot be opened: {error.strerror}",
+            "name a file that all runners of this host may read with FAULTWATCH_HOST_LOCK",
+        ) from None
+
+
+def _holder(descriptor: int) -> Holder | None:
+    """Find the holder in the kernel's list of locks, which nobody can forge."""
+    state = os.fstat(descriptor)
+    file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
+        fields = line.split()
+        # 1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF; a line with "->" is of a process that waits.
+        if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5] == file and fields[4].isdecimal():
+            return Holder(int(fields[4])) if int(fields[4]) else None
+    return None
+
+
+def _describe_holder(descriptor: int) -> str:
+    found = _holder(descriptor)
+    return found.describe() if found else "a process that cannot be seen from here"
+
+
+def _user(process: int) -> str:
+    try:
+        uid = Path(f"/proc/{process}").stat().st_uid
+    except OSError:
+        return "unknown user"
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _command(process: int) -> str:
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        words = []
+    text = " ".join(without_password(word) for word in words if word)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

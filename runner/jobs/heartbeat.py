@@ -11,10 +11,7 @@ from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.contract.search import Search, SearchRequest
 from runner.errors import FaultwatchError, RequestRefused
-from runner.reporting.client import Service
-
-RETRY_SECONDS = 900.0
-"""Seconds for which a job retries while the service is unavailable."""
+from runner.reporting.client import PATIENCE, Service
 
 
 class JobStopped(Exception):
@@ -135,7 +132,7 @@ class Heartbeat:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+            return self._service.new_connection(PATIENCE).finish_job(self.job.id, end)
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
-from runner.host.lock import host_lock
+from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
 from runner.jobs.handlers import handler_of
-from runner.jobs.heartbeat import RETRY_SECONDS, Heartbeat, JobStopped
+from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
 from runner.settings import Settings
 
@@ -24,6 +24,8 @@ class JobRunner:
 
     Attributes
     ----------
+    turn
+        The turn of the command on this host.
     say
         Shows a message to the user.
     log_url
@@ -34,6 +36,7 @@ class JobRunner:
 
     settings: Settings
     service: Service
+    turn: HostTurn
     say: Callable[[str], None]
     log_url: str = ""
     verbose: bool = False
@@ -58,13 +61,24 @@ class JobRunner:
             The job cannot be claimed, or it failed.
         """
         claim = Claim(host=self.settings.host, log_url=self.log_url)
-        with host_lock(self.settings, self.say):
-            lease = self._claim(job_id, claim)
-            with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-                service = self.service.new_connection(RETRY_SECONDS)
-                service.before_send = heartbeat.count_run
-                handler = handler or handler_of(lease.job.question)
-                return self._run_claimed(heartbeat, lambda: handler(prepare(lease.job, service, heartbeat)))
+        lease = self._claim(job_id, claim)
+        with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
+            service = self.service.patient(self.say)
+            service.before_send = heartbeat.count_run
+            handler = handler or handler_of(lease.job.question)
+
+            def waiting(line: str) -> None:
+                if not self.verbose:  # otherwise the heartbeat shows it
+                    self.say(line)
+                heartbeat.report_progress(line)
+
+            def work() -> JobResult:
+                # While it waits, heartbeats go on, so the service does not take the job for lost.
+                self.turn.begin(waiting)
+                heartbeat.check_orders()
+                return handler(prepare(lease.job, service, heartbeat))
+
+            return self._run_claimed(heartbeat, work)
 
     def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""
@@ -88,7 +102,7 @@ class JobRunner:
         return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
 
     def _claim(self, job_id: int, claim: Claim) -> Lease:
-        """Claim a job; wait while this host or another one is busy."""
+        """Claim a job; wait while this host has another one, or another host has this one."""
         announced = False
         while True:
             try:

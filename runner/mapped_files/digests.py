@@ -72,9 +72,7 @@ def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
     content = read_regular(path, MOST_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
     if folder:
         content = _loaded_content(content)
-        # During the build the folder may have had the name of an incomplete one.
-        for name in (folder.replace(b"/tree", b".partial/tree"), folder):
-            content = content.replace(name, b"")
+        content = content.replace(folder, b"")
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import MOST_BYTES
+from runner.system.scratch import scratch_folder
 
 
 class PrivateCopies:
@@ -39,8 +40,8 @@ class PrivateCopies:
     def _store(self, content: bytes, copy: Path, mode: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         # Renamed when complete, because two runners may store the same copy at once.
-        with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
-            complete = Path(scratch, copy.name)
+        with scratch_folder(self._folder) as scratch:
+            complete = scratch / copy.name
             complete.write_bytes(content)
             complete.chmod(mode)
             complete.rename(copy)

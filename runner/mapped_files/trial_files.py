@@ -9,6 +9,7 @@ from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation, identity_of
 from runner.mapped_files.digests import combine_digests, digest_built_file, digest_file, source_of
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
+from runner.mapped_files.revision_proof import doubts
 from runner.mapped_files.tree_watch import FileAccesses
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
@@ -140,7 +141,11 @@ class TrialFiles:
             f"the page-cache state of {_listed(paths)} could not be prepared: {reason}"
             for reason, paths in unprepared.items()
         ]
-        return tuple(line[:1000] for line in (lost, *lines) if line)
+        mapped = [Path(path) for path in self._preparations]
+        own = [*self._opened, *(path for path in mapped if path.is_relative_to(self._tree))]
+        system = [path for path in mapped if not path.is_relative_to(self._tree)]
+        doubted = doubts(self._tree, own, system) if self._all_seen else ()
+        return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
         path = Path(file.path)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.mapped_files.residency import evict, residency
+from runner.measuring.spoiled_session import SpoiledSession
 
 
-class EvictionError(FaultwatchError):
+class EvictionError(SpoiledSession):
     """A file cannot be evicted, so a cold case cannot be measured."""
 
 
@@ -25,6 +26,8 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
 
     Raises
     ------
+    FileNotFoundError
+        If a file does not exist.
     EvictionError
         If pages stay resident, so that the start would not be cold, or if the file is a folder, a pipe or a device. The
         message names the file and the number of pages.

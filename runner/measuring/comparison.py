@@ -8,8 +8,8 @@ from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import Report, Sample, Stage
-from runner.measuring.cold_files import EvictionError
+from runner.contract.report import Report, Sample
+from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
@@ -104,7 +104,7 @@ def compare(
             for trial in (base, head):
                 trial.warm_up()
                 progress()
-        except (ExecutionFailure, EvictionError) as error:
+        except (ExecutionFailure, SpoiledSession) as error:
             return undecided(base, head, {trial: _without_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
         return sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
@@ -144,7 +144,7 @@ def sample_in_turns(
             if decision.more == 0 or wanted >= pairs.most:
                 return Compared(request.base, request.head, decision, most=pairs.most)
             wanted = min(pairs.most, wanted + decision.more)
-    except (ExecutionFailure, EvictionError) as error:
+    except (ExecutionFailure, SpoiledSession) as error:
         return undecided(base, head, {trial: _without_samples(trial, error)})
 
 
@@ -172,7 +172,7 @@ def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pai
                 if decision.more == 0 or wanted >= pairs.most:
                     return None
                 wanted = min(pairs.most, wanted + decision.more)
-        except (ExecutionFailure, EvictionError):
+        except (ExecutionFailure, SpoiledSession):
             return None
 
 
@@ -197,14 +197,14 @@ def _alone(head: Trial) -> Report:
     try:
         head.warm_up()
         return head.measured([head.execute()])
-    except (ExecutionFailure, EvictionError) as error:
+    except (ExecutionFailure, SpoiledSession) as error:
         return _without_samples(head, error)
 
 
-def _without_samples(trial: Trial, error: ExecutionFailure | EvictionError) -> Report:
+def _without_samples(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
     if isinstance(error, ExecutionFailure):
-        return trial.failed(Stage.RUN, error.message, error.log)
-    return trial.skipped(str(error))
+        return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
+    return trial.skipped(str(error), temporary=True)
 
 
 @contextmanager

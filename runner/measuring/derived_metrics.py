@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.perf.session import Execution, ExecutionFailure
@@ -24,7 +26,13 @@ def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
     readings = dict(execution.sample.readings)
     readings |= _sys_percent(readings)
     if workload.run.output != "none":
-        readings |= _per_work(readings, _work_done(execution, workload, tree))
+        work = _work_done(execution, workload, tree)
+        try:
+            readings |= _per_work(readings, work)
+        except (ValidationError, ArithmeticError):
+            raise ExecutionFailure(
+                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which no metric can hold"
+            ) from None
     return execution.sample.model_copy(update={"readings": readings})
 
 

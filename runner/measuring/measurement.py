@@ -1,14 +1,16 @@
 """Measures one case of one revision: a warm-up, then samples. The result is a report."""
 
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
-from runner.measuring.cold_files import EvictionError
 from runner.measuring.sampling import Sampling
+from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure, missing_programs
+from runner.subject.build_record import DamagedBuild
 from runner.subject.built_tree import begin_session
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -55,11 +57,17 @@ def measure(
         while rule.wants_more(samples):
             samples.append(trial.execute())
             progress()
-    except EvictionError as error:
-        return trial.skipped(str(error))
+        return trial.measured(samples)
+    except DamagedBuild as damage:
+        return trial.skipped(f"the build cannot be used: {damage}", temporary=True)
+    except SpoiledSession as error:
+        return trial.skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
-        return trial.failed(Stage.RUN, failure.message, failure.log)
-    return trial.measured(samples)
+        return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # A program can do what nobody has thought of. That must not end the history of the other commits.
+        message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+        return trial.failed(Stage.MEASURE, message, traceback.format_exc(), temporary=True)
 
 
 def measure_revision(
@@ -76,15 +84,7 @@ def measure_revision(
     try:
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
-        return failed_build(
-            workload,
-            case,
-            bench=bench,
-            subject=repository.name,
-            revision=revision,
-            message=failure.message,
-            build=failure.build,
-        )
+        return failed_build(workload, case, failure, bench=bench, subject=repository.name, revision=revision)
     return measure(
         workload,
         case,
@@ -98,10 +98,10 @@ def measure_revision(
 
 
 def failed_build(
-    workload: Workload, case: Case, *, bench: Bench, subject: str, revision: Revision, message: str, build: Build
+    workload: Workload, case: Case, failure: BuildFailure, *, bench: Bench, subject: str, revision: Revision
 ) -> Report:
     """Return the report of a revision whose build failed or is impossible on this host."""
-    trial = Trial(workload, Subject(subject, revision, case, build), bench)
+    trial = Trial(workload, Subject(subject, revision, case, failure.build), bench)
     if lacking := missing_programs(workload):
-        return trial.skipped(lacking)
-    return trial.failed(Stage.BUILD, message, build.log)
+        return trial.skipped(lacking, temporary=True)
+    return trial.failed(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)

@@ -1,6 +1,6 @@
 """Checks before a session whether this host can measure, and prepares what measuring needs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,8 @@ from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
+from runner.environment.program_files import library_knobs
+from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
@@ -17,10 +19,14 @@ from runner.settings import Settings
 from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
+from runner.system.mount_options import forbids_programs
+from runner.system.tree import Tree
 
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
+MACHINE = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
+"""Knobs that decide what a compiler makes: a home folder can be shared, and ``-march=native`` follows the processor."""
 USER_ONLY = (
     "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
     "`faultwatch doctor` shows what allows it"
@@ -51,6 +57,7 @@ def prepare(
     examined: bool = True,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Workbench:
     """Check that this host can measure, and return what measuring needs.
 
@@ -64,6 +71,8 @@ def prepare(
         Build and run in a sandbox.
     origin
         Where the code comes from: with the sandbox it decides where builds are kept.
+    say
+        Called with a line for each build that has to be made again.
 
     Raises
     ------
@@ -77,9 +86,15 @@ def prepare(
     def find_scope() -> "Scope":
         scope = counting_scope()
         compilers.knobs()
+        library_knobs(Tree())  # Remembers the digests of the libraries.
         TypeAdapter(int)  # The first model imports a large module: better in the background.
         return scope
 
+    if examined and forbids_programs(settings.builds):
+        raise FaultwatchError(
+            f"{settings.builds} is on a file system that allows no programs (noexec)",
+            "set FAULTWATCH_HOME to a folder on another file system",
+        )
     variables = dict(variables or {})
     # Several independent waits for other programs, so do them at once.
     scope_found = in_background(find_scope)
@@ -96,9 +111,7 @@ def prepare(
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)
-    tools = {
-        name: value for name, value in held.knobs.items() if name.startswith("compiler.") or name == "libc.version"
-    }
+    machine = {name: value for name, value in held.knobs.items() if name in MACHINE}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
@@ -106,4 +119,4 @@ def prepare(
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     store = build_store(origin, confined=confined)
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
-    return Workbench(bench, Builder(cache, tools, box), variables, warnings)
+    return Workbench(bench, Builder(cache, machine, box, say), variables, warnings)

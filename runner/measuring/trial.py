@@ -1,5 +1,6 @@
 """Executes one case of one built revision, and creates the report about it."""
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +21,13 @@ from runner.contract.report import (
     Sample,
     Stage,
 )
+from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
+from runner.execution.start_block import BASE_VARIABLES
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
@@ -33,12 +36,15 @@ from runner.measuring.cold_files import make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
+from runner.measuring.spoiled_session import require_unchanged
+from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import count_together
+from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
+from runner.system.tree import Knobs, Tree
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
@@ -77,7 +83,15 @@ class Bench:
 
     def environment_of(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case is measured now."""
-        return self.capture(self.state(bind(workload, case)))
+        bound = bind(workload, case)
+        state = self.state(bound)
+        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        files: Knobs = {
+            **build_knobs(workload.build.command or (), workload.build.needs, path),
+            **run_knobs(Tree(), bound.command[0], state.environment["PATH"]),
+        }
+        knobs = {**self.capture(state).knobs, **files}
+        return Environment(knobs={name: value for name, value in sorted(knobs.items()) if value is not None})
 
     def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
@@ -122,7 +136,7 @@ class Trial:
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._files = TrialFiles(tree, subject.case.name, bench.known_files, bench.sandbox, self._cold)
         self._started_at = datetime.now(UTC)
-        self._environment = bench.capture(self._state)
+        self._environment = bench.environment_of(workload, subject.case)
 
     @property
     def obstacle(self) -> str:
@@ -189,7 +203,10 @@ class Trial:
             with TreeWatch(self._tree) as watch:
                 self.execute(recording=Recording((), recorder))
                 accesses = watch.accesses()
-            changed = self._files.prepare_mapped(recorder.result(), accesses, began)
+            faults = recorder.result()
+            if objection := objection_to(faults, self._state.environment):
+                raise ExecutionFailure(f"`{' '.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
+            changed = self._files.prepare_mapped(faults, accesses, began)
             if not changed or time.monotonic() - started > _LONG:
                 break
 
@@ -217,7 +234,7 @@ class Trial:
             If measuring is impossible on this host.
         """
         if not as_left:
-            make_cold(self._cold, within=self._tree if self.sandbox else None)
+            self._make_cold()
         if self.workload.run.output_file is not None:
             # The result file of an earlier execution must not count as this one's.
             result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
@@ -236,20 +253,44 @@ class Trial:
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
+    def _make_cold(self) -> None:
+        try:
+            make_cold(self._cold, within=self._tree if self.sandbox else None)
+        except FileNotFoundError as error:
+            name = os.path.relpath(error.filename, self._tree)
+            raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None
+        except OSError as error:
+            raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
+
     def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
-        """Return the report of some samples, with the outliers marked."""
+        """Return the report of some samples, with the outliers marked.
+
+        Raises
+        ------
+        SpoiledSession
+            If the environment is not the one from before the samples.
+        """
+        require_unchanged(self._environment, self._bench.environment_of(self.workload, self.subject.case))
         self._files.verify()
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def skipped(self, reason: str) -> Report:
+    def skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
-        return self._report(Outcome.SKIPPED, failure=Failure(stage=Stage.RUN, message=reason[:1000]))
+        failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
+        return self._report(Outcome.SKIPPED, failure=failure)
 
-    def failed(self, stage: Stage, message: str, log: str) -> Report:
-        """Return the report that the build or the program failed."""
+    def failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
+        """Return the report that the build or the program failed.
+
+        Parameters
+        ----------
+        temporary
+            The state of this host is the reason, so another attempt can succeed.
+        """
         message, log = (without_secrets(text, self._state.variables) for text in (message, log))
-        return self._report(Outcome.FAILED, failure=Failure(stage=stage, message=message[:1000], log=log))
+        failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
+        return self._report(Outcome.FAILED, failure=failure)
 
     def _report(
         self,

@@ -24,7 +24,7 @@ class WorkDone:
     Attributes
     ----------
     operations, seconds
-        Positive and finite.
+        Positive, and at most 2 to the power of 64.
     stated
         Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
     """
@@ -110,6 +110,8 @@ READERS: Mapping[str, Callable[[str], WorkDone]] = {
     "pytest-benchmark": _pytest_benchmark,
     "pyperf": _pyperf,
 }
+_MOST = 2**64
+"""Largest number that a report can hold. NaN and infinity compare as larger."""
 STATED = ("bytes", "pages", "faults")
 REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
@@ -122,7 +124,7 @@ REQUIREMENTS = {
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST
 
 
 def _is_positive(value: Any) -> bool:

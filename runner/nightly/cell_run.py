@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver
+from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver, HistorySummary
 from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
@@ -34,7 +34,7 @@ def run_cell(
     """
     try:
         prepared = prepare()
-        prepared.measurement.measure((prepared.revision,), watcher)
+        summary = prepared.measurement.measure((prepared.revision,), watcher)
     except FaultwatchError as error:
         return _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
     done = cell.model_copy(
@@ -42,6 +42,7 @@ def run_cell(
             "subject": prepared.measurement.repository.name,
             "revision": prepared.revision.commit,
             "cases": prepared.cases,
+            "problem": _problem(summary),
         }
     )
     digest = _report_cell(service, night, done)
@@ -50,13 +51,20 @@ def run_cell(
         if not failed:
             break
         try:
-            prepared.measurement.measure_again(prepared.revision, failed, watcher)
+            problem = _problem(prepared.measurement.measure_again(prepared.revision, failed, watcher))
         except FaultwatchError as error:
-            return _report_cell(
-                service, night, done.model_copy(update={"problem": str(error)[:1000], "attempts": attempt})
-            )
-        digest = _report_cell(service, night, done.model_copy(update={"attempts": attempt}))
+            problem = str(error)[:1000]
+        digest = _report_cell(service, night, done.model_copy(update={"problem": problem, "attempts": attempt}))
+        if problem:
+            break
     return digest
+
+
+def _problem(summary: HistorySummary) -> str:
+    """Return why reports of a cell cannot be judged; empty if all of them can."""
+    if summary.refused:
+        return f"the service refused {len(summary.refused)} of its reports: {summary.refused[0]}"[:1000]
+    return ""
 
 
 def _report_cell(service: Service, night: str, cell: NightCell) -> NightDigest:

@@ -8,14 +8,17 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from runner.contract.report import Reading
-from runner.execution.execute import wait_for_end
+from runner.contract.report import Reading, Status
+from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 
 _TIMEOUT = 20.0
 """Seconds within which perf must attach and acknowledge."""
+_IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
+"""Events that perf counts as 0 where it may count in user space only."""
+_INVISIBLE = "it happens in the kernel, where this user may not count"
 
 
 class AttachError(Exception):
@@ -124,7 +127,9 @@ class AttachedPerf(ControlledPerf):
         text = self.text()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
-        return dict(parse_csv(text, SEPARATOR, requested=self._events).readings)
+        result = parse_csv(text, SEPARATOR, requested=self._events)
+        invisible = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
+        return result.readings | {name: invisible[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
 
 
 def _text(file: int) -> str:

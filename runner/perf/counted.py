@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from runner.perf.parse import PerfOutputError
 from runner.perf.recording import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
+from runner.perf.second_witness import Account, objection
 from runner.process_state.memory_group import MemoryGroup
 
 
@@ -41,7 +42,13 @@ class Order:
 
 
 class CountedProgram:
-    """One of the programs that start together. Created in the process state in which it starts."""
+    """One of the programs that start together. Created in the process state in which it starts.
+
+    Attributes
+    ----------
+    objection
+        Why the readings are not right, as the second half of a sentence; empty if they are.
+    """
 
     def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
         self._order = order
@@ -50,6 +57,7 @@ class CountedProgram:
         self._perf: AttachedPerf | None = None
         self._recorders: list[Recorder] = []
         self.launch = stack.enter_context(Launch(start, self._prepare))
+        self.objection = ""
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
@@ -92,6 +100,7 @@ class CountedProgram:
             readings = self._perf.readings()
         except PerfOutputError as error:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+        self.objection = self._compared(readings)
         readings |= {
             "user-time": Reading(value=ending.user),
             "sys-time": Reading(value=ending.system),
@@ -121,7 +130,23 @@ class CountedProgram:
             return f"could not be executed: {self.launch.refusal}"
         if done.status is None or ending is None:
             return done.problem or "vanished"
+        if self.launch.outlived and not ending.status:
+            return f"ended, but processes that it started went on: {self.launch.outlived}"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
+
+    def as_program(self, done: Finished) -> Finished:
+        """Return the end of the launcher as that of the program: with its status, and why it was killed."""
+        why = self._guard.problem if self._guard else ""
+        ending = self.launch.ending
+        return replace(done, why=why, status=done.status if ending is None else ending.status)
+
+    def _compared(self, readings: Mapping[str, Reading]) -> str:
+        """Compare perf's readings with the kernel's account of the program."""
+        ending = self.launch.ending
+        minor, major, clock = (readings[name].value for name in ("minor-faults", "major-faults", "task-clock"))
+        if ending is None or minor is None or major is None or clock is None:
+            return ""
+        return objection(Account(minor + major, clock), Account(ending.faults, ending.processor_time))
 
     def _prepare(self, pid: int) -> None:
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.

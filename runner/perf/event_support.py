@@ -1,14 +1,13 @@
 """Finds out which events this perf knows: one unknown event makes perf refuse all of them."""
 
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import perf_stat
+from runner.system.scratch import scratch_folder
 
 _known: dict[str, bool] = {}
 """Whether perf knows each event; each is asked once in the lifetime of the runner."""
@@ -31,11 +30,11 @@ def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _accepted(events: Sequence[str]) -> bool:
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
+    with scratch_folder() as scratch:
         try:
             done = execute(
-                perf_stat(["true"], Path(scratch, "perf.csv"), events),
-                directory=Path(scratch),
+                perf_stat(["true"], scratch / "perf.csv", events),
+                directory=scratch,
                 environment=BASE_VARIABLES,
                 timeout=20,
             )

@@ -6,11 +6,16 @@
  * It attaches to waiting processes, prints "ready", and watches them and all their children until its standard input
  * ends. Then it prints
  *
- *     KERNEL LOST TOTAL IN_KERNEL\0
+ *     KERNEL LOST TOTAL IN_KERNEL HIDDEN\0
  *
  * where KERNEL is 1 if the faults that the kernel takes for the program are counted, LOST is the number of records
- * that were lost because a buffer was full, TOTAL the number of faults, and IN_KERNEL the number of those that the
- * kernel took; and for each name under which the kernel mapped memory
+ * that were lost because a buffer was full, TOTAL the number of faults, IN_KERNEL the number of those that the kernel
+ * took, and HIDDEN the number of programs that were executed without a mapping: when a program changes its user or may
+ * not be read, the kernel ends all its events between the two. For each of those it prints
+ *
+ *     NAME\0
+ *
+ * and for each name under which the kernel mapped memory
  *
  *     FAULTS PAGES MAJOR MINOR INODE NAME\0
  *
@@ -33,7 +38,7 @@
 
 #define MOST_NAMES 20000
 
-enum kind { FAULT, MAP, FORK, EXEC };
+enum kind { FAULT, MAP, FORK, EXEC, EXIT };
 
 struct entry {
     uint64_t time, start, end;
@@ -62,6 +67,7 @@ struct mapping {
 
 struct process {
     uint32_t pid;
+    int executed; /* What it executed without having mapped anything since; -1 for nothing. */
     struct mapping *mappings;
     size_t count, room;
 };
@@ -75,6 +81,8 @@ static struct name *names;
 static size_t name_count;
 static struct process *processes;
 static size_t process_count;
+static int *hidden;
+static size_t hidden_count;
 static uint64_t lost, total, in_kernel;
 static int kernel = 1;
 
@@ -200,10 +208,15 @@ static void add_record(const struct perf_event_header *header)
         if (numbers[0] != numbers[1])
             add((struct entry){.time = time, .pid = numbers[0], .other = numbers[1], .kind = FORK});
         break;
+    case PERF_RECORD_EXIT: /* process, parent; thread, parent's thread */
+        memcpy(numbers, body, 16);
+        if (numbers[0] == numbers[2])
+            add((struct entry){.time = time, .pid = numbers[0], .kind = EXIT});
+        break;
     case PERF_RECORD_COMM:
         memcpy(numbers, body, 4);
         if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
-            add((struct entry){.time = time, .pid = numbers[0], .kind = EXEC});
+            add((struct entry){.time = time, .pid = numbers[0], .kind = EXEC, .name = name_of(0, 0, 0, body + 8)});
         break;
     case PERF_RECORD_LOST: /* event; number */
         memcpy(longs, body, 16);
@@ -244,7 +257,7 @@ static struct process *process_of(uint32_t pid)
         if (processes[i].pid == pid)
             return &processes[i];
     processes = grow(processes, process_count + 1, sizeof *processes);
-    processes[process_count] = (struct process){.pid = pid};
+    processes[process_count] = (struct process){.pid = pid, .executed = -1};
     return &processes[process_count++];
 }
 
@@ -295,12 +308,21 @@ static void apply(const struct entry *entry)
     struct process *process = process_of(entry->pid);
     switch (entry->kind) {
     case MAP:
+        process->executed = -1;
         map(process, (struct mapping){entry->start, entry->end, entry->name});
         if (entry->name >= 0)
             names[entry->name].pages += (entry->end - entry->start) / (uint64_t)sysconf(_SC_PAGESIZE);
         break;
     case EXEC:
         process->count = 0;
+        process->executed = entry->name;
+        break;
+    case EXIT:
+        if (process->executed >= 0) {
+            hidden = grow(hidden, hidden_count + 1, sizeof *hidden);
+            hidden[hidden_count++] = process->executed;
+        }
+        process->executed = -1;
         break;
     case FORK: {
         struct process *parent = process_of(entry->other);
@@ -370,8 +392,10 @@ int main(int count, char **arguments)
         read_all(0);
     }
     read_all(1);
-    printf("%d %llu %llu %llu%c", kernel, (unsigned long long)lost, (unsigned long long)total,
-           (unsigned long long)in_kernel, 0);
+    printf("%d %llu %llu %llu %zu%c", kernel, (unsigned long long)lost, (unsigned long long)total,
+           (unsigned long long)in_kernel, hidden_count, 0);
+    for (size_t i = 0; i < hidden_count; i++)
+        printf("%s%c", names[hidden[i]].text, 0);
     for (size_t i = 0; i < name_count; i++)
         printf("%llu %llu %u %u %llu %s%c", (unsigned long long)names[i].faults, (unsigned long long)names[i].pages,
                names[i].major, names[i].minor, (unsigned long long)names[i].inode, names[i].text, 0);

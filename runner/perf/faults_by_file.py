@@ -56,12 +56,15 @@ class FaultsByFile:
         Records that were lost because a buffer was full. If there are any, the other counts are too small.
     files
         All files that were mapped.
+    hidden
+        The names of programs that were executed without a trace of what they mapped: the kernel hides them from perf.
     """
 
     total: int
     in_kernel: int | None
     lost: int
     files: tuple[FileFaults, ...]
+    hidden: tuple[str, ...] = ()
 
     @property
     def in_files(self) -> int:
@@ -118,11 +121,13 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
         If the output is incomplete or malformed.
     """
     head, *rows = output.rstrip(b"\0").split(b"\0")
-    kernel, lost, total, in_kernel = map(int, head.split())
+    kernel, lost, total, in_kernel, hidden = map(int, head.split())
+    names, rows = rows[:hidden], rows[hidden:]
     files = []
     for row in rows:
         faults, pages, _, _, inode, name = row.split(b" ", 5)
         path = name.decode(errors="surrogateescape")
         if path.startswith("/") and not path.startswith(_NO_FILES):
             files.append(FileFaults(path, int(inode), int(pages), int(faults)))
-    return FaultsByFile(total, in_kernel if kernel else None, lost, tuple(files))
+    hidden_programs = tuple(name.decode(errors="replace") for name in names)
+    return FaultsByFile(total, in_kernel if kernel else None, lost, tuple(files), hidden_programs)

@@ -11,8 +11,9 @@ new thread fell into the region in one of seven executions.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +36,8 @@ EVENTS = (
 )
 PREFIX = "region:"
 _ACK = b"ack\n"
+_ATTEMPTS = 3
+"""How often perf is attached while children of the program come and go, before they are stopped for that."""
 _LONGEST = 100
 """Largest number of bytes of a command."""
 
@@ -133,12 +136,61 @@ class Region:
 
     def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
+            self._perf, program = self._attached(pid)
+            self._recorders = self._record(program)
+        return self._perf
+
+    def _attached(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
+        """Attach perf to the program and its children.
+
+        If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
+        """
+        for _ in range(_ATTEMPTS):
             program = self._find(pid)
             if not program:
                 raise AttachError("the program could not be found")
-            self._perf = AttachedPerf(program, self._events)
-            self._recorders = self._record(program)
-        return self._perf
+            with suppress(_ChildEndedError):
+                return self._attached_to(program, pid), program
+        with _stopped(lambda: self._find(pid)) as program:
+            try:
+                return self._attached_to(program, pid), program
+            except _ChildEndedError:
+                raise AttachError("its children end faster than perf can attach to them") from None
+
+    def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
+        perf = AttachedPerf(program, self._events)
+        try:
+            perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+        except AttachError:
+            perf.close()
+            if set(program) - set(self._find(pid)):
+                raise _ChildEndedError from None
+            raise
+        return perf
+
+
+class _ChildEndedError(Exception):
+    """A child of the program has ended while perf was to be attached to it."""
+
+
+@contextmanager
+def _stopped(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
+    """Stop the children of a program, which itself waits; yield the program and its children."""
+    stopped: list[int] = []
+    try:
+        program = list(find())
+        # A child can start others until it is stopped itself.
+        while new := [child for child in program[1:] if child not in stopped]:
+            for child in new:
+                with suppress(OSError):
+                    os.kill(child, signal.SIGSTOP)
+            stopped += new
+            program = list(find())
+        yield program
+    finally:
+        for child in stopped:
+            with suppress(OSError):
+                os.kill(child, signal.SIGCONT)
 
 
 def descendants(pid: int) -> list[int]:

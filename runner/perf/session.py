@@ -6,6 +6,7 @@ has no variables that perf adds for its own children, the memory is not mistaken
 together.
 """
 
+import errno
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,10 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from runner.contract.report import Reading, Sample
+from runner.contract.report import Reading, Sample, Stage
+from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
+from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
@@ -27,12 +30,20 @@ from runner.process_state.process_state import ProcessState
 
 
 class ExecutionFailure(Exception):
-    """The program failed: it crashed, hung, ended with an error, or does not exist."""
+    """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
 
-    def __init__(self, message: str, log: str = "") -> None:
+    Attributes
+    ----------
+    temporary
+        The state of this host is the reason, so another attempt can succeed.
+    """
+
+    def __init__(self, message: str, log: str = "", stage: Stage = Stage.RUN, *, temporary: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.log = log
+        self.stage = stage
+        self.temporary = temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +138,29 @@ def count_together(
                 yield counted[-1].program()
 
         with state.applied() as group:
-            done = execute_together(programs(group), directory=directory, timeout=timeout)
+            done = _executed(programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
-                _raise_on_failure(command, program.conclude(finished), finished, group)
-            in_group = memory_readings(group.folder)
+                problem = program.conclude(finished)
+                _raise_on_failure(command, problem, program.as_program(finished), group)
+            least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
+            in_group = memory_readings(group.folder, least)
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
+        for program in counted:
+            if program.objection:
+                raise ExecutionFailure(f"`{' '.join(command)}` {program.objection}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
+
+
+def _executed(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+    try:
+        return execute_together(programs, directory=directory, timeout=timeout)
+    except OSError as error:
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            raise
+        raise FaultwatchError(
+            f"{processes} processes at once need more open files than this host allows",
+            "lower [run] processes; each takes ten of the files that `ulimit -n` allows",
+        ) from None
 
 
 def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
@@ -149,10 +177,12 @@ def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[st
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
     problem = problem or _preload_problem(finished.error)
+    if not problem and group.killed():
+        problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{' '.join(command)}` {problem}{limited}"
-        raise ExecutionFailure(message, _log(finished.output, finished.error))
+        raise ExecutionFailure(message, _log(finished.output, finished.error), temporary=is_temporary(finished))
 
 
 def _preload_problem(error: str) -> str:

@@ -5,7 +5,11 @@ from runner.system.tree import Tree
 
 
 class Layout:
-    """Address-space randomisation, off: random addresses change the page tables and the start of the stack."""
+    """Address-space randomisation, off: random addresses change the page tables and the start of the stack.
+
+    The rest of the personality is the ordinary one, whatever ``setarch`` a caller has used: some flags change the
+    layout.
+    """
 
     knob = "process.aslr"
     wanted = "off"
@@ -19,14 +23,17 @@ class Layout:
         self._before = 0
 
     def show(self) -> str:
-        """Return ``off`` or ``on``."""
-        off = system_calls.personality() & system_calls.ADDR_NO_RANDOMIZE
-        return "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
+        flags = system_calls.personality()
+        off = flags & system_calls.ADDR_NO_RANDOMIZE
+        shown = "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        others = flags & ~system_calls.ADDR_NO_RANDOMIZE
+        return f"{shown} (personality {others:#x})" if others else shown
 
     def apply(self) -> None:
-        """Switch randomisation off."""
+        """Switch randomisation off, and everything else that a personality can change."""
         before = system_calls.personality()
-        system_calls.set_personality(before | system_calls.ADDR_NO_RANDOMIZE)
+        system_calls.set_personality(system_calls.ADDR_NO_RANDOMIZE)
         self._before = before
 
     def undo(self) -> None:

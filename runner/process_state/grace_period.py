@@ -6,11 +6,14 @@ It lasts ten milliseconds or more, longer than everything else at the start of a
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from runner.system.tree import Tree
 
 _SWITCH = "sys/kernel/rcu_expedited"
+_NOTES = "run/faultwatch"
+_NOTE = f"{_NOTES}/rcu_expedited"
+"""Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
 
 
 @contextmanager
@@ -18,20 +21,68 @@ def expedited(tree: Tree) -> Iterator[None]:
     """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
-    none of them restores a value that another one has set.
+    none of them restores a value that another one has set. If the runner is killed meanwhile, a note keeps the value
+    for :func:`restore_grace_period`.
     """
-    try:
-        switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+    switch = _locked(tree)
+    if switch is None:
         yield
         return
     try:
-        fcntl.flock(switch, fcntl.LOCK_EX)
+        _restore(switch, tree)
         before = os.pread(switch, 16, 0)
+        if not _note(before, tree):
+            yield
+            return
         os.pwrite(switch, b"1", 0)
         try:
             yield
         finally:
-            os.pwrite(switch, before, 0)
+            _restore(switch, tree)
     finally:
         os.close(switch)
+
+
+def restore_grace_period(tree: Tree) -> None:
+    """Restore the value that a runner has left behind that was killed while it had expedited grace periods."""
+    if not tree.path(_NOTE).exists():
+        return
+    switch = _locked(tree)
+    if switch is not None:
+        try:
+            _restore(switch, tree)
+        finally:
+            os.close(switch)
+
+
+def _locked(tree: Tree) -> int | None:
+    """Open and lock the switch; None if this user may not change it."""
+    try:
+        switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    fcntl.flock(switch, fcntl.LOCK_EX)
+    return switch
+
+
+def _note(before: bytes, tree: Tree) -> bool:
+    """Note the value to restore; return whether that was possible."""
+    try:
+        tree.path(_NOTES).mkdir(mode=0o755, exist_ok=True)
+        note = os.open(tree.path(_NOTE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        os.write(note, before)
+    finally:
+        os.close(note)
+    return True
+
+
+def _restore(switch: int, tree: Tree) -> None:
+    """Restore the noted value, if there is a note. While the switch is locked, nobody else uses it."""
+    with suppress(OSError):
+        before = tree.path(_NOTE).read_bytes()
+        if before.strip().isdigit():  # Empty if the runner was killed before it changed anything.
+            os.pwrite(switch, before, 0)
+        tree.path(_NOTE).unlink()

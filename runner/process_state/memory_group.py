@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.process_state.grace_period import expedited
+from runner.system.processes import is_alive, own_name, start_of
 from runner.system.tree import Tree
 
+_PREFIX = "faultwatch-"
 _MOUNT = "sys/fs/cgroup"
 _KILL_TIMEOUT = 2.0
 """Seconds within which killed processes must leave the group."""
@@ -62,6 +64,12 @@ class MemoryGroup:
         files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
+    def killed(self) -> int:
+        """Return how many processes of the applied group the kernel killed for lack of memory; 0 without a group."""
+        if self.folder is None:
+            return 0  # The host's own number counts the processes of others too.
+        return sum(_kills(self.folder / name) for name in ("memory.events", "memory.oom_control"))  # version 2 or 1
+
     def apply(self) -> None:
         """Create the group and set its limit."""
         refusal: OSError = PermissionError("no control group with a memory controller was found")
@@ -106,15 +114,22 @@ class MemoryGroup:
                 return True
         return False
 
+    def remove_abandoned(self) -> None:
+        """Remove the groups of runners that were killed, with the processes in them."""
+        for controller, first, second in (("memory", "", ""), ("pids", "", None)):
+            for parent, _ in self._parents(controller, first, second):
+                _sweep(parent)
+
     def undo(self) -> None:
         """Kill the remaining processes of the group, and remove it."""
         folders, self.folder, self._counted = (self.folder, self._counted), None, None
         for folder in folders:
             if folder is not None:
-                self._end(folder)
+                self.end(folder)
 
     @staticmethod
-    def _end(folder: Path) -> None:
+    def end(folder: Path) -> None:
+        """Kill the processes of a group, and remove it."""
         deadline = time.monotonic() + _KILL_TIMEOUT
         while pids := _members(folder):
             for pid in pids:
@@ -153,9 +168,16 @@ class MemoryGroup:
 
 def _made_in(parent: Path) -> Path:
     _sweep(parent)
-    folder = parent / f"faultwatch-{os.getpid()}-{time.monotonic_ns()}"
+    folder = parent / f"{_PREFIX}{own_name()}-{time.monotonic_ns()}"
     folder.mkdir()
     return folder
+
+
+def _kills(file: Path) -> int:
+    with suppress(OSError):
+        lines = file.read_text(encoding="ascii").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    return 0
 
 
 def _members(folder: Path) -> list[int]:
@@ -166,11 +188,13 @@ def _members(folder: Path) -> list[int]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the empty groups that killed runners left behind."""
-    for folder in parent.glob("faultwatch-*-*"):
-        owner = folder.name.split("-")[1]
-        if owner.isdecimal() and not Path("/proc", owner).exists():
-            _remove(folder)
+    """Remove the groups that killed runners left behind, with the processes in them."""
+    for folder in parent.glob(f"{_PREFIX}*-*"):
+        name = folder.name.removeprefix(_PREFIX).rpartition("-")[0]
+        # Earlier versions named only the process, without its start.
+        alive = is_alive(name) if "-" in name else start_of(int(name)) is not None if name.isdecimal() else True
+        if not alive:
+            MemoryGroup.end(folder)
 
 
 def _remove(folder: Path) -> None:

@@ -9,20 +9,30 @@ PREFIX = "cgroup:"
 COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
 """Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
 _STALLS = {"some": "memory-stall-some", "full": "memory-stall-full"}
+_OLD = "the kernel had not added up the counters of the group yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
 
-def memory_readings(folder: Path | None) -> dict[str, Reading]:
+def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
     """Return the counters of a group, with names that start with :data:`PREFIX`; empty without a group.
 
     A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
-    its readings are absent.
+    its readings are absent. Since 5.16 the kernel adds the counters of the processors up every two seconds, or once
+    there are many changes; before, it shows old sums, which are left out.
+
+    Parameters
+    ----------
+    least
+        The faults that the processes of the group took, by the kernel's account of each.
     """
     if folder is None:
         return {}
     lines = (line.split() for line in _read(folder / "memory.stat").splitlines())
     counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
-    found = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
+    if counts.get("pgfault", least) < least:
+        found = {PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OLD) for name in COUNTERS if name in counts}
+    else:
+        found = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
     for kind, total in _TOTAL.findall(_read(folder / "memory.pressure")):
         found[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
     return found

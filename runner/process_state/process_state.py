@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from runner.execution.resource_limits import show_limits
 from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.attribute import Attribute
 from runner.process_state.huge_pages import HugePageChoice, HugePages
 from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.memory_policy import MemoryPolicy
 from runner.process_state.niceness import Niceness
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
@@ -48,6 +50,7 @@ class ProcessState:
             actual = {attribute.knob: attribute.show() for attribute in attributes}
         fixed = {
             "process.start_size": str(START_SIZE),
+            "process.limits": show_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
@@ -87,7 +90,8 @@ class ProcessState:
             yield attributes
 
     def _attributes(self) -> list[Attribute]:
-        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryGroup(self.memory_limit)]
+        group = MemoryGroup(self.memory_limit)
+        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
         if self.huge_pages != "host":
             chosen.append(HugePages(self.huge_pages))
         if self.cpus:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 from functools import lru_cache
+from typing import NamedTuple
 
 ADDR_NO_RANDOMIZE = 0x0040000
 """personality(2): no address-space layout randomisation."""
@@ -10,6 +11,32 @@ _ASK = 0xFFFFFFFF
 REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
 """Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) returns it."""
 _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
+
+
+_GET_MEMPOLICY, _SET_MEMPOLICY = (239, 238) if os.uname().machine == "x86_64" else (236, 237)
+"""Numbers of the system calls; those other than of x86-64 are the same on all newer architectures."""
+_MOST_NODES = 1024
+
+
+class NodePolicy(NamedTuple):
+    """A NUMA memory policy: its mode with its flags, and a bit for each of its nodes."""
+
+    mode: int
+    nodes: bytes
+
+
+def memory_policy() -> NodePolicy:
+    """Return the NUMA memory policy of this thread."""
+    mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MOST_NODES // 8)
+    _checked(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MOST_NODES), None, 0))
+    return NodePolicy(mode.value, nodes.raw)
+
+
+def set_memory_policy(policy: NodePolicy) -> None:
+    """Set the NUMA memory policy of this thread and its children."""
+    nodes = ctypes.create_string_buffer(policy.nodes, _MOST_NODES // 8) if policy.nodes else None
+    most = ctypes.c_ulong(_MOST_NODES if nodes else 0)
+    _checked(_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
 
 
 def personality() -> int:

@@ -1,6 +1,5 @@
 """Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting."""
 
-import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ from runner.profile.source_lines import SourceLine, lines_of
 from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import begin_session
+from runner.system.scratch import scratch_folder
 
 Progress = Callable[[str], None]
 
@@ -170,8 +170,8 @@ def collect(
     counted = trial.execute()
     references = _references(trial, progress)
     expected = expectation(counted.processes[0] if counted.processes else counted.readings)
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
-        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, Path(folder))
+    with scratch_folder() as folder:
+        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, folder)
         collector.remarks += permissions.remarks
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)
@@ -179,7 +179,7 @@ def collect(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.times(expected)
-    roots = _roots(trial.tree)
+    root = f"{trial.tree.absolute()}/"
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,
@@ -196,29 +196,23 @@ def collect(
         readings=counted.readings,
         references=references,
         overhead_percent=_overhead(counted.readings, recorded.readings),
-        frames=tuple(_from_tree(frame, roots) for frame in collector.table.frames),
+        frames=tuple(_from_tree(frame, root) for frame in collector.table.frames),
         faults=faults,
         on_cpu=on_cpu,
         off_cpu=off_cpu,
-        anatomy=_anatomy_from_tree(anatomy, roots),
+        anatomy=_anatomy_from_tree(anatomy, root),
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
 
 
-def _roots(tree: Path) -> tuple[str, ...]:
-    """Return the prefixes of paths in the work tree, including those from before the build was complete."""
-    tree = tree.absolute()
-    return f"{tree}/", f"{tree.parent}.partial/{tree.name}/"
+def _from_tree(frame: contract.Frame, root: str) -> contract.Frame:
+    return frame.model_copy(update={"module": relative(frame.module, root), "file": relative(frame.file, root)})
 
 
-def _from_tree(frame: contract.Frame, roots: tuple[str, ...]) -> contract.Frame:
-    return frame.model_copy(update={"module": relative(frame.module, roots), "file": relative(frame.file, roots)})
-
-
-def _anatomy_from_tree(anatomy: Anatomy, roots: tuple[str, ...]) -> Anatomy:
-    sites = tuple(site.model_copy(update={"frame": _from_tree(site.frame, roots)}) for site in anatomy.sites)
-    areas = tuple(area.model_copy(update={"name": relative(area.name, roots)}) for area in anatomy.areas)
+def _anatomy_from_tree(anatomy: Anatomy, root: str) -> Anatomy:
+    sites = tuple(site.model_copy(update={"frame": _from_tree(site.frame, root)}) for site in anatomy.sites)
+    areas = tuple(area.model_copy(update={"name": relative(area.name, root)}) for area in anatomy.areas)
     return anatomy.model_copy(update={"sites": sites, "areas": areas})
 
 

@@ -128,9 +128,9 @@ def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract
     ]
 
 
-def relative(path: str, roots: Iterable[str]) -> str:
+def relative(path: str, root: str) -> str:
     """Return a path relative to the work tree if it lies inside, because the tree's location differs between builds."""
-    return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
+    return path.removeprefix(root)
 
 
 def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:

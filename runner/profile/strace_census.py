@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
-from runner.execution.execute import wait_for_end
+from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.recording_plan import CALLS
 

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, NoReturn
+from ipaddress import ip_address
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import requests
@@ -30,12 +32,17 @@ from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerE
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for a response."""
 FIRST_PAUSE = 0.2
+PATIENCE = 900.0
+"""Seconds for which long work waits while the service is away."""
 LONGEST_WAIT = 5.0
 """Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
 
 _REFUSALS = {400, 409, 413, 422}
 """Status codes that reject the document itself. Others concern the caller or the address."""
 _UNAVAILABLE = {502, 503, 504}
+
+
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class _BoundedRetry(Retry):
@@ -86,9 +93,12 @@ class Service:
         """
         self.url = url.rstrip("/")
         self._retry_seconds, self._token, self._sign_in = retry_seconds, token, sign_in
+        self._say: Callable[[str], None] | None = None
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
         self._shown = without_password(self.url)
+        # A proxy of the environment leads elsewhere: its own loopback is another one.
+        self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
         retry = _BoundedRetry(
@@ -108,7 +118,7 @@ class Service:
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask for the runs that are missing."""
-        return Plan.model_validate(self._call("POST", "/plans", request))
+        return self._ask(Plan, "POST", "/plans", request)
 
     def send_report(self, report: Report) -> None:
         """Send a report. Returns once the service has stored it.
@@ -145,46 +155,43 @@ class Service:
 
     def run(self, run_id: str) -> Report:
         """Return a run as it was reported."""
-        return Report.model_validate(self._call("GET", f"/runs/{run_id}"))
+        return self._ask(Report, "GET", f"/runs/{run_id}")
 
     def send_reports(self, reports: Sequence[Report]) -> Receipts:
         """Send many reports at once."""
-        try:
-            return Receipts.model_validate(self._call("POST", "/runs", ReportList(reports=tuple(reports))))
-        except ValidationError:
-            self._not_a_service()
+        return self._ask(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
 
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask for the verdict on base and head, and how many more pairs are needed."""
-        return Comparison.model_validate(self._call("POST", "/comparisons", request))
+        return self._ask(Comparison, "POST", "/comparisons", request)
 
     def search(self, request: SearchRequest) -> Search:
         """Ask which commits to measure next, or which commits moved a metric."""
-        return Search.model_validate(self._call("POST", "/searches", request))
+        return self._ask(Search, "POST", "/searches", request)
 
     def search_knobs(self, request: KnobSearchRequest) -> KnobSearch:
         """Ask with which knobs changed to measure next, or which knobs moved a metric."""
-        return KnobSearch.model_validate(self._call("POST", "/knob-searches", request))
+        return self._ask(KnobSearch, "POST", "/knob-searches", request)
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask for the diagnosis of a profile."""
-        return Diagnosis.model_validate(self._call("POST", "/diagnoses", request))
+        return self._ask(Diagnosis, "POST", "/diagnoses", request)
 
     def sign_in(self, identity: str) -> str:
         """Exchange the identity of a CI job for a token."""
-        return Admission.model_validate(self._call("POST", "/sign-in/actions", Identity(token=identity))).token
+        return self._ask(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
 
     def stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
-        return BaseAnswer.model_validate(self._call("POST", "/gates/base", query)).report
+        return self._ask(BaseAnswer, "POST", "/gates/base", query).report
 
     def gate(self, report: GateReport) -> GateAnswer:
         """Send the measurements of a pull request; return the verdict."""
-        return GateAnswer.model_validate(self._call("POST", "/gates", report))
+        return self._ask(GateAnswer, "POST", "/gates", report)
 
     def update_night(self, name: str, part: NightPart) -> NightDigest:
         """Send planned or measured cells of a nightly run; return its digest."""
-        return NightDigest.model_validate(self._call("PUT", f"/nights/{name}", part))
+        return self._ask(NightDigest, "PUT", f"/nights/{name}", part)
 
     def new_connection(self, retry_seconds: float = 0) -> "Service":
         """Return another connection to the same service: threads must not share one."""
@@ -192,27 +199,27 @@ class Service:
 
     def order_job(self, order: JobOrder) -> Job:
         """Order a job, or return the open job with the same question."""
-        return Job.model_validate(self._call("POST", "/jobs", order))
+        return self._ask(Job, "POST", "/jobs", order)
 
     def job(self, job_id: int) -> Job:
         """Return a job."""
-        return Job.model_validate(self._call("GET", f"/jobs/{job_id}"))
+        return self._ask(Job, "GET", f"/jobs/{job_id}")
 
     def jobs(self, **filters: str) -> JobList:
         """Return jobs, newest first."""
-        return JobList.model_validate(self._call("GET", "/jobs", params=filters))
+        return self._ask(JobList, "GET", "/jobs", params=filters)
 
     def decide_job(self, job_id: int, verb: str, decision: JobDecision) -> Job:
         """Pause, resume or cancel a job."""
-        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/{verb}", decision))
+        return self._ask(Job, "POST", f"/jobs/{job_id}/{verb}", decision)
 
     def claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job."""
-        return Lease.model_validate(self._call("POST", f"/jobs/{job_id}/claim", claim))
+        return self._ask(Lease, "POST", f"/jobs/{job_id}/claim", claim)
 
     def progress_job(self, job_id: int, progress: Progress) -> Orders:
         """Report the progress of a job; return the orders for the runner."""
-        return Orders.model_validate(self._call("POST", f"/jobs/{job_id}/progress", progress))
+        return self._ask(Orders, "POST", f"/jobs/{job_id}/progress", progress)
 
     def search_job(self, job_id: int, search: JobSearch) -> Search:
         """Ask what the host of a job measures next in a search that several hosts share."""
@@ -220,21 +227,56 @@ class Service:
 
     def finish_job(self, job_id: int, finish: Finish) -> Job:
         """Report how a job ended."""
-        return Job.model_validate(self._call("POST", f"/jobs/{job_id}/finish", finish))
+        return self._ask(Job, "POST", f"/jobs/{job_id}/finish", finish)
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service has found, as in its API."""
         answer = self._call("GET", "/drifts", params=filters)
-        return list(answer["items"])
+        items = answer.get("items") if isinstance(answer, dict) else None
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            self._not_a_service()
+        return items
+
+    def check(self) -> None:
+        """Check that a service answers, before long work whose result it is to receive.
+
+        Raises
+        ------
+        FaultwatchError
+            There is none at this address.
+        """
+        self._call("GET", "/health")
+
+    def patient(self, say: Callable[[str], None]) -> "Service":
+        """Return another connection, for long work: it waits while the service is away, and says so."""
+        connection = self.new_connection(PATIENCE)
+        connection._say = say
+        return connection
+
+    def _ask(
+        self,
+        model: type[Answer],
+        method: str,
+        path: str,
+        body: BaseModel | None = None,
+        params: dict[str, str] | None = None,
+    ) -> Answer:
+        """Return the answer to a request as a model."""
+        try:
+            return model.model_validate(self._call(method, path, body, params))
+        except ValidationError:
+            self._not_a_service()
 
     def _call(self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None) -> Any:
         deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE
         while True:
             try:
                 return self._request(method, path, body, params)
-            except ServiceUnavailable:
+            except ServiceUnavailable as error:
                 if time.monotonic() + pause > deadline:
                     raise
+                if self._say and pause == FIRST_PAUSE:
+                    self._say(f"{error.what}; trying again for {self._retry_seconds / 60:.0f} minutes")
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_WAIT)
 
@@ -248,6 +290,7 @@ class Service:
                 data=body.model_dump_json().encode() if body else None,
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 params=params,
+                proxies=self._proxies,
                 timeout=TIMEOUT,
             )
         except requests.RequestException as error:
@@ -287,6 +330,14 @@ class Service:
 
     def _not_a_service(self) -> NoReturn:
         raise FaultwatchError(f"{self._shown} did not answer like a Faultwatch service", "check FAULTWATCH_URL")
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _problem(response: requests.Response) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_mo
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
+from runner.system.scratch import scratch_folder
 
 START_TIMEOUT = 30.0
 """Seconds within which an embedded service must start."""
@@ -32,9 +32,9 @@ def connect(settings: Settings) -> Iterator[Service]:
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as scratch:
-        port_file = Path(scratch, "port")
-        log = Path(scratch, "log")
+    with scratch_folder() as scratch:
+        port_file = scratch / "port"
+        log = scratch / "log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 [

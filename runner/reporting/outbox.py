@@ -1,9 +1,10 @@
 """Sends reports and profiles to the service, now or later: measuring does not wait for the service."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from runner.errors import FaultwatchError
+from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.spool import Spool, SpooledDocument
 
 FIRST_PAUSE = 10.0
@@ -18,6 +19,8 @@ class Outbox:
     ----------
     error
         Why the last delivery failed; None if it succeeded.
+    refused
+        Why the service refused documents of this outbox for good, by the documents' files.
     """
 
     def __init__(
@@ -25,10 +28,17 @@ class Outbox:
     ) -> None:
         self.spool = spool
         self.error: FaultwatchError | None = None
-        self._send = send
+        self.refused: dict[Path, str] = {}
+        self._posted: set[Path] = set()
+        self._sender = send
         self._clock = clock
         self._pause = 0.0
         self._not_before = float("-inf")
+
+    @property
+    def waiting(self) -> int:
+        """How many documents of this outbox the service has neither received nor refused."""
+        return len(self._posted.intersection(self.spool.waiting()))
 
     def post(self, *documents: SpooledDocument) -> None:
         """Store reports or profiles on disk, then try to send everything that waits.
@@ -40,28 +50,26 @@ class Outbox:
         FaultwatchError
             A document can neither be stored nor sent.
         """
-        for document in documents:
-            try:
-                self.spool.add(document)
-            except FaultwatchError as no_room:
-                try:
-                    self._send(document)
-                except FaultwatchError:
-                    raise no_room from None
+        self._store(documents)
         self.deliver()
 
     def post_now(self, *documents: SpooledDocument) -> None:
-        """Store reports or profiles on disk and send them at once.
+        """Store reports or profiles on disk and send them at once, before what has waited longer.
 
         Raises
         ------
         FaultwatchError
-            The service does not accept them now; they wait on disk.
+            The service refuses one of them, or does not accept it now; then it waits on disk.
         """
-        self.post(*documents)
-        self.deliver(at_once=True)
-        if self.error:
-            raise self.error
+        self._store(documents)
+        for document in documents:
+            try:
+                self.spool.send_one(document, self._send)
+            except RequestRefused as error:
+                raise FaultwatchError(
+                    f"{document.revision.commit[:10]}: {error.what}", "the report is set aside; see `faultwatch spool`"
+                ) from None
+        self.deliver()
 
     def deliver(self, *, at_once: bool = False) -> None:
         """Send everything that waits; after a failure, wait for the pause to end, unless ``at_once``."""
@@ -76,3 +84,20 @@ class Outbox:
         else:
             self.error = None
             self._pause = 0.0
+
+    def _store(self, documents: Sequence[SpooledDocument]) -> None:
+        for document in documents:
+            try:
+                self._posted.add(self.spool.add(document))
+            except FaultwatchError as no_room:
+                try:
+                    self._send(document)
+                except FaultwatchError:
+                    raise no_room from None
+
+    def _send(self, document: SpooledDocument) -> None:
+        try:
+            self._sender(document)
+        except RequestRefused as error:
+            self.refused[self.spool.file_of(document)] = error.what
+            raise

@@ -11,15 +11,16 @@ from pydantic import ValidationError
 
 from runner.contract.profile import Profile
 from runner.contract.report import Report
-from runner.errors import FaultwatchError, RequestRefused, ServerError
+from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
+from runner.system.durable_files import rename_durably
+from runner.system.processes import is_alive, own_name
 
 SpooledDocument = Report | Profile
 _PROFILE = ".profile"
 
 MOST_FAILURES = 3
 """After this many server errors in a row, the remaining documents wait."""
-_STALE_SECONDS = 86_400.0
-"""Age after which a partial file is a leftover of a killed process."""
+_PARTIAL = ".partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,13 @@ class Spool:
 
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
-        file = self.folder / _name(document)
-        partial = file.with_suffix(".partial")
+        file = self.file_of(document)
+        partial = file.with_suffix(f".{own_name()}{_PARTIAL}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with partial.open("w", encoding="utf-8") as stream:
-                stream.write(document.model_dump_json())
-                stream.flush()
-                os.fsync(stream.fileno())
+            partial.write_text(document.model_dump_json(), encoding="utf-8")
             _stamp(partial)
-            partial.rename(file)
-            _sync_folder(self.folder)
+            rename_durably(partial, file)
         except OSError as error:
             with suppress(OSError):
                 partial.unlink()
@@ -72,11 +69,14 @@ class Spool:
             except RequestRefused as error:
                 _set_aside(file, error.what)
                 continue
+            except ServiceUnavailable:
+                # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
+                _to_the_end(file)
+                raise
             except ServerError as error:
                 last_error = error
                 failures += 1
-                with suppress(OSError):
-                    _stamp(file)
+                _to_the_end(file)
                 if failures == MOST_FAILURES:
                     break
                 continue
@@ -87,6 +87,36 @@ class Spool:
             raise last_error
         return sent
 
+    def send_one(self, document: SpooledDocument, send: Callable[[SpooledDocument], None]) -> None:
+        """Send one of the documents before all others, and delete it once it is acknowledged.
+
+        Raises
+        ------
+        RequestRefused
+            The service refuses it for good; it is set aside.
+        FaultwatchError
+            The service does not accept it now; it waits.
+        """
+        file = self.file_of(document)
+        try:
+            send(document)
+        except RequestRefused as error:
+            _set_aside(file, error.what)
+            raise
+        file.unlink(missing_ok=True)
+
+    def file_of(self, document: SpooledDocument) -> Path:
+        """Return the file in which a document waits."""
+        return self.folder / _name(document)
+
+    def remove_abandoned(self) -> None:
+        """Remove what processes that were killed left half-written."""
+        for leftover in self._files(f"*{_PARTIAL}"):
+            writer = leftover.name.removesuffix(_PARTIAL).rpartition(".")[2]
+            if not is_alive(writer):
+                with suppress(OSError):
+                    leftover.unlink()
+
     def waiting(self) -> list[Path]:
         """Return the files that wait to be sent, oldest first."""
         return self._files("*.json")
@@ -96,10 +126,7 @@ class Spool:
         return [(file, _reason(file)) for file in self._files("*.refused")]
 
     def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
-        for leftover in self._files("*.partial"):
-            with suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                    leftover.unlink()
+        self.remove_abandoned()
         for file in self.waiting():
             try:
                 document = read_document(file)
@@ -145,6 +172,11 @@ def _stamp(file: Path) -> None:
     os.utime(file, ns=(now, now))
 
 
+def _to_the_end(file: Path) -> None:
+    with suppress(OSError):
+        _stamp(file)
+
+
 def _set_aside(file: Path, reason: str) -> None:
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
@@ -157,11 +189,3 @@ def _reason(file: Path) -> str:
         return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
     except OSError:
         return "no reason was recorded"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,39 +1,52 @@
 """Builds revisions, each once: a build is cached by revision, recipe and tools."""
 
-import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.contract.report import Build, hash_of
+from runner.contract.report import Build, Stage, hash_of
+from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.build_cache import RECORD, BuildCache, partial_of
-from runner.subject.built_tree import COPY, TREE, UnreadableTree, begin_session, keep
-from runner.subject.checkout_size import LIST_FILES
-from runner.subject.checkout_size import objection_to as objection_to_checkout
+from runner.execution.temporary_failure import is_full, is_temporary
+from runner.subject.build_cache import BuildCache, emptied
+from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
+from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
+from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
+from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
+from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
-from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
+from runner.workload.source_tree import copy_sources, digest_of_all
 
 LOG_LIMIT = 60_000
 """Characters kept from the end of a build log, where the errors are."""
 
 
 class BuildFailure(Exception):
-    """A revision does not build. This is a result, not an error of Faultwatch."""
+    """A revision does not build. This is a result, not an error of Faultwatch.
 
-    def __init__(self, message: str, build: Build) -> None:
+    Attributes
+    ----------
+    stage
+        The stage that failed: the checkout or the build.
+    temporary
+        The state of this host is the reason, so another attempt can succeed.
+    """
+
+    def __init__(self, message: str, build: Build, *, temporary: bool = False, stage: Stage = Stage.BUILD) -> None:
         super().__init__(message)
         self.message = message
+        self.stage = stage
         self.build = build
+        self.temporary = temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +57,22 @@ class Builder:
     ----------
     cache
         Where the builds are kept.
-    tools
-        The build tools, by name and version. A different compiler makes a different build.
+    machine
+        What else than the build's tools decides what they make: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
+    say
+        Called with a line about a build that is made again.
+    again
+        Build a revision again whose build failed.
     """
 
     cache: BuildCache
-    tools: Mapping[str, str]
+    machine: Mapping[str, str]
     sandbox: Sandbox | None = None
+    say: Callable[[str], None] = lambda _: None
+    again: bool = False
 
     def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -61,66 +80,102 @@ class Builder:
         Raises
         ------
         BuildFailure
-            The build command fails; this is cached too, so the next call fails at once with the same log. Or this host
-            lacks a program that the build needs, which is not cached.
+            The build command fails; this is cached too, so the next call fails at once with the same log. Or the state
+            of this host is the reason, which is not cached: a full disk, a time-out, a signal, a missing program.
         FaultwatchError
-            The checkout fails or the build tool is not installed: not the fault of the revision.
+            The disk is full or the build tool is not installed: not the fault of the revision.
         """
         if lacking := missing_programs(workload):
-            raise BuildFailure(lacking, Build())
+            raise BuildFailure(lacking, Build(), temporary=True)
         place = self.cache.take(self._key(repository, commit, workload))
-        record = place / RECORD
-        cached = record.exists()
-        if not cached:
-            self._make(repository, commit, workload, place)
+        record = self._usable(place)
+        cached = record is not None
+        if record is None:
+            record = self._make(repository, commit, workload, place)
             self.cache.evict()
-        document = json.loads(record.read_text(encoding="utf-8"))
-        build = Build.model_validate(document["build"] | {"cached": cached})
-        if document["failure"]:
-            raise BuildFailure(document["failure"], build)
-        begin_session(place / TREE)
+        build = record.build.model_copy(update={"cached": cached})
+        if record.failure:
+            raise BuildFailure(record.failure, build)
         return place / TREE, build
 
+    def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
+        """Return whether the cache seems to have a build, as far as can be seen without using it."""
+        try:
+            record = read_record(self.cache.first_place(self._key(repository, commit, workload)))
+        except DamagedBuild:
+            return False
+        return record is not None and not (record.failure and self.again)
+
+    def _usable(self, place: Path) -> BuildRecord | None:
+        """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
+        try:
+            record = read_record(place)
+            if record and record.failure:
+                return None if self.again else record
+            if record:
+                begin_session(place / TREE)
+            return record
+        except DamagedBuild as damage:
+            self.say(f"the build in {place} is made again: {damage}")
+            return None
+
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
-        recipe = [repository.name, workload.definition, dict(self.tools), self.sandbox is not None]
+        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        tools = build_knobs(workload.build.command or (), workload.build.needs, path)
+        host = {**self.machine, **library_knobs(Tree()), **tools}
+        recipe = [repository.name, workload.definition, host, self.sandbox is not None]
         if workload.build.directory == "workload":
-            recipe.append(digest_of_all(copied(source_files(workload.path.parent))))
+            recipe.append(digest_of_all(workload.own_files()))
         return f"{commit}-{hash_of(recipe)}"
 
-    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> None:
-        partial = partial_of(place)
-        tree = partial / TREE
+    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
+        """Build where the program will run: build systems write the absolute path of the folder into what they make.
+
+        So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
+        environments), and libtool's wrappers the program behind them.
+        """
+        emptied(place)
+        try:
+            record = self._made(repository, commit, workload, place / TREE)
+            if record.failure:
+                emptied(place)
+            write_record(place, record)
+        except BaseException:
+            remove_tree(place)
+            raise
+        return record
+
+    def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
-        failure, build = _run_build(workload, tree, self.sandbox)
+        failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
-        kept: dict[str, object] = {}
-        if not failure:
-            if self.sandbox:
-                self.sandbox.change_owner(tree)
-            try:
-                kept = keep(partial, workload.run.output_file)
-            except UnreadableTree as error:
-                failure = f"the tree {error}"
         if failure:
-            for folder in (tree, partial / COPY):
-                remove_tree(folder)
-        record = {"build": build.model_dump(mode="json"), "failure": failure, **kept}
-        (partial / RECORD).write_text(json.dumps(record), encoding="utf-8")
-        if place.exists():
-            remove_tree(place)
-        partial.rename(place)
+            return BuildRecord(build=build, failure=failure)
+        if self.sandbox:
+            self.sandbox.change_owner(tree)
+        try:
+            return keep(tree.parent, build, workload.run.output_file)
+        except UnreadableTree as error:
+            return BuildRecord(build=build, failure=f"the tree {error}")
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
-            copy_sources(copied(source_files(workload.path.parent)), tree)
+            copy_sources(workload.own_files(), tree)
             return
-        if self.sandbox and (objection := objection_to_checkout(repository.git(*LIST_FILES, commit))):
-            raise BuildFailure(objection, Build())
-        worktree = tree.with_name("worktree")
-        with repository.checkout(commit, worktree):
-            # Leave out the .git link, so that a build that runs git does not see the runner's repository.
-            shutil.copytree(worktree, tree, symlinks=True, ignore=_git_link)
+        try:
+            write_commit(
+                repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
+            )
+        except TooLargeCheckout as error:
+            raise BuildFailure(str(error), Build()) from None
+        except IncompleteCheckout as error:
+            raise BuildFailure(str(error), Build(), temporary=True, stage=Stage.CHECKOUT) from None
+        except GitError as error:
+            if is_full(error.what):
+                raise
+            # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
+            raise BuildFailure(error.what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
 def missing_programs(workload: Workload) -> str:
@@ -130,12 +185,14 @@ def missing_programs(workload: Workload) -> str:
     return f"this host does not have {', '.join(missing)}, which the build needs" if missing else ""
 
 
-def _git_link(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == ".git" and Path(folder, name).is_file()]
-
-
 def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
-    """Run the build command; return why it failed, or an empty string, and the build."""
+    """Run the build command; return why it failed, or an empty string, and the build.
+
+    Raises
+    ------
+    BuildFailure
+        It failed for a temporary reason.
+    """
     command = workload.build.command
     if command is None:
         return "", Build()
@@ -146,12 +203,15 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
             done = execute_confined(command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout)
         else:
             done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError) as error:
+        what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
+        if "/" in command[0]:  # a file of the checkout, which other revisions may have
+            return f"`{' '.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
         raise FaultwatchError(
-            f"{workload.path}: [build] command: {command[0]!r} is neither installed nor in the checkout",
-            "install it, or correct the command",
+            f"{workload.path}: [build] command: {command[0]!r} is not installed", "install it, or correct the command"
         ) from None
-    except PermissionError:
-        raise FaultwatchError(f"{workload.path}: [build] command: {command[0]!r} is not executable") from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
-    return (f"`{' '.join(command)}` {done.problem}" if done.problem else ""), build
+    failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
+    if is_temporary(done):
+        raise BuildFailure(failure, build, temporary=True)
+    return failure, build

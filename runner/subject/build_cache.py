@@ -6,7 +6,6 @@ made again in the next place, so that two sessions never run in the same tree. W
 """
 
 import fcntl
-import json
 import os
 import time
 from collections import OrderedDict
@@ -17,9 +16,9 @@ from pathlib import Path
 
 from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
+from runner.subject.build_record import RECORD, DamagedBuild, read_record, remove_record
 from runner.system.tree_walk import remove_tree
 
-RECORD = "build.json"
 _PLACES = 10
 """Places of one build, for sessions of several processes at once."""
 _MOST_HELD = 8
@@ -69,16 +68,28 @@ class BuildCache:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to a folder of your own") from None
         raise FaultwatchError(f"{_PLACES} other processes use the build {key}", "wait until one of them ends")
 
+    def first_place(self, key: str) -> Path:
+        """Return the place that a build has unless several processes use it at once."""
+        return self.folder / self.store / f"{key}-0"
+
     def evict(self) -> None:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
         now = time.time()
         total = 0
+        self.remove_unfinished()
         for place, used, size in sorted(self._builds(), key=lambda build: build[1], reverse=True):
             total += size
             too_old = self.most_days is not None and now - used > self.most_days * _DAY
             too_many = self.most_bytes is not None and total > self.most_bytes
             if (too_old or too_many) and self._remove(place):
                 total -= size
+
+    def remove_unfinished(self) -> None:
+        """Remove what interrupted builds left: places that nobody uses and that have no record."""
+        for lock in (self.folder / self.store).glob("*.lock"):
+            place = lock.with_suffix("")
+            if place.exists() and not (place / RECORD).exists():
+                self._remove(place)
 
     def _builds(self) -> Iterator[tuple[Path, float, int]]:
         """Yield the place of each build, when it was used last, and its bytes."""
@@ -90,25 +101,35 @@ class BuildCache:
     def _remove(self, place: Path) -> bool:
         with _borrowed(_lock_of(place)) as free:
             if free:
-                for folder in (_partial(place), place):
-                    remove_tree(folder)
+                remove_record(place)
+                remove_tree(place)
                 if place.exists():
                     return False
                 _lock_of(place).unlink(missing_ok=True)
             return free
 
 
-def partial_of(place: Path) -> Path:
-    """Return the folder in which a build is made; empty at first."""
-    partial = _partial(place)
-    if partial.exists():
-        remove_tree(partial)
-    partial.mkdir(parents=True)
-    return partial
+def release_all() -> None:
+    """Give up all places of this process, so that another one can use them."""
+    while _held:
+        os.close(_held.popitem()[1])
 
 
-def _partial(place: Path) -> Path:
-    return place.with_name(f"{place.name}.partial")
+def emptied(place: Path) -> None:
+    """Make the folder of a place, empty.
+
+    Raises
+    ------
+    FaultwatchError
+        If what is there cannot be removed.
+    """
+    remove_record(place)
+    if os.path.lexists(place):
+        remove_tree(place)
+    try:
+        place.mkdir(parents=True)
+    except FileExistsError:
+        raise FaultwatchError(f"{place} cannot be removed", "remove it by hand") from None
 
 
 def _lock_of(place: Path) -> Path:
@@ -117,9 +138,10 @@ def _lock_of(place: Path) -> Path:
 
 def _size(place: Path) -> int:
     try:
-        return int(json.loads((place / RECORD).read_text(encoding="utf-8"))["bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
+        record = read_record(place)
+    except DamagedBuild:
         return 0
+    return record.bytes if record else 0
 
 
 def _hold(lock: Path) -> bool:

@@ -5,15 +5,15 @@ keeps a copy of each tree, in a folder that no sandbox shows and that only the r
 differs from what was built, by its files' sizes, times and inodes, is replaced by that copy.
 """
 
-import json
 import os
 import subprocess
 from pathlib import Path
 
+from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import used_bytes
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.build_cache import RECORD
+from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import TreeTooLarge, fingerprint, remove_tree, walk
 
@@ -26,8 +26,8 @@ TREE = "tree"
 COPY = "built"
 
 
-def keep(place: Path, output_file: str | None) -> dict[str, object]:
-    """Keep a copy of a tree that was just built; return what the record of the build has to hold about it.
+def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
+    """Keep a copy of a tree that was just built; return the record of the build, which is not written yet.
 
     Parameters
     ----------
@@ -47,11 +47,13 @@ def keep(place: Path, output_file: str | None) -> dict[str, object]:
     (place / COPY).mkdir(mode=0o700)
     _copy(tree, place / COPY / TREE)
     _settle(tree)
-    return {
-        "tree": fingerprint(tree, output_file),
-        "ignored": output_file,
-        "bytes": 2 * (used_bytes(tree) or 0),
-    }
+    return BuildRecord(
+        build=build,
+        tree=fingerprint(tree, output_file),
+        copy_of_tree=fingerprint(place / COPY / TREE),
+        ignored=output_file,
+        bytes=2 * (used_bytes(tree) or 0),
+    )
 
 
 def begin_session(tree: Path) -> None:
@@ -59,17 +61,17 @@ def begin_session(tree: Path) -> None:
 
     Raises
     ------
+    DamagedBuild
+        If the build cannot be used: after a power cut, files can lack what was written last.
     FaultwatchError
-        If it cannot be put back.
+        If the tree cannot be put back.
     """
     place = tree.parent
-    record = place / RECORD
-    if tree.name != TREE or not (place / COPY).is_dir() or not record.is_file():
+    record = read_record(place) if tree.name == TREE else None
+    if record is None or _fingerprint(tree, record.ignored) == record.tree:
         return
-    document = json.loads(record.read_text(encoding="utf-8"))
-    ignored = document["ignored"]
-    if _fingerprint(tree, ignored) == document["tree"]:
-        return
+    if _fingerprint(place / COPY / TREE, None) != record.copy_of_tree:
+        raise DamagedBuild("the copy of its tree is damaged")
     fresh = place / f"{TREE}.partial"
     for old in (fresh, tree):
         remove_tree(old)
@@ -78,10 +80,7 @@ def begin_session(tree: Path) -> None:
     _copy(place / COPY / TREE, fresh)
     _settle(fresh)
     fresh.rename(tree)
-    document["tree"] = fingerprint(tree, ignored)
-    part = record.with_suffix(".partial")
-    part.write_text(json.dumps(document), encoding="utf-8")
-    part.replace(record)
+    write_record(place, record.model_copy(update={"tree": fingerprint(tree, record.ignored)}))
 
 
 def _fingerprint(tree: Path, ignored: str | None) -> str | None:

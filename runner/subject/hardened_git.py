@@ -7,6 +7,7 @@ settings below are passed as variables, which git treats like ``-c`` options: th
 import os
 import subprocess
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,6 +25,9 @@ _SETTINGS: Mapping[str, str] = {
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "",
     "log.showSignature": "false",  # It runs gpg.program.
+    "core.sparseCheckout": "false",  # A sparse clone must not give a sparse tree.
+    "core.splitIndex": "false",  # It puts a part of any index into the repository.
+    "core.untrackedCache": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
@@ -32,21 +36,31 @@ _SETTINGS: Mapping[str, str] = {
     "http.lowSpeedTime": "120",
 }
 _TRANSFERS = frozenset({"clone", "fetch"})
-_READ_FILES = frozenset({"worktree", "status"})
+_READ_FILES = frozenset({"read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The work tree and the index of one git command, outside of the repository."""
+
+    tree: Path
+    index: Path
 
 
 class GitError(FaultwatchError):
     """Git refused; holds what it said."""
 
 
-def run_git(*arguments: str, git_dir: str | None = None) -> str:
+def run_git(*arguments: str, git_dir: str | None = None, checkout: Checkout | None = None) -> str:
     """Run git and return what it printed.
 
     Parameters
     ----------
     git_dir
         A bare repository that the caller named. No other bare repository is used.
+    checkout
+        The work tree and the index to use instead of the repository's own.
 
     Raises
     ------
@@ -58,7 +72,10 @@ def run_git(*arguments: str, git_dir: str | None = None) -> str:
     filters: Iterable[str] = ()
     if verb in _READ_FILES:
         filters = _configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
-    done = _finished([*own, *arguments], verb, hardened_environment(filters=filters))
+    environment = hardened_environment(filters=filters)
+    if checkout:
+        environment |= {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)}
+    done = _finished([*own, *arguments], verb, environment)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])

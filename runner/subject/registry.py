@@ -4,13 +4,13 @@ A job of the service names its subject but no path, because paths differ between
 """
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.settings import Settings
 from runner.subject.repository import Repository
+from runner.system.processes import is_alive, own_name
 from runner.workload import Workload
 
 
@@ -38,11 +38,19 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     if entry == previous:
         return
     file = _file(settings, repository.name)
-    part = file.with_name(f".{file.name}.{os.getpid()}")
+    part = file.with_name(f".{file.name}.{own_name()}")
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
         part.replace(file)
+
+
+def remove_abandoned_entries(settings: Settings) -> None:
+    """Remove what processes that were killed left half-written."""
+    for part in (settings.home / "subjects").glob(".*.json.*"):
+        if not is_alive(part.name.rpartition(".")[2]):
+            with suppress(OSError):
+                part.unlink()
 
 
 def find_subject(settings: Settings, subject: str) -> SubjectEntry:

@@ -1,8 +1,10 @@
-"""Reads the commits of a git repository and checks them out."""
+"""Reads the commits of a git repository and their files. The repository is never written to."""
 
+import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +12,10 @@ from pathlib import Path
 from runner.contract.report import Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import is_git_directory, run_git
+from runner.subject.hardened_git import Checkout, is_git_directory, run_git
+from runner.system.scratch import scratch_folder
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
 
@@ -33,8 +37,13 @@ class Repository:
     name: str
     bare: bool = False
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, checkout: Checkout | None = None) -> str:
         """Run git here and return what it printed.
+
+        Parameters
+        ----------
+        checkout
+            The work tree and the index to use instead of the repository's own.
 
         Raises
         ------
@@ -42,8 +51,8 @@ class Repository:
             git fails; the message contains its error.
         """
         if self.bare:
-            return run_git(*arguments, git_dir=str(self.path))
-        return run_git("-C", str(self.path), *arguments)
+            return run_git(*arguments, git_dir=str(self.path), checkout=checkout)
+        return run_git("-C", str(self.path), *arguments, checkout=checkout)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -61,6 +70,10 @@ class Repository:
         except FaultwatchError:
             self.resolve(commit)  # Raises a better message if the commit does not exist.
             raise
+
+    def known(self, commit: str) -> Revision | None:
+        """Return one commit by its hash; None if this clone does not have it, such as after a forced push."""
+        return self.revision(commit) if self._succeeds("cat-file", "-e", f"{commit}^{{commit}}") else None
 
     def revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
         """Return the commits of a range ``A..B`` (without A), or ``B`` and all its ancestors, oldest first.
@@ -108,6 +121,10 @@ class Repository:
             raise FaultwatchError(f"{self.name}: {base} and {head} have no common ancestor", remedy)
         return self.git("merge-base", *commits).strip()
 
+    def common_directory(self) -> Path:
+        """Return the git directory, which all work trees of the repository share."""
+        return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
@@ -141,16 +158,21 @@ class Repository:
                 title=title[:2000],
             )
 
-    @contextmanager
-    def checkout(self, commit: str, directory: Path) -> Iterator[Path]:
-        """Check out a commit into its own git worktree, and remove the worktree afterwards."""
-        self.git("worktree", "prune")
-        # Force twice: a worktree that a killed git was creating is locked, and is not pruned.
-        self.git("worktree", "add", "--detach", "--force", "--force", str(directory), commit)
-        try:
-            yield directory
-        finally:
-            self.git("worktree", "remove", "--force", str(directory))
+    def export(self, commit: str, tree: Path) -> None:
+        """Write the files of a commit to a new folder. The repository is only read.
+
+        Not ``git worktree``, which writes to the repository; and not ``git archive``, which leaves out files and
+        changes others if the repository's attributes say so.
+
+        Raises
+        ------
+        FaultwatchError
+            git fails; the message contains its error.
+        """
+        tree.mkdir(parents=True)
+        with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
+            # -u with a fresh index checks out everything.
+            self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
     def is_dirty(self) -> bool:
         """Return whether the work tree has uncommitted changes."""
@@ -183,22 +205,38 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
-        run_git(*fetch, git_dir=str(clone))
+        with _alone_in(clone):
+            run_git(*fetch, git_dir=str(clone))
     else:
         cache.mkdir(parents=True, exist_ok=True)
-        partial = clone.with_suffix(f".partial-{os.getpid()}")
-        run_git("clone", "--quiet", "--bare", "--", location, str(partial))
-        run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
-        partial.rename(clone)
+        with scratch_folder(cache) as scratch:
+            partial = scratch / "clone"
+            run_git("clone", "--quiet", "--bare", "--", location, str(partial))
+            run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
+            with suppress(OSError):  # Another command has cloned it meanwhile.
+                partial.rename(clone)
     return Repository(clone, name, bare=True)
 
 
-def _date(text: str) -> datetime:
-    """Return the date of a commit; 1970 for one that no calendar has, which a commit can hold."""
+@contextmanager
+def _alone_in(clone: Path) -> Iterator[None]:
+    """Change a clone of our own while no other command does, without the locks of a git that was killed."""
+    descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return datetime.fromisoformat(text)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for lock in (*clone.glob("*.lock"), *clone.glob("refs/**/*.lock")):
+            lock.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _date(text: str) -> datetime:
+    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number."""
+    try:
+        return max(datetime.fromisoformat(text), _EPOCH)
     except ValueError:
-        return datetime.fromtimestamp(0, UTC)
+        return _EPOCH
 
 
 def _open_local(path: Path, *, named: bool) -> Repository:

@@ -18,7 +18,7 @@ from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import located
-from runner.workload.source_tree import digest_of, source_files
+from runner.workload.source_tree import SourceFile, copied, digest_of_all, source_files
 from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 
@@ -91,6 +91,8 @@ class BuildRecipe(Table):
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     environment: Variables = Field(default_factory=dict)
+    incomplete: bool = False
+    """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
 
 
 class RunRecipe(Table):
@@ -177,13 +179,20 @@ class Workload(Table):
         """Name of the workload."""
         return self.workload.name
 
+    def own_files(self) -> list[SourceFile]:
+        """Return the files of the workload's folder that its build gets: all but what defines the workload.
+
+        So nothing that a build or an execution can read is missing in the definition.
+        """
+        return [one for one in copied(source_files(self.path.parent)) if one.name != self.path.name]
+
     @cached_property
     def definition(self) -> str:
         """Hash of everything in the workload that can move a number.
 
         It excludes the description and the number of executions, and the matrix, because each of its points is a case
-        of its own. It also excludes keys at their defaults, so that a new key starts no new series. It includes the
-        sources if the workload contains its own program.
+        of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the workload
+        contains its own program, it includes every file that its build gets.
         """
         often = {"description", "samples", "max_samples", "unmeasured"}
         left_out: dict[str, Any] = {
@@ -197,17 +206,8 @@ class Workload(Table):
         dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         document = {table: keys for table, keys in dumped.items() if keys}
         if self.build.directory == "workload":
-            document["sources"] = _hashes(self.path.parent)
+            document["sources"] = digest_of_all(self.own_files())
         return hash_of(document)
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """Return the hash of each source file of a workload, by name; documentation is left out."""
-    return {
-        one.name: digest_of(one)
-        for one in source_files(folder)
-        if Path(one.name).suffix not in {".md", ".toml", ".pyc"}
-    }
 
 
 def load_workload(path: Path) -> Workload:

@@ -20,7 +20,7 @@ _CONTROL = re.compile(
 _CAUSES = {
     Cause.COMMIT: "commit",
     Cause.CONFIG: "configuration",
-    Cause.BOTH: "commit and configuration changed together; a cross-measurement is ordered",
+    Cause.BOTH: "commit and configuration changed together; a cross-measurement is ordered if the environments differ",
     Cause.UNKNOWN: "unknown: neither commit nor configuration changed",
 }
 

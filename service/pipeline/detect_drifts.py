@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Kind, metric
 from service.pipeline import update_events
 from service.rules.fault_price import PRICED, FaultCosts
-from service.rules.same_bytes import system_file_knobs
+from service.rules.same_bytes import system_file_knobs, upgraded_files
 from service.rules.series import describe_drift
 from service.rules.series.candidate_commits import are_all_known, commits_between
 from service.rules.series.drift_budgets import within_budget
@@ -104,7 +104,8 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     trend = points.trend_of(session, row.id)
     # A count that other things on the host move too, such as context switches, repeats by chance only.
     kind = head.kind if metric(head.metric).exact or head.kind not in {Kind.COUNT, Kind.SIZE} else Kind.RATE
-    shifts = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
+    found = find_drifts(trend, kind, events.baselines(session, row.id)) if row.judged else []
+    shifts = [_with_upgrades(session, shift) for shift in found]
     within = within_budget(shifts, head.budget, head.better)
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
     parents = revisions.parents(session, row.subject_id) if shifts else {}
@@ -131,19 +132,40 @@ def _row(view: history.Drift, position: int) -> DriftRow:
     )
 
 
-def _knobs(session: Session, shift: SeriesDrift, point: PathPoint) -> Mapping[str, str]:
-    """Return the knobs of one side, and its system files as knobs if only those can differ."""
-    held = points.knobs(session, point.environment)
-    if shift.cause is not Cause.CONFIG or shift.before.environment != shift.after.environment:
+def _with_upgrades(session: Session, shift: SeriesDrift) -> SeriesDrift:
+    """Blame a change on the configuration too, if a file of the host that both sides mapped was upgraded between them.
+
+    That the programs map different files is no upgrade: a commit can link another library.
+    """
+    systems = {shift.before.program_bytes.system, shift.after.program_bytes.system}
+    if shift.cause is not Cause.COMMIT or "" in systems or len(systems) == 1:
+        return shift
+    before, after = (_system_files(session, point) for point in (shift.before, shift.after))
+    return replace(shift, cause=Cause.BOTH) if upgraded_files(before, after) else shift
+
+
+def _knobs(session: Session, shift: SeriesDrift) -> Sequence[Mapping[str, str]]:
+    """Return the knobs of the sides before and after, and upgraded files of the host as knobs if only those differ."""
+    sides = (shift.before, shift.after)
+    held = [points.knobs(session, point.environment) for point in sides]
+    if shift.cause not in {Cause.CONFIG, Cause.BOTH} or shift.before.environment != shift.after.environment:
         return held
+    files = [_system_files(session, point) for point in sides]
+    upgraded = upgraded_files(*files)
+    shown = [{name: side[name] for name in upgraded} for side in files] if shift.cause is Cause.BOTH else files
+    return [{**knobs, **side} for knobs, side in zip(held, shown, strict=True)]
+
+
+def _system_files(session: Session, point: PathPoint) -> dict[str, str]:
     report = runs.report(session, point.run_id)
-    return {**held, **(system_file_knobs(report) if report else {})}
+    return system_file_knobs(report) if report else {}
 
 
 def _context(
     session: Session, row: Series, shift: SeriesDrift, parents: Mapping[str, Sequence[str]]
 ) -> describe_drift.DriftContext:
     of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
+    knobs_before, knobs_after = _knobs(session, shift)
     blamed = session.scalars(of_subject.where(Revision.commit == shift.after.revision)).one()
     return describe_drift.DriftContext(
         title=blamed.title,
@@ -151,8 +173,8 @@ def _context(
         committed_at=blamed.committed_at,
         candidates=revisions.candidates(session, row.subject_id, commits_between(parents, *shift.suspects)),
         candidates_known=are_all_known(parents, *shift.suspects),
-        knobs_before=_knobs(session, shift, shift.before),
-        knobs_after=_knobs(session, shift, shift.after),
+        knobs_before=knobs_before,
+        knobs_after=knobs_after,
         levels_before=points.levels(session, [point.run_id for point in shift.old_points[-_NEAREST_RUNS:]]),
         levels_after=points.levels(session, [point.run_id for point in shift.new_points[:_NEAREST_RUNS]]),
         costs=_costs(session, row, shift),

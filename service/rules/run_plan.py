@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,6 +13,11 @@ RERUNS = 8
 """How often, at most, the newest revision is measured again while its drift is in doubt. After that, the runs of the
 next commits decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
 """
+
+
+ATTEMPTS = 3
+"""How often a run that fails for a temporary reason is planned; after that, only if the request says so. A program that
+hangs, for example, must not cost its deadline in each plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class StoredRun:
     revision: str
     environment: str
     outcome: Outcome
+    temporary: bool = False
+    """It failed for a reason that may have passed."""
 
 
 def make_plan(
@@ -66,14 +74,15 @@ def make_plan(
 
     Notes
     -----
-    A stored failure is not tried again. All cases of a revision follow each other, so that it is built once.
+    A stored failure is not tried again, unless its reason was temporary or the request says so. All cases of a revision
+    follow each other, so that it is built once.
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
     for index, case in _distinct(request.cases):
         runs = list(stored.get(index, ()))
-        here = {run.revision for run in runs if run.environment == request.environment.hash}
+        here = settled(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in here]
         stored_runs += len(revisions) - len(missing)
         ordered = [(revision, Reason.MISSING) for revision in missing]
@@ -90,6 +99,23 @@ def make_plan(
     planned.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned)
     return Plan(runs=ordered_runs, stored=stored_runs, note=_note(ordered_runs))
+
+
+def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
+    """Return the revisions that need no other run in an environment: measured, or failed for good.
+
+    Parameters
+    ----------
+    again
+        Whether to try every failure again.
+    """
+    here = [run for run in runs if run.environment == environment]
+    done = {run.revision for run in here if run.outcome is Outcome.MEASURED}
+    if again:
+        return done
+    attempts = Counter(run.revision for run in here if run.temporary)
+    given_up = {revision for revision, number in attempts.items() if number >= ATTEMPTS}
+    return done | given_up | {run.revision for run in here if not run.temporary}
 
 
 def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:

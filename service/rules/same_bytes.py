@@ -8,7 +8,7 @@ are uncertain: a difference that they can explain does not show a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from runner.contract import Report
@@ -55,6 +55,11 @@ def system_file_knobs(report: Report) -> dict[str, str]:
     """Return the files that a program mapped from outside of its build, as knobs: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
     return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.own}
+
+
+def upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the files that both sides have, with other content; see :func:`system_file_knobs`."""
+    return frozenset(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 
 def have_same_own_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import or_, select
@@ -15,6 +16,7 @@ from service.rules.bisect import knob_mixture
 from service.rules.bisect.graph import Node
 from service.rules.bisect.knob_search import Mixture
 from service.rules.bisect.question import Observation, Question
+from service.rules.run_plan import ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import BYTES_COLUMNS, bytes_of
@@ -48,10 +50,14 @@ def question(session: Session, request: SearchRequest) -> Question | None:
 def observations(session: Session, request: SearchRequest, hosts: Collection[str]) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
-    A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again.
+    A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
+    so are runs that failed for a temporary reason, until there are too many.
     """
     runs = session.execute(
-        joined(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, *BYTES_COLUMNS)
+        joined(
+            *(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, Run.failure_temporary),
+            *BYTES_COLUMNS,
+        )
         .where(
             Subject.name == request.subject,
             Host.name.in_(hosts),
@@ -75,6 +81,7 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
         )
     )
     values: dict[int, Number | None] = dict(session.execute(points).all())
+    attempts = Counter(commit for _, _, _, commit, _, temporary, *_ in runs if temporary)
     return [
         Observation(
             commit=commit,
@@ -84,7 +91,8 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
             run=run_id,
             bytes_key=bytes_of(*bytes_values).key,
         )
-        for number, run_id, turns, commit, host, outcome, *bytes_values in runs
+        for number, run_id, turns, commit, host, outcome, temporary, *bytes_values in runs
+        if not temporary or attempts[commit] >= ATTEMPTS
     ]
 
 

@@ -183,6 +183,8 @@ class Run(Base):
     outcome: Mapped[Outcome]
     failure_stage: Mapped[Stage | None]
     failure_message: Mapped[str | None] = mapped_column(Text)
+    failure_temporary: Mapped[bool | None]
+    """Whether another attempt can succeed; None where there is no failure, or it is older than this column."""
     quarantine: Mapped[str | None] = mapped_column(Text)
     """Why the run is stored but never judged; None where it is judged."""
     session: Mapped[UUID | None]

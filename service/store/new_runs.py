@@ -25,7 +25,7 @@ _CASES_PER_QUERY = 500
 _RUN_COLUMNS = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
-    *("own_bytes", "system_bytes", "doubt_least", "doubt_most"),
+    *("own_bytes", "system_bytes", "doubt_least", "doubt_most", "failure_temporary"),
 )
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
@@ -172,6 +172,7 @@ def _run_row(run: _NewRun) -> tuple[object, ...]:
         *(run.number, report.run_id, subject_id, run.revision_id, case_id, host_id, run.environment_id),
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
         *(value or None for value in program_bytes(report)),
+        report.failure.temporary if report.failure else None,
     )
 
 

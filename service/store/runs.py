@@ -156,13 +156,13 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
     Runs in quarantine are left out, to be measured again.
     """
     rows = session.execute(
-        joined(Case.key, Revision.commit, Environment.hash, Run.outcome).where(
+        joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary).where(
             Subject.name == subject, Host.name == host, Run.quarantine.is_(None)
         )
     )
     by_key: dict[str, list[StoredRun]] = {}
-    for key, commit, environment, outcome in rows:
-        by_key.setdefault(key, []).append(StoredRun(commit, environment, outcome))
+    for key, commit, environment, outcome, temporary in rows:
+        by_key.setdefault(key, []).append(StoredRun(commit, environment, outcome, bool(temporary)))
     return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
 
 

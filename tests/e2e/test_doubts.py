@@ -13,9 +13,11 @@ import requests
 
 from runner.campaigns.history_measurement import HistoryMeasurement
 from runner.cli.history import prepare
+from runner.cli.workbench import host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable
+from runner.host.lock import HostTurn
 from runner.reporting.client import Service
 from runner.reporting.embedded import connect
 from runner.reporting.spool import Spool
@@ -99,7 +101,11 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             repository: Path, span: str, workload: Path, after_report: Callable[[], None] = lambda: None
         ) -> Follower:
             follower = Follower(service, database, after_report)
-            prepared = prepare(settings, repo=str(repository), span=span, workload_name=str(workload))
+            with host_turn(settings) as turn:
+                return measured_in(turn, repository, span, workload, follower)
+
+        def measured_in(turn: HostTurn, repository: Path, span: str, workload: Path, follower: Follower) -> Follower:
+            prepared = prepare(settings, turn, repo=str(repository), span=span, workload_name=str(workload))
             measurement = HistoryMeasurement(
                 repository=prepared.repository,
                 workload=prepared.workload,

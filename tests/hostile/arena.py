@@ -1,7 +1,6 @@
 """Runs the real command on a hostile repository, with secrets planted around it, and looks for them afterwards."""
 
 import base64
-import contextlib
 import os
 import re
 import secrets
@@ -15,22 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.ordinary_user import as_ordinary
+
 ROOT = Path(__file__).parents[2]
 FAULTWATCH = Path(sys.prefix, "bin", "faultwatch")
 TIMEOUT = 90.0
-ORDINARY = 1
-"""The user and group ``daemon``: it owns nothing, and exists everywhere."""
 _TOKEN = re.compile(rb"fw_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
-_AS_ORDINARY = """set -e
-base=$1; shift
-top=/${base#/}; top=/$(echo "$top" | cut -d/ -f2)
-if ! setpriv --reuid=1 --regid=1 --clear-groups test -x "$base"; then
-    # The interpreter lies in a folder that this user may not enter: show that folder alone, in a view of its own.
-    shown=$(mktemp -d); mount --bind "$base" "$shown"
-    mount -t tmpfs -o mode=755 none "$top"; mkdir -p "$base"; mount --bind "$shown" "$base"
-fi
-exec setpriv --reuid=1 --regid=1 --clear-groups "$@"
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +175,9 @@ class Arena:
         limit: int | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a program of Faultwatch as the arena's user; with so many bytes of memory, if they are given."""
-        if self.user != "root":
-            for place in (self.folder, *self.folder.rglob("*")):
-                with contextlib.suppress(FileNotFoundError):  # a service that runs removes its temporary files
-                    os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
         command = [str(program), *words]
         if self.user != "root":
-            command = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "sh", sys.base_prefix, *command]
+            command = as_ordinary(command, self.folder)
         if limit:
             command = ["prlimit", f"--as={limit}", *command]
         report = self.folder / "report"

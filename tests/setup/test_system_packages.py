@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STANDARD = ("sh", "dirname", "tr", "uname", "find", "grep", "env", "ln", "touch", "chmod")
-TOOLS = ("perf", "gcc", "g++", "gfortran", "make", "bwrap", "git", "shellcheck", "node", "npm", "chromium")
+TOOLS = ("perf", "gcc", "g++", "gfortran", "make", "bwrap", "git", "shellcheck", "node", "npm", "chromium", "cmake")
 
 
 class Machine:

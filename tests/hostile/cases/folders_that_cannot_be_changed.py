@@ -22,9 +22,10 @@ def held(arena: Arena, outcome: Outcome) -> None:
     assert expected in outcome.said + outcome.report, outcome.said
     arena.write("fail", "")
     arena.commit()
+    trees = len(list(arena.home.glob("builds/*/*/tree")))
     failed = arena.run("measure", "workload.toml", "--repo", ".", "--sandbox")
     assert failed.status == 1, failed.said
-    assert not list(arena.home.glob("builds/*/*.partial"))
+    assert len(list(arena.home.glob("builds/*/*/tree"))) == trees, "a failed build leaves no tree"
     # And they can be evicted.
     (arena.subject / "fail").unlink()
     arena.write("make.sh", "#!/bin/sh\n", executable=True)

@@ -20,4 +20,4 @@ def prepare(arena: Arena) -> None:
 
 def held(arena: Arena, outcome: Outcome) -> None:
     assert "has folders so deep" in outcome.report, outcome.said
-    assert not list(arena.home.glob("builds/*/*.partial"))
+    assert not list(arena.home.glob("builds/*/*/tree")), "a failed build leaves no tree"

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +102,31 @@ def test_a_mistake_is_one_clear_line(arguments: list[str], said: str, subject: s
     done = faultwatch(*(places.get(argument, argument) for argument in arguments), home=tmp_path)
     assert_one_clear_line(done, said)
     assert not (tmp_path / "data" / "faultwatch.db").exists(), "nothing was started"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_a_command_with_all_that_it_started(number: signal.Signals, subject: str, tmp_path: Path) -> None:
+    text = f"command = \"sh -c 'echo $$ >{tmp_path}/pid; exec sleep 1000'\""
+    file = tmp_path / "slow.toml"
+    file.write_text(f'[workload]\nname = "slow"\n[build]\n{text}\n[run]\ncommand = "true"\n')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runner", "measure", str(file), "--repo", subject, "--committed-only"],
+        env=os.environ | {"FAULTWATCH_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    build = tmp_path / "pid"
+    while not (build.exists() and build.read_text().strip()):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert messages.strip().splitlines()[-1] == "faultwatch: stopped; completed measurements are kept"
+    assert not Path("/proc", build.read_text().strip()).exists()
+    assert not list((tmp_path / "home" / "builds").glob("*/*/tree"))
 
 
 def test_a_misspelt_command_is_told_with_the_one_that_is_meant(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_program_is_built_once_and_anew_when_its_source_changes(
     header.write_text("#define ANSWER 43\n")
     other = compile_program(source, cache, headers=[header])
     assert subprocess.run([other], check=False).returncode == 43
-    monkeypatch.setattr(module, "execute", None)
+    monkeypatch.setattr(module, "subprocess", None)
     assert compile_program(source, cache, headers=[header]) == other
 
 

@@ -1,9 +1,14 @@
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.execution.execute import OUTPUT_LIMIT, Finished, execute
 
+ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
@@ -22,7 +27,12 @@ def test_merges_the_streams_on_request(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "trouble"),
-    [("exit 3", "ended with exit code 3"), ("kill -SEGV $$", "was ended by SIGSEGV"), ("true", "")],
+    [
+        ("exit 3", "ended with exit code 3"),
+        ("kill -SEGV $$", "was ended by SIGSEGV"),
+        ("kill -36 $$", "was ended by SIGRTMIN+2"),
+        ("true", ""),
+    ],
 )
 def test_says_how_a_program_ended(script: str, trouble: str, tmp_path: Path) -> None:
     assert run(script, tmp_path).problem == trouble
@@ -56,3 +66,50 @@ def test_reads_what_is_not_text(tmp_path: Path) -> None:
 
 def test_gives_no_standard_input(tmp_path: Path) -> None:
     assert run("cat; echo done", tmp_path).output == "done\n"
+
+
+def test_nothing_that_it_started_outlives_it_not_even_in_a_session_of_its_own(tmp_path: Path) -> None:
+    script = "setsid sh -c 'echo $$ >pid; sleep 1000' & while ! test -s pid; do sleep 0.01; done"
+    assert run(script, tmp_path).status == 0
+    assert not is_running(tmp_path / "pid")
+    assert run(f"rm -f pid; {script}; sleep 60", tmp_path, timeout=1).status is None
+    assert not is_running(tmp_path / "pid")
+
+
+def is_running(file: Path) -> bool:
+    """Return whether the process whose number a file holds still runs."""
+    return Path("/proc", file.read_text().strip()).exists()
+
+
+RUNNER = """
+import sys
+from pathlib import Path
+from runner.execution.execute import execute
+script = "setsid sh -c 'echo $$ >grandchild; sleep 1000' & echo $$ >child; sleep 1000"
+execute(["sh", "-c", script], directory=Path(sys.argv[1]), environment={"PATH": "/usr/bin:/bin"}, timeout=1000)
+"""
+
+
+def test_all_that_it_started_ends_with_a_runner_that_is_killed(tmp_path: Path) -> None:
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, str(tmp_path)], cwd=ROOT)
+    files = [tmp_path / "child", tmp_path / "grandchild"]
+    wait_until(lambda: all(file.exists() and file.read_text().strip() for file in files))
+    runner.kill()
+    runner.wait()
+    wait_until(lambda: not any(map(is_running, files)))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that has to happen, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_cannot_be_executed_is_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        execute(["no-such-program"], directory=tmp_path, environment=ENVIRONMENT, timeout=10)
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(PermissionError):
+        execute(["./text"], directory=tmp_path, environment=ENVIRONMENT, timeout=10)

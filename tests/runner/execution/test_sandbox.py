@@ -230,9 +230,9 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
     (tree / "forks.c").write_text(FORKS)
     subprocess.run(["cc", "-o", "forks", "forks.c"], cwd=tree, check=True)
     box.change_owner(tree)
-    count_together(
-        ["./forks"], directory=tree, state=ProcessState(memory_limit=box.memory), timeout=20, sandbox=box, processes=3
-    )
+    state = ProcessState(memory_limit=box.memory)
+    with pytest.raises(ExecutionFailure, match="processes that it started went on: forks"):
+        count_together(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
     forked = [int(file.read_text()) for file in tree.glob("forked-*")]
     assert len(forked) == 3
     assert 30 < sum(forked) <= 80

@@ -1,25 +1,109 @@
 """One measurement at a time."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from runner.host.lock import host_lock
-from runner.settings import Settings
+import pytest
+
+from runner.errors import FaultwatchError
+from runner.host.lock import HostTurn, holder
+from runner.settings import HOST_LOCK, load_settings
 
 ROOT = Path(__file__).parents[3]
+CODE = """
+import sys
+from pathlib import Path
+from runner.host.lock import HostTurn
+with HostTurn(Path(sys.argv[1]), lambda text: print(text, flush=True)) as turn:
+    turn.begin()
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
 
 
-def test_a_second_measurement_waits_and_says_so(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from runner.host.lock import host_lock; from runner.settings import Settings\n"
-        "with host_lock(Settings(Path(sys.argv[1]), None, 'box'), lambda text: print(text, flush=True)): print('mine')"
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    file = tmp_path / "lock"
+    file.touch()
+    return file
+
+
+def other(lock: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, str(lock), "https://me:secret@example.invalid/x.git"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    with host_lock(Settings(tmp_path, None, "box"), print):
-        other = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert other.stdout
-        assert "another measurement is running" in other.stdout.readline()
-    assert other.communicate(timeout=60)[0] == "mine\n"
+
+
+def test_a_second_measurement_waits_and_says_for_whom(lock: Path) -> None:
+    with HostTurn(lock, print) as turn:
+        turn.begin()
+        second = other(lock)
+        assert second.stdout
+        line = second.stdout.readline()
+        assert f"waiting for process {os.getpid()} (" in line
+        assert "running since 2" in line
+        assert "pytest" in line
+    assert second.communicate(timeout=60)[0] == "mine\n"
+
+
+def test_a_turn_that_has_not_begun_or_has_ended_holds_up_nobody(lock: Path) -> None:
+    with HostTurn(lock, print) as turn:
+        for _ in range(2):
+            assert other(lock).communicate(timeout=60)[0] == "mine\n"
+            turn.begin()
+            turn.end()
+
+
+def test_a_holder_that_is_killed_lets_go(lock: Path) -> None:
+    said: list[str] = []
+    first = other(lock)
+    assert first.stdout
+    assert first.stdout.readline() == "mine\n"
+    found = holder(lock)
+    assert found
+    assert found.process == first.pid
+    assert "secret" not in found.describe()
+    first.kill()
+    first.communicate()
+    with HostTurn(lock, said.append) as turn:
+        turn.begin()
+    assert not said
+    assert holder(lock) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
+def test_by_default_root_and_others_share_a_lock_that_nobody_can_replace() -> None:
+    state = HOST_LOCK.stat()
+    assert (state.st_uid, state.st_mode & 0o022) == (0, 0)
+    command = ["sh", "-c", f"exec <{HOST_LOCK} && echo opened; mkdir {HOST_LOCK}/x"]
+    done = subprocess.run(command, user=65534, capture_output=True, text=True, check=False)
+    assert done.stdout == "opened\n"
+    assert done.returncode != 0
+
+
+def test_a_lock_that_does_not_exist_or_is_a_link_is_refused(tmp_path: Path, lock: Path) -> None:
+    (tmp_path / "link").symlink_to(lock)
+    for name in ("missing", "link"):
+        with HostTurn(tmp_path / name, print) as turn, pytest.raises(FaultwatchError, match="FAULTWATCH_HOST_LOCK"):
+            turn.begin()
+
+
+def test_what_was_left_behind_is_cleared_when_the_turn_begins(lock: Path) -> None:
+    cleared: list[bool] = []
+    with HostTurn(lock, print, lambda: cleared.append(holder(lock) is not None)) as turn:
+        turn.begin()
+        turn.begin()
+    assert cleared == [True]
+
+
+def test_the_lock_can_be_named(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOST_LOCK", str(lock))
+    assert load_settings().lock == lock
+    monkeypatch.delenv("FAULTWATCH_HOST_LOCK")
+    assert load_settings().lock == HOST_LOCK

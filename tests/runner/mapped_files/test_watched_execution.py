@@ -44,7 +44,8 @@ def test_the_total_equals_the_count_of_perf(script: str, tmp_path: Path) -> None
 
 def test_mappings_without_a_file_are_left_out() -> None:
     rows = [
-        b"1 2 9 5",
+        b"1 2 9 5 1",
+        b"ping",
         b"3 1 8 1 7 /lib/x y",
         b"1 1 0 0 0 //anon",
         b"1 1 0 0 0 [heap]",
@@ -53,10 +54,11 @@ def test_mappings_without_a_file_are_left_out() -> None:
     faults = parse_faults_by_file(b"\0".join([*rows, b""]))
     assert (faults.total, faults.in_kernel, faults.lost) == (9, 5, 2)
     assert [(file.path, file.inode, file.pages, file.faults) for file in faults.files] == [("/lib/x y", 7, 1, 3)]
-    assert parse_faults_by_file(b"0 0 9 0\0").in_kernel is None
+    assert faults.hidden == ("ping",)
+    assert parse_faults_by_file(b"0 0 9 0 0\0").in_kernel is None
 
 
-@pytest.mark.parametrize("output", [b"", b"x", b"1 2 3\0", b"1 0 9 5\0one two\0"])
+@pytest.mark.parametrize("output", [b"", b"x", b"1 2 3\0", b"1 0 9 5\0", b"1 0 9 5 0\0one two\0"])
 def test_a_malformed_output_is_refused(output: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the message does not matter
         parse_faults_by_file(output)

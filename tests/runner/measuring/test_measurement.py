@@ -9,6 +9,7 @@ from runner.mapped_files.trial_files import page_cache_knob
 from runner.measuring.measurement import failed_build, measure
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
+from runner.subject.build import BuildFailure
 from runner.workload import Workload, cases
 
 pytestmark = pytest.mark.perf
@@ -70,6 +71,33 @@ def test_rubbish_instead_of_a_result_is_a_failure(script: str, tmp_path: Path) -
     assert not report.samples
 
 
+@pytest.mark.parametrize("numbers", ['"operations": 1e30, "seconds": 1', '"operations": 5, "seconds": 1e-300'])
+def test_numbers_that_no_metric_can_hold_are_a_failure(numbers: str, tmp_path: Path) -> None:
+    report = report_of(f"echo '{{{numbers}}}'", tmp_path)
+    assert report.failure
+    assert report.failure.stage is Stage.RUN
+
+
+@pytest.mark.parametrize("number", [36, 63])
+def test_a_program_that_a_real_time_signal_ends_is_a_failure(number: int, tmp_path: Path) -> None:
+    report = report_of(f"kill -{number} $$", tmp_path)
+    assert report.failure
+    assert f"was ended by SIGRTMIN+{number - 34}" in report.failure.message
+
+
+def test_a_cold_file_that_a_revision_lacks_is_a_failure(tmp_path: Path) -> None:
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "script"},
+            "run": {"command": ["true"], "page_cache": "cold", "files": ["data/input"]},
+        }
+    )
+    case = cases(workload)[0]
+    report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
+    assert report.failure
+    assert "data/input does not exist in this revision" in report.failure.message
+
+
 def test_a_failure_says_what_happened(tmp_path: Path) -> None:
     report = report_of("echo out of cheese >&2; exit 7", tmp_path)
     assert report.failure
@@ -88,7 +116,8 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.knobs == ProcessState(page_cache=page_cache_knob(None)).knobs()
+    assert report.environment.knobs.items() >= ProcessState(page_cache=page_cache_knob(None)).knobs().items()
+    assert "tool.python3" in report.environment.knobs, "and what the build and the program find on this host"
 
 
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:
@@ -139,13 +168,25 @@ def test_a_compiler_that_is_missing_skips_the_case(needs: list[str], outcome: Ou
         {"workload": {"name": "w"}, "build": {"command": "false", "needs": needs}, "run": {"command": "true"}}
     )
     report = failed_build(
-        *(workload, cases(workload)[0]),
+        *(workload, cases(workload)[0], BuildFailure("it does not build", Build())),
         bench=bench(),
         subject="subject",
         revision=REVISION,
-        message="it does not build",
-        build=Build(),
     )
     assert report.outcome is outcome
     assert report.failure
     assert ("this host does not have no-such-compiler" in report.failure.message) == (outcome is Outcome.SKIPPED)
+
+
+def test_a_session_during_which_the_environment_changed_is_refused_with_the_change(tmp_path: Path) -> None:
+    workload = Workload.model_validate({"workload": {"name": "script"}, "run": {"command": ["true"]}})
+    values = iter(["madvise", "always", "always"])
+    changing = Bench(
+        Host(name="host"), lambda state: Environment(knobs={**state.knobs(), "thp.enabled": next(values, "always")})
+    )
+    for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
+        report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)
+        assert report.outcome is outcome
+        if report.failure:
+            assert "thp.enabled: madvise → always" in report.failure.message
+            assert report.failure.temporary

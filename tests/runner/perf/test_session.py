@@ -1,5 +1,6 @@
 """Real programs under real perf stat."""
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from runner.contract.level import majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
+from runner.perf.attach import AttachedPerf
 from runner.perf.session import Execution, ExecutionFailure, count
+from runner.process_state import system_calls
 from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
@@ -108,6 +111,63 @@ def test_a_program_that_hangs_is_ended(programs: Path) -> None:
         run(programs, "sleep", "60", timeout=0.5)
 
 
+def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs: Path) -> None:
+    shown = ["sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -Sv; ulimit -Sl; cat /proc/self/personality"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = system_calls.personality()
+    ours = run(programs, *shown).output
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    system_calls.set_personality(0x0200000)  # ADDR_COMPAT_LAYOUT, as of setarch --addr-compat-layout
+    try:
+        assert run(programs, *shown).output == ours
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        assert system_calls.personality() == 0x0200000
+    finally:
+        system_calls.set_personality(before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert ours.split()[0] == "1024"
+    assert ours.split()[-1] == "00040000"
+
+
+@pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 &", "(setsid sh -c 'sleep 60' &) &"])
+def test_what_goes_on_after_its_parent_is_named_and_ended(start: str, programs: Path) -> None:
+    began = set(sleeping())
+    with pytest.raises(ExecutionFailure, match=r"ended, but processes that it started went on: (sh|sleep)$"):
+        run(programs, "sh", "-c", start)
+    assert set(sleeping()) <= began
+
+
+def test_what_ends_soon_after_its_parent_is_counted(programs: Path) -> None:
+    done = run(programs, "sh", "-c", "(sleep 0.02; ./touch-pages 5000) &")
+    assert faults(done) > 5000
+
+
+def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None:
+    state = ProcessState(huge_pages="never", memory_limit=8 << 20)
+    if state.knobs()["process.memory_limit"] == "none":
+        pytest.skip("this host does not let us limit memory")
+    with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
+        count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
+
+
+def sleeping() -> list[str]:
+    return subprocess.run(["pgrep", "-f", "^sleep 60"], capture_output=True, text=True, check=False).stdout.split()
+
+
+def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:
+    events = ["context-switches:u", "cpu-migrations:u", "minor-faults:u"]
+    with subprocess.Popen(["sleep", "0.1"]) as process:
+        perf = AttachedPerf([process.pid], events)
+        perf.send_command("enable")
+        process.wait()
+        perf.end()
+        readings = perf.readings()
+        perf.close()
+    assert readings["context-switches"].status is Status.NOT_SUPPORTED
+    assert readings["cpu-migrations"].status is Status.NOT_SUPPORTED
+    assert readings["minor-faults"].status is Status.COUNTED
+
+
 def test_a_library_that_is_not_preloaded_is_told(programs: Path) -> None:
     with pytest.raises(ExecutionFailure, match=r"without 'libnowhere\.so'"):
         run(programs, "./touch-pages", "10", LD_PRELOAD="libnowhere.so")
@@ -158,3 +218,49 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     assert bare
     assert ours
     assert bare[0] == ours[0]
+
+
+FORKING = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void tell(const char *what) {
+    char answer[4];
+    dprintf(atoi(getenv("FAULTWATCH_CONTROL_FD")), "%s\n", what);
+    if (read(atoi(getenv("FAULTWATCH_ACK_FD")), answer, 4) != 4) exit(3);
+}
+int main(void) {
+    pid_t forker = fork();
+    if (forker == 0) {
+        signal(SIGCHLD, SIG_IGN);
+        for (;;) {
+            if (fork() == 0) { usleep(2000); _exit(0); }
+            usleep(300);
+        }
+    }
+    usleep(50000);
+    tell("enable");
+    char *pages = mmap(0, 4096 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 4096; i++) pages[4096 * i] = 1;
+    usleep(20000);
+    tell("disable");
+    kill(forker, SIGKILL);
+    waitpid(forker, NULL, 0);
+    usleep(50000);
+    return 0;
+}
+"""
+
+
+def test_a_region_is_counted_although_children_come_and_go(programs: Path) -> None:
+    (programs / "forking.c").write_text(FORKING)
+    subprocess.run(["cc", "-o", programs / "forking", programs / "forking.c"], check=True)
+    for _ in range(5):
+        state = ProcessState(huge_pages="never")
+        done = count(["./forking"], directory=programs, state=state, timeout=20, region=True)
+        reading = done.sample.readings["region:minor-faults"]
+        assert reading.value, reading.reason
+        assert reading.value >= 4096

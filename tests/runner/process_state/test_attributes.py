@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
+from runner.process_state import system_calls
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.attribute import Attribute
 from runner.process_state.huge_pages import HugePages
+from runner.process_state.memory_policy import MemoryPolicy
 from runner.process_state.niceness import Niceness
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
@@ -112,3 +114,19 @@ def test_lists_of_processors(text: str, cpus: set[int]) -> None:
 def test_what_is_no_list_of_processors_is_refused(text: str) -> None:
     with pytest.raises(FaultwatchError):
         parse_cpus(text)
+
+
+def test_a_memory_policy_of_the_caller_is_set_aside() -> None:
+    try:
+        system_calls.set_memory_policy(system_calls.NodePolicy(2, b"\1"))  # MPOL_BIND to node 0
+    except OSError:
+        pytest.skip("this host does not let us set a memory policy")
+    try:
+        policy = MemoryPolicy()
+        assert policy.show() == "bind"
+        policy.apply()
+        assert policy.show() == "default"
+        policy.undo()
+        assert system_calls.memory_policy() == system_calls.NodePolicy(2, b"\1".ljust(128, b"\0"))
+    finally:
+        system_calls.set_memory_policy(system_calls.NodePolicy(0, b""))

@@ -1,12 +1,16 @@
 """The kernel hurries while a process is moved, and only then."""
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from runner.process_state.grace_period import expedited
+from runner.process_state.grace_period import expedited, restore_grace_period
 from runner.system.tree import Tree
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -14,6 +18,7 @@ def switch(tmp_path: Path) -> Path:
     file = tmp_path / "sys/kernel/rcu_expedited"
     file.parent.mkdir(parents=True)
     file.write_text("0\n")
+    (tmp_path / "run").mkdir()
     return file
 
 
@@ -51,3 +56,29 @@ def test_two_at_once_do_not_put_back_what_the_other_has_set(switch: Path, tmp_pa
 def test_a_machine_without_the_switch_does_without(tmp_path: Path) -> None:
     with expedited(Tree(tmp_path)):
         pass
+
+
+def test_it_is_put_back_after_a_runner_that_was_killed(switch: Path, tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from runner.system.tree import Tree\n"
+        "from runner.process_state.grace_period import expedited\n"
+        "with expedited(Tree(Path(sys.argv[1]))): os.kill(os.getpid(), 9)"
+    )
+    for restore in (restore_grace_period, use):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=False)
+        assert switch.read_text().startswith("1")
+        restore(Tree(tmp_path))
+        assert switch.read_text() == "0\n"
+        assert not list((tmp_path / "run").rglob("rcu_expedited"))
+
+
+def use(tree: Tree) -> None:
+    with expedited(tree):
+        pass
+
+
+def test_what_an_administrator_has_switched_on_stays_on(switch: Path, tmp_path: Path) -> None:
+    switch.write_text("1\n")
+    use(Tree(tmp_path))
+    restore_grace_period(Tree(tmp_path))
+    assert switch.read_text() == "1\n"

@@ -43,3 +43,11 @@ def test_version_1_has_a_part_and_no_pressure(tmp_path: Path) -> None:
 
 def test_a_group_that_is_gone_counts_nothing(tmp_path: Path) -> None:
     assert all(reading.status is Status.NOT_SUPPORTED for reading in memory_readings(tmp_path / "gone").values())
+
+
+def test_old_sums_are_not_counts(tmp_path: Path) -> None:
+    (tmp_path / "memory.stat").write_text(V2)
+    assert memory_readings(tmp_path, least=12)["cgroup:pgfault"].value == 12
+    old = memory_readings(tmp_path, least=13)
+    assert {reading.status for reading in old.values()} == {Status.NOT_COUNTED}
+    assert len(old) == len(COUNTERS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.night import NightPart
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.client import LONGEST_WAIT, Service
 from runner.reporting.embedded import connect
@@ -112,3 +113,32 @@ def test_what_cannot_be_a_token_is_refused_and_not_told(monkeypatch: pytest.Monk
     with pytest.raises(FaultwatchError, match="FAULTWATCH_TOKEN does not contain a valid token") as refused:
         load_settings()
     assert "secret" not in str(refused.value)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_a_service_on_this_machine(
+    answering: HttpStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    one = report()
+    Service(answering.url).send_report(one)
+    assert answering.stored == [str(one.run_id)]
+
+
+@pytest.mark.parametrize("body", ["[]", "null", "7", '"text"', '{"items": 7}', '{"items": [7]}', "{"])
+def test_json_of_another_shape_is_not_the_answer_of_a_service(body: str, answering: HttpStub) -> None:
+    answering.always = Answer(200, body)
+    service = Service(answering.url)
+    for ask in (
+        lambda: service.job(1),
+        service.drifts,
+        service.jobs,
+        lambda: service.run("1"),
+        lambda: service.update_night("tonight", NightPart(cells=())),
+        lambda: service.send_report(report()),
+        lambda: service.sign_in("identity"),
+    ):
+        with pytest.raises(FaultwatchError, match="did not answer like a Faultwatch service"):
+            ask()

@@ -2,13 +2,13 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.spool import MOST_FAILURES, Spool, SpooledDocument
+from runner.system.processes import name_of
 from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
@@ -97,13 +97,14 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
 
 
 def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:
-    fresh, old = tmp_path / "fresh.partial", tmp_path / "old.partial"
-    for file in (fresh, old):
+    fresh, old = tmp_path / f"fresh.{name_of(1)}.partial", tmp_path / f"old.{name_of(2**22 + 1)}.partial"
+    older = tmp_path / "older.partial"
+    for file in (fresh, old, older):
         file.write_text("{")
-    os.utime(old, (time.time() - 10**6,) * 2)
     assert Spool(tmp_path).flush(lambda _: None) == 0
     assert fresh.exists(), "another process may be writing it"
     assert not old.exists()
+    assert not older.exists()
 
 
 def test_a_full_disk_costs_only_what_has_no_room(tmp_path: Path) -> None:

@@ -1,11 +1,17 @@
+import dataclasses
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache
+from runner.subject.build_record import RECORD
+from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
 from runner.workload import Workload
 
@@ -20,7 +26,7 @@ def workload(command: str, **build: object) -> Workload:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildCache(tmp_path / "builds"), {"compiler.cc": "cc 1"})
+    return Builder(BuildCache(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -38,12 +44,26 @@ def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, 
     assert not third.cached
 
 
-def test_another_compiler_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+def test_another_processor_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("true"))
-    newer = Builder(builder.cache, {"compiler.cc": "cc 2"})
+    newer = Builder(builder.cache, {"cpu.model": "two"})
     assert newer.build(repository, head, workload("true"))[0] != tree
+
+
+def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tool = tmp_path / "bin" / "rustc"
+    tool.parent.mkdir()
+    places = []
+    for text in ("#!/bin/sh\n", "#!/bin/sh\n# newer\n"):
+        tool.write_text(text)
+        tool.chmod(0o755)
+        recipe = workload("true", environment={"PATH": f"{tool.parent}:/usr/bin:/bin"})
+        places.append(builder.build(repository, head, recipe)[0])
+    assert places[0] != places[1]
 
 
 def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -57,11 +77,66 @@ def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Ru
         assert caught.value.build.cached is cached
 
 
-def test_a_build_that_hangs_is_a_failure(builder: Builder, commit: Run, tmp_path: Path) -> None:
-    head = commit("Slow", source="1")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("sleep 60", r"did not finish within 0\.3 s"),
+        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("echo x.c: fatal error: error writing to x.o: No space left on device; exit 1", "exit code 1"),
+    ],
+)
+def test_what_the_host_did_to_a_build_is_not_remembered(
+    script: str, said: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(BuildFailure, match=r"did not finish within 0\.3 s"):
-        builder.build(repository, head, workload("sleep 60", timeout=0.3))
+    marker = tmp_path / "passed"
+    recipe = workload(f"sh -c 'test -e {marker} && exit; {script}'", timeout=0.3)
+    with pytest.raises(BuildFailure, match=said) as caught:
+        builder.build(repository, head, recipe)
+    assert caught.value.temporary
+    marker.touch()
+    assert not builder.build(repository, head, recipe)[1].cached
+
+
+def test_on_request_a_build_that_failed_is_made_again_and_another_is_not(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    recipe = workload(f"sh -c 'echo x >>{tmp_path}/count; test -e {tmp_path}/installed'")
+    for _ in range(2):
+        with pytest.raises(BuildFailure):
+            builder.build(repository, head, recipe)
+    (tmp_path / "installed").touch()
+    again = replace(builder, again=True)
+    assert [again.build(repository, head, recipe)[1].cached for _ in range(2)] == [False, True]
+    assert (tmp_path / "count").read_text() == "x\n" * 2
+
+
+def test_a_build_script_that_a_revision_lacks_is_the_failure_of_that_revision(
+    builder: Builder, commit: Run, git: Run, tmp_path: Path
+) -> None:
+    before, after = commit("One", source="1"), commit("Two", configure="#!/bin/sh\n")
+    (tmp_path / "subject" / "configure").chmod(0o755)
+    fixed = commit("Three")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    for head, said in ((before, "does not exist"), (after, "is not executable")):
+        with pytest.raises(BuildFailure, match=rf"\./configure {said}"):
+            builder.build(repository, head, workload("./configure"))
+    builder.build(repository, fixed, workload("./configure"))
+
+
+def test_a_commit_whose_files_are_lost_is_the_failure_of_that_commit(
+    builder: Builder, commit: Run, git: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    blob = git("rev-parse", "HEAD:source")
+    (tmp_path / "subject" / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure) as caught:
+        builder.build(repository, head, workload("true"))
+    assert (caught.value.stage, caught.value.temporary) == (Stage.CHECKOUT, True)
 
 
 def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
@@ -80,17 +155,50 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
 ) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with pytest.raises(FaultwatchError, match="'no-such-make' is neither installed"):
+    with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
         builder.build(repository, head, workload("no-such-make all"))
     assert not list(builder.cache.folder.glob("*/*/build.json"))
 
 
-def test_an_interrupted_build_is_made_again(builder: Builder, commit: Run, tmp_path: Path) -> None:
+def test_a_build_happens_where_its_program_runs(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tree, _ = builder.build(repository, head, workload("sh -c 'pwd >place; echo $HOME >home'"))
+    assert (tree / "place").read_text() == (tree / "home").read_text() == f"{tree}\n"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"build": 1}', "\0" * 4096])
+def test_a_damaged_record_is_one_line_and_a_new_build(
+    content: str, builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    lines: list[str] = []
+    builder = dataclasses.replace(builder, say=lines.append)
+    tree, _ = builder.build(repository, head, workload("cp source program"))
+    (tree.parent / RECORD).write_text(content)
+    (tree / "program").unlink()
+    again, build = builder.build(repository, head, workload("cp source program"))
+    assert not build.cached
+    assert (again / "program").exists()
+    assert lines == [f"the build in {tree.parent} is made again: its build.json is empty or damaged"]
+
+
+@pytest.mark.parametrize("left", ["no record", "a record that is being written", "no tree and no copy"])
+def test_an_interrupted_build_is_made_again(left: str, builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("cp source program"))
-    place = tree.parent
-    place.rename(place.with_name(f"{place.name}.partial"))
+    record = tree.parent / RECORD
+    if left == "a record that is being written":
+        record.with_name(f"{RECORD}.partial").write_text("{")
+    if left == "no tree and no copy":
+        for folder in (tree, tree.parent / COPY):
+            shutil.rmtree(folder)
+    else:
+        record.unlink()
+    (tree.parent / "left behind").mkdir()
     again, build = builder.build(repository, head, workload("cp source program"))
     assert (again / "program").exists()
     assert not build.cached
+    assert not (tree.parent / "left behind").exists()

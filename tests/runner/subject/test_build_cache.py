@@ -1,6 +1,5 @@
 """Builds that sessions use are kept, others go by size and age; real locks of real processes."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from runner.contract.code_trust import BuildStore
+from runner.contract.report import Build
 from runner.subject import build_cache
-from runner.subject.build_cache import RECORD, BuildCache, partial_of
+from runner.subject.build_cache import BuildCache, emptied
+from runner.subject.build_record import BuildRecord, write_record
 
 MIB = 1 << 20
 HOLD = """
@@ -47,7 +48,7 @@ def make(cache: BuildCache, key: str, size: int = MIB, days_ago: float = 0) -> P
     """Make a build that was used last some days ago, and is used by nobody."""
     place = cache.take(key)
     place.mkdir(exist_ok=True)
-    (place / RECORD).write_text(json.dumps({"bytes": size}))
+    write_record(place, BuildRecord(build=Build(), bytes=size))
     forgotten = place.with_name(f"{place.name}.lock")
     os.close(build_cache._held.pop(forgotten))
     used = time.time() - days_ago * 86_400
@@ -117,12 +118,20 @@ def test_a_build_that_a_session_uses_stays(tmp_path: Path) -> None:
     assert names(cache) == {"b"}
 
 
-def test_what_an_interrupted_build_left_goes_too(tmp_path: Path) -> None:
-    cache = BuildCache(tmp_path, most_days=1)
-    place = make(cache, "a", days_ago=2)
-    (partial_of(place) / "file").touch()
+def test_what_an_interrupted_build_left_goes(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    place = make(cache, "a")
+    emptied(place)
+    (place / "tree").mkdir()
     cache.evict()
     assert not names(cache)
+
+
+def test_what_another_process_is_building_stays(tmp_path: Path) -> None:
+    with another_process(tmp_path, "a") as theirs:
+        emptied(theirs)
+        BuildCache(tmp_path).evict()
+        assert theirs.exists()
 
 
 def test_the_builds_of_one_store_do_not_push_out_those_of_another(tmp_path: Path) -> None:

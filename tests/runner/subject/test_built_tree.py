@@ -1,6 +1,5 @@
 """Each session begins with the tree as it was built, whatever programs made of it."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -8,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.subject.build_cache import RECORD
-from runner.subject.built_tree import TREE, begin_session, keep
+from runner.contract.report import Build
+from runner.subject.build_record import DamagedBuild, write_record
+from runner.subject.built_tree import COPY, TREE, begin_session, keep
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def tree(tmp_path: Path) -> Path:
     os.link(made / "program", made / "same")
     with (made / "sparse").open("wb") as stream:
         stream.truncate(1 << 32)
-    record = keep(made.parent, "result")
-    (made.parent / RECORD).write_text(json.dumps(record))
+    write_record(made.parent, keep(made.parent, Build(), "result"))
     return made
 
 
@@ -102,3 +101,10 @@ def test_a_tree_of_no_cache_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / TREE / "file").touch()
     begin_session(tmp_path / TREE)
     assert (tmp_path / TREE / "file").exists()
+
+
+def test_a_copy_that_lost_content_in_a_power_cut_is_not_used(tree: Path) -> None:
+    (tree / "folder" / "data").write_text("")
+    (tree.parent / COPY / TREE / "folder" / "data").write_text("")
+    with pytest.raises(DamagedBuild, match="the copy of its tree is damaged"):
+        begin_session(tree)

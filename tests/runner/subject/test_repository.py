@@ -1,4 +1,3 @@
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -96,22 +95,61 @@ def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Pat
     assert repository.is_dirty()
 
 
-def test_a_checkout_that_was_killed_while_git_made_it_is_made_again(
-    history: list[str], git: Run, tmp_path: Path
-) -> None:
-    place = tmp_path / "tree"
-    git("worktree", "add", "--quiet", "--detach", "--lock", str(place), history[1])
-    shutil.rmtree(place)
-    with open_repository(str(tmp_path / "subject"), tmp_path / "clones").checkout(history[2], place) as tree:
-        assert tree.is_dir()
+def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return everything about the files of a folder that writing would change."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_ctime_ns, path.read_bytes()) for path in sorted(files)
+    } | {str(path): (path.stat().st_mtime_ns, 0, b"") for path in folder.rglob("*") if path.is_dir()}
 
 
-def test_a_checkout_leaves_nothing_behind(history: list[str], git: Run, tmp_path: Path) -> None:
+def test_an_export_never_writes_to_the_repository(history: list[str], git: Run, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    git("worktree", "add", "--quiet", "--detach", str(away), history[1])
+    away.rename(tmp_path / "on-a-disk-that-is-not-mounted")
+    hook = tmp_path / "subject" / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+    hook.chmod(0o755)
+    git("config", "core.splitIndex", "true")
+    before = snapshot(tmp_path / "subject")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    with repository.checkout(history[2], tmp_path / "tree") as tree:
-        assert (tree / "file").read_text() == "2"
-    assert not (tmp_path / "tree").exists()
-    assert git("worktree", "list").count("\n") == 0
+    repository.is_dirty()
+    repository.revisions("HEAD")
+    repository.export(history[2], tmp_path / "place" / "tree")
+    assert [(path.name, path.read_text()) for path in (tmp_path / "place" / "tree").iterdir()] == [("file", "2")]
+    assert [path.name for path in (tmp_path / "place").iterdir()] == ["tree"]
+    assert snapshot(tmp_path / "subject") == before
+    assert "on-a-disk" not in git("worktree", "list")
+    assert str(away) in git("worktree", "list")
+    assert not (tmp_path / "hooked").exists()
+
+
+def test_an_export_holds_every_file_of_the_commit(commit: Run, git: Run, tmp_path: Path) -> None:
+    attributes = "left-out export-ignore\nversion export-subst\n"
+    head = commit("One", __gitattributes=attributes, **{"left-out": "a", "version": "$Format:%H$"})
+    (tmp_path / "subject" / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "subject" / "program").chmod(0o755)
+    (tmp_path / "subject" / "link").symlink_to("program")
+    git("add", "--all")
+    head = commit("Two")
+    git("sparse-checkout", "set", "no-such-folder")
+    tree = tmp_path / "tree"
+    open_repository(str(tmp_path / "subject"), tmp_path).export(head, tree)
+    assert {path.name for path in tree.iterdir()} == {".gitattributes", "left-out", "version", "program", "link"}
+    assert (tree / "version").read_text() == "$Format:%H$"
+    assert (tree / "program").stat().st_mode & 0o111
+    assert (tree / "link").is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["bare", "worktree", "mirror"])
+def test_exports_from_every_kind_of_repository(kind: str, history: list[str], git: Run, tmp_path: Path) -> None:
+    place = tmp_path / kind
+    if kind == "worktree":
+        git("worktree", "add", "--quiet", "--detach", str(place), history[4])
+    else:
+        subprocess.run(["git", "clone", "--quiet", f"--{kind}", str(tmp_path / "subject"), str(place)], check=True)
+    open_repository(str(place), tmp_path).export(history[3], tmp_path / "tree")
+    assert (tmp_path / "tree" / "file").read_text() == "3"
 
 
 def test_a_title_with_anything_in_it(commit: Run, tmp_path: Path) -> None:
@@ -136,6 +174,8 @@ def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Ru
     [
         ("a <a@b.invalid> 884541686400 +0000", 1970),
         ("a <a@b.invalid> 1700000000 +9999", 1970),
+        ("a <a@b.invalid> 1700000000 +51800", 1970),
+        ("a <a@b.invalid> 0 +1400", 1970),
         ("a\u2028b\x1c\x85 <a@b.invalid> 1700000000 +0000", 2023),
     ],
 )

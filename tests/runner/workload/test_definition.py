@@ -125,12 +125,17 @@ def test_the_definition_is_what_can_move_a_number(write) -> None:  # type: ignor
 
 def test_the_definition_covers_sources_that_the_workload_brings(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     text = GOOD.replace("[build]", '[build]\ndirectory = "workload"')
-    (tmp_path / "copy.c").write_text("one")
-    before = load_workload(write(text)).definition
-    (tmp_path / "README.md").write_text("explains")
-    assert load_workload(write(text)).definition == before
-    (tmp_path / "copy.c").write_text("two")
-    assert load_workload(write(text)).definition != before
+    seen = set()
+    for name in ("copy.c", "Cargo.toml", "README.md", "data", "deep/module.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        for content in ("one", "two"):
+            (tmp_path / name).write_text(content)
+            seen.add(load_workload(write(text)).definition)
+    (tmp_path / "data").chmod(0o755)
+    seen.add(load_workload(write(text)).definition)
+    assert len(seen) == 11, "whatever a build or an execution can read"
+    assert "workload.toml" not in {one.name for one in load_workload(write(text)).own_files()}
+    assert load_workload(write(text + "# A remark.\n")).definition in seen
 
 
 @given(st.text(), st.text())

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Environment, Outcome, Reason
-from service.rules.run_plan import RERUNS, DriftEnd, Orders, StoredRun, make_plan, series_in_doubt
+from service.rules.run_plan import ATTEMPTS, RERUNS, DriftEnd, Orders, StoredRun, make_plan, series_in_doubt
 from tests.service.reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
 
 POSITIONS = {commit(number): number for number in range(1, 31)}
@@ -32,6 +34,25 @@ def test_what_is_stored_is_not_measured_again_even_where_it_failed() -> None:
     made = make_plan(plan_request(1, 2, 3, 4), POSITIONS, {0: runs})
     assert [run.revision for run in made.runs] == [commit(4)]
     assert made.stored == 3
+
+
+def test_a_failure_whose_reason_may_have_passed_is_planned_again_a_few_times() -> None:
+    def attempts(number: int, temporary: bool = True) -> dict[int, list[StoredRun]]:
+        return {0: [replace(run, temporary=temporary) for run in stored(*[2] * number, outcome=Outcome.FAILED)]}
+
+    assert planned(plan_request(2), attempts(1)) == [(2, "missing")]
+    assert planned(plan_request(2), attempts(ATTEMPTS - 1)) == [(2, "missing")]
+    assert planned(plan_request(2), attempts(ATTEMPTS)) == []
+    assert planned(plan_request(2), attempts(1, temporary=False)) == []
+    assert planned(plan_request(2), {0: attempts(1)[0] + stored(2)}) == []
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SKIPPED])
+def test_on_request_every_failure_is_planned_again_and_nothing_that_was_measured(outcome: Outcome) -> None:
+    runs = stored(1) + stored(2, outcome=outcome)
+    again = plan_request(1, 2).model_copy(update={"again": True})
+    assert planned(again, {0: runs}) == [(2, "missing")]
+    assert planned(again, {0: runs + stored(2)}) == []
 
 
 def test_in_a_new_environment_the_last_measured_revision_comes_first() -> None:

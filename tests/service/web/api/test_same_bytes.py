@@ -30,6 +30,26 @@ def test_an_upgraded_library_is_a_change_of_the_configuration_and_named(api: Api
     assert drift["knobs"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
 
 
+def test_a_library_that_is_upgraded_together_with_a_commit_is_named_beside_it(api: Api) -> None:
+    for report in (report_of(1, 100, "a" * 16), report_of(2, 105, "b" * 16, "2" * 16)):
+        assert api.put(report).status_code == 201
+    (drift,) = api.drifts()
+    assert drift["cause"] == "both"
+    assert drift["knobs"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
+
+
+def test_a_commit_that_links_another_library_is_to_blame(api: Api) -> None:
+    before, after = report_of(1, 100, "a" * 16), report_of(2, 105, "b" * 16, "2" * 16)
+    assert after.files
+    added = after.files.mapped[0].model_copy(update={"path": "/lib/libz.so.1"})
+    kept = after.files.mapped[0].model_copy(update={"digest": "1" * 16})
+    files = after.files.model_copy(update={"mapped": (kept, added)})
+    for report in (before, after.model_copy(update={"files": files})):
+        assert api.put(report).status_code == 201
+    (drift,) = api.drifts()
+    assert (drift["cause"], drift["knobs"]) == ("commit", [])
+
+
 def test_an_uncertain_change_is_no_drift(api: Api) -> None:
     for report in (report_of(1, 100, "a" * 16, uncertain=20), report_of(2, 103, "b" * 16, uncertain=23)):
         assert api.put(report).status_code == 201

@@ -1,0 +1,80 @@
+"""Finds which libraries of this host a program needs, as the loader finds them: read from the files, never run."""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from runner.environment import libraries
+from runner.system.regular_file import open_regular
+from runner.system.tree import Tree
+
+_HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_ENTRY = struct.Struct("<QQ")
+_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_NEEDED, _STRINGS = 1, 5
+_MOST = 1 << 16
+"""Bytes of one table that are read."""
+_MOST_LIBRARIES = 500
+Reader = Callable[[int, int], bytes]
+"""Reads some bytes at an offset of a file."""
+
+
+def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
+    """Return the libraries of these names that this host has, and all that they need, by name."""
+    folders = libraries.folders(tree)
+    found: dict[str, Path] = {}
+    waiting = list(names)
+    while waiting and len(found) < _MOST_LIBRARIES:
+        name = waiting.pop()
+        if name in found or "/" in name or "\0" in name:
+            continue
+        place = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
+        if place:
+            found[name] = place
+            waiting += needed(place)
+    return found
+
+
+def needed(file: Path) -> tuple[str, ...]:
+    """Return the names of the libraries that a file needs itself; none for what is no 64-bit ELF file."""
+    try:
+        state = file.stat()
+        return _needed(file, state.st_mtime_ns, state.st_size)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=256)
+def _needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
+    try:
+        with open_regular(file) as stream:
+
+            def read(offset: int, size: int) -> bytes:
+                stream.seek(offset)
+                return stream.read(min(size, _MOST))
+
+            return tuple(_names(read))
+    except (OSError, OverflowError, ValueError, struct.error):
+        return ()
+
+
+def _names(read: Reader) -> Iterator[str]:
+    magic, bits, order, *_, start, _, _, _, size, number, _, _, _ = _HEADER.unpack(read(0, _HEADER.size))
+    if magic != b"\x7fELF" or (bits, order) != (2, 1) or size != _SEGMENT.size:
+        return
+    segments = list(_SEGMENT.iter_unpack(read(start, size * number)))
+    for kind, _, offset, _, _, length, _, _ in segments:
+        if kind == _INTERPRETER:
+            yield PurePosixPath(read(offset, length).rstrip(b"\0").decode()).name
+    dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
+    if dynamic is None:
+        return
+    entries = list(_ENTRY.iter_unpack(read(dynamic[2], dynamic[5])))
+    address = next((value for tag, value in entries if tag == _STRINGS), 0)
+    for kind, _, offset, start, _, length, _, _ in segments:
+        if kind == _LOAD and start <= address < start + length:
+            for place in (value for tag, value in entries if tag == _NEEDED):
+                yield read(offset + address - start + place, 256).partition(b"\0")[0].decode()
+            return

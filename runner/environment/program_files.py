@@ -1,0 +1,102 @@
+"""The files of this host that decide what a build makes and what a program does: tools, interpreters, libraries.
+
+They are knobs of a case. They follow from the workload and from the host, never from a revision: each revision would
+otherwise have an environment of its own. What a program maps besides is part of its report.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner.environment import compilers, libraries, loaded_libraries
+from runner.system.tree import Knobs, Tree
+
+TOOLS = (
+    *("ar", "as", "cargo", "clang", "clang++", "cmake", "flang", "g++", "gcc", "go", "ld.gold", "ld.lld", "ld.mold"),
+    *("make", "meson", "nasm", "ninja", "perl", "pkg-config", "python3", "rustc", "strip"),
+)
+"""Tools that builds use without naming them in the workload."""
+RUNTIMES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
+"""Libraries that compilers add to the programs that they make."""
+_PROXY = "rustup"
+_PRELOAD = "etc/ld.so.preload"
+
+
+def build_knobs(command: Sequence[str], needs: Iterable[str], path: str) -> Knobs:
+    """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
+
+    Parameters
+    ----------
+    command
+        The build command. Each word that is the name of a program is a tool, inside of a shell's script too.
+    needs
+        The programs that the workload says it needs.
+    """
+    words = {word for part in command for word in re.findall(r"[A-Za-z0-9_.+-]+", part)}
+    names = sorted({*TOOLS, *needs, *words})
+    return {**compilers.knobs(path=path), **{f"tool.{name}"[:200]: _tool(name, path) for name in names}}
+
+
+def run_knobs(tree: Tree, program: str, path: str) -> Knobs:
+    """Return the program of a command, if this host provides it, and the libraries that programs load.
+
+    Parameters
+    ----------
+    program
+        The first word of the command. One with a slash belongs to the revision.
+    path
+        The ``PATH`` of the measured process.
+    """
+    file = _found(program, path)
+    needed = loaded_libraries.needed(file) if file else ()
+    return {"program": _identity(file) if file else None, **library_knobs(tree, needed)}
+
+
+def library_knobs(tree: Tree, needed: Iterable[str] = ()) -> Knobs:
+    """Return the libraries that compilers add to programs, those needed besides, and those preloaded for all."""
+    loaded = loaded_libraries.closure(tree, (*RUNTIMES, *needed))
+    return {
+        "loader.preload": " ".join(_preloaded(tree)) or None,
+        **{f"library.{name}"[:200]: _library(place) for name, place in loaded.items()},
+    }
+
+
+def _tool(name: str, path: str) -> str | None:
+    file = _found(name, path)
+    if file is None:
+        return None
+    # A proxy decides at each call which version it starts.
+    return compilers.version(name, path) if file.resolve().name == _PROXY else _identity(file)
+
+
+def _found(name: str, path: str) -> Path | None:
+    """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
+    absolute = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
+    found = shutil.which(name, path=absolute) if absolute and "/" not in name else None
+    return Path(found) if found else None
+
+
+def _identity(file: Path) -> str | None:
+    """Return what differs between two versions of a program, without reading it: some have a hundred megabytes."""
+    try:
+        place = file.resolve(strict=True)
+        state = place.stat()
+    except (OSError, RuntimeError):
+        return None
+    return f"{place}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _library(file: Path) -> str | None:
+    digits = libraries.fingerprint(file)
+    return f"{file.resolve().name}, sha256 {digits}" if digits else None
+
+
+def _preloaded(tree: Tree) -> Iterator[str]:
+    """Yield the libraries that the loader preloads into every program of this host."""
+    for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.lines(_PRELOAD))):
+        if entry:
+            digits = libraries.fingerprint(tree.path(entry))
+            yield f"{entry} (sha256 {digits})" if digits else f"{entry} (not there)"

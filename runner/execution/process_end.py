@@ -1,0 +1,18 @@
+"""Waits for the end of a child without polling."""
+
+import os
+import select
+import subprocess
+
+
+def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for a child to end; return whether it did. ``Popen.wait`` with a timeout polls every few milliseconds."""
+    if process.poll() is None:
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            waiting = select.poll()
+            waiting.register(descriptor, select.POLLIN)
+            waiting.poll(max(0.0, 1000 * seconds))
+        finally:
+            os.close(descriptor)
+    return process.poll() is not None

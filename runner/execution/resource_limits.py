@@ -1,0 +1,38 @@
+"""The resource limits of a measured process, which the launcher sets: the same on every host, as far as it allows."""
+
+import resource
+from collections.abc import Mapping
+
+UNLIMITED = resource.RLIM_INFINITY
+_WANTED: Mapping[str, tuple[int, int, int]] = {
+    "nofile": (resource.RLIMIT_NOFILE, 1024, 524_288),
+    "memlock": (resource.RLIMIT_MEMLOCK, 8 << 20, 8 << 20),
+    "data": (resource.RLIMIT_DATA, UNLIMITED, UNLIMITED),
+    "as": (resource.RLIMIT_AS, UNLIMITED, UNLIMITED),
+    "rss": (resource.RLIMIT_RSS, UNLIMITED, UNLIMITED),
+}
+"""By name: the limit, its soft and its hard value. The defaults of systemd, which most programs meet.
+
+Programs allocate tables by the number of descriptors that they may open, decide by a limit how they allocate, and
+close all descriptors before they start another program.
+"""
+
+
+def limits_of_programs() -> dict[str, tuple[int, int, int]]:
+    """Return the limits that programs get on this host: those wanted, unless the runner's own hard limits are lower."""
+    return {name: (number, *_within(number, soft, hard)) for name, (number, soft, hard) in _WANTED.items()}
+
+
+def show_limits() -> str:
+    """Return the limits as the value of a knob."""
+    return " ".join(f"{name}={_show(soft)}:{_show(hard)}" for name, (_, soft, hard) in limits_of_programs().items())
+
+
+def _within(number: int, soft: int, hard: int) -> tuple[int, int]:
+    most = resource.getrlimit(number)[1]
+    highest = hard if most == UNLIMITED else most if hard == UNLIMITED else min(hard, most)
+    return (highest if soft == UNLIMITED else soft if highest == UNLIMITED else min(soft, highest)), highest
+
+
+def _show(value: int) -> str:
+    return "unlimited" if value == UNLIMITED else str(value)

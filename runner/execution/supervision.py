@@ -1,0 +1,131 @@
+"""Starts programs so that all that they have started ends with them, and with the runner, however it ends.
+
+A small C program (``supervise.c``) starts the program and adopts whatever its processes leave behind, also in sessions
+of their own. A socket connects it with the runner. The kernel closes that when the runner is killed.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+from runner.execution.process_end import wait_for_end
+
+_PATIENCE = 12.0
+"""Seconds within which a supervisor ends all processes; a little more than it allows itself."""
+
+
+class SupervisedProcess:
+    """A program in a session of its own, with a supervisor if this host has one.
+
+    Attributes
+    ----------
+    pid
+        The process that was started: the supervisor, or without one the program itself.
+    status
+        The exit code of the program, or the negative number of the signal that ended it; None while it runs, or if it
+        was ended.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes], channel: socket.socket | None) -> None:
+        self._popen = popen
+        self._channel = channel
+        self.pid = popen.pid
+        self.status: int | None = None
+
+    @classmethod
+    def start(
+        cls,
+        command: Sequence[str],
+        *,
+        supervisor: Path | None,
+        directory: Path,
+        environment: Mapping[str, str],
+        merge: bool,
+        inherited: Sequence[int],
+    ) -> Self:
+        """Start a program without standard input.
+
+        Parameters
+        ----------
+        supervisor
+            The compiled supervisor; None for none.
+        merge
+            Merge standard error into the output.
+
+        Raises
+        ------
+        OSError
+            The program cannot be executed.
+        """
+        options: dict[str, Any] = {
+            "cwd": directory,
+            "env": dict(environment),
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT if merge else subprocess.PIPE,
+            "start_new_session": True,
+        }
+        if supervisor is None:
+            return cls(subprocess.Popen(command, pass_fds=inherited, **options), None)
+        channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            words = [str(supervisor), str(other.fileno()), *command]
+            started = cls(subprocess.Popen(words, pass_fds=[*inherited, other.fileno()], **options), channel)
+        except BaseException:
+            channel.close()
+            raise
+        finally:
+            other.close()
+        return started
+
+    @property
+    def streams(self) -> list[IO[bytes]]:
+        """The streams of its output."""
+        return [stream for stream in (self._popen.stdout, self._popen.stderr) if stream]
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended by itself, with all that it had started."""
+        return self._popen.poll() is not None
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end."""
+        wait_for_end(self._popen, seconds)
+
+    def end(self) -> None:
+        """Kill it and all that it has started, unless it has ended; note its status.
+
+        Raises
+        ------
+        OSError
+            The supervisor could not execute the program.
+        """
+        ended = self.has_ended()
+        message = self._last_message() if ended else []
+        if self._channel:
+            self._channel.close()
+            self._channel = None
+            wait_for_end(self._popen, _PATIENCE)
+        # Without a supervisor, or if somebody has killed it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        code = self._popen.wait()
+        match message:
+            case ["ended", status]:
+                self.status = os.waitstatus_to_exitcode(int(status))
+            case ["failed", number]:
+                raise OSError(int(number), os.strerror(int(number)), self._popen.args[2])  # type: ignore[index]
+            case _ if ended:
+                self.status = code
+
+    def _last_message(self) -> list[str]:
+        if self._channel is None:
+            return []
+        self._channel.setblocking(False)
+        with suppress(OSError):
+            return self._channel.recv(100).decode(errors="replace").split()
+        return []

@@ -1,0 +1,42 @@
+"""Decides whether a failed program could succeed another time, because the state of the host was the reason. Pure."""
+
+import re
+import signal
+
+from runner.execution.execute import Finished
+
+_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU})
+"""Signals that others send: the kernel when memory runs out, an administrator, a shutdown."""
+_MESSAGES = re.compile(
+    # What strerror() prints in the C locale, in which builds run.
+    r"No space left on device|Disk quota exceeded|Cannot allocate memory|Out of memory|virtual memory exhausted"
+    r"|Too many open files|Resource temporarily unavailable|Input/output error|Read-only file system|Stale file handle"
+    r"|Text file busy|Connection (?:timed out|refused|reset)|Network is unreachable|No route to host"
+    r"|Temporary failure in name resolution|[Cc]ould not resolve host"
+    # What shells, make and compiler drivers print about a child that was killed.
+    r"|^Killed$|\] Killed\b|: Killed$|Killed signal terminated program|\(signal: 9,|^Terminated$|\] Terminated\b",
+    re.MULTILINE,
+)
+_SHORTAGE = "left too "
+"""How the disk guard's sentences begin about what the whole host lacks."""
+
+
+def is_full(message: str) -> bool:
+    """Return whether a message says that a file cannot be written because the disk is full."""
+    return "No space left on device" in message or "Disk quota exceeded" in message
+
+
+def is_temporary(done: Finished) -> bool:
+    """Return whether the reason of a failure may have passed the next time: a time-out, a signal, a full disk.
+
+    A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
+    If it prints such a line for another reason, the only price is another attempt.
+    """
+    if done.why:
+        return done.why.startswith(_SHORTAGE)
+    if done.status is None or -done.status in _FROM_OUTSIDE:
+        return True
+    # Shells exit with 128 plus the number of the signal.
+    if done.status - 128 in _FROM_OUTSIDE:
+        return True
+    return done.status != 0 and bool(_MESSAGES.search(f"{done.output}\n{done.error}"))

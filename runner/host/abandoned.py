@@ -1,0 +1,30 @@
+"""Clears what commands left behind that were killed, or that a power cut ended."""
+
+from contextlib import suppress
+
+from runner.contract.code_trust import BuildStore
+from runner.process_state.grace_period import restore_grace_period
+from runner.process_state.memory_group import MemoryGroup
+from runner.reporting.spool import Spool
+from runner.settings import Settings
+from runner.subject.build_cache import BuildCache
+from runner.subject.registry import remove_abandoned_entries
+from runner.system.scratch import remove_abandoned
+from runner.system.tree import Tree
+
+
+def clear_abandoned(settings: Settings) -> None:
+    """Clear what no running command uses: settings of the kernel, control groups, temporary folders, unfinished builds.
+
+    Only what is this user's is removed. What cannot be removed stays; the next command tries again.
+    """
+    tree = Tree()
+    restore_grace_period(tree)
+    MemoryGroup(None, tree).remove_abandoned()
+    for folder in (None, settings.programs, settings.copies, settings.clones):
+        remove_abandoned(folder)
+    for store in BuildStore:
+        with suppress(OSError):
+            BuildCache(settings.builds, store).remove_unfinished()
+    Spool(settings.spool).remove_abandoned()
+    remove_abandoned_entries(settings)

@@ -1,0 +1,35 @@
+"""Finds out whether a count can depend on the revision: whether what was built is what the program loaded and read."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from os.path import relpath
+from pathlib import Path
+
+from runner.system.tree_walk import TreeTooLarge, walk
+
+
+def doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
+    """Yield what speaks against it, one line each.
+
+    Parameters
+    ----------
+    own
+        The files of the build that the program mapped or read.
+    system
+        The files from elsewhere that it mapped.
+    """
+    own_stems = {_stem(path.name) for path in own}
+    if not own_stems:
+        yield "the program mapped and read no file of the build, so its count says nothing about the revision"
+    foreign = {_stem(path.name): path for path in system if ".so" in path.name}
+    built: dict[str, str] = {}
+    with suppress(TreeTooLarge):
+        for entry in walk(tree) if foreign.keys() - own_stems else ():
+            if ".so" in entry.name:
+                built.setdefault(_stem(entry.name), relpath(entry.path, tree))
+    for stem in sorted(foreign.keys() & built.keys() - own_stems):
+        yield f"the program loaded {foreign[stem]}, and not {built[stem]}, which was built"
+
+
+def _stem(name: str) -> str:
+    return name.partition(".so")[0]

@@ -1,0 +1,27 @@
+"""Says that the host, not the program, is the reason why a session has no result."""
+
+from runner.contract.report import Environment
+from runner.environment.capture import difference
+from runner.errors import FaultwatchError
+
+_SHOWN = 5
+"""Most knobs that a message names."""
+
+
+class SpoiledSession(FaultwatchError):
+    """The state of the host spoils a session. Another attempt can succeed."""
+
+
+def require_unchanged(before: Environment, after: Environment) -> None:
+    """Refuse a session during which the environment changed: nobody knows in which one its samples were taken.
+
+    Raises
+    ------
+    SpoiledSession
+        It changed; the message names the knobs.
+    """
+    changes = difference(before, after)
+    if changes:
+        shown = "; ".join(f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_SHOWN])
+        more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        raise SpoiledSession(f"the environment changed during the session: {shown}{more}", "measure it again")

@@ -1,0 +1,37 @@
+"""The NUMA memory policy of a process: a caller such as numactl passes its own on."""
+
+from runner.process_state import system_calls
+
+DEFAULT = 0
+_NAMES = ("default", "preferred", "bind", "interleave", "local", "preferred-many", "weighted-interleave")
+
+
+class MemoryPolicy:
+    """The default policy: memory comes from the node on which the program runs."""
+
+    knob = "process.numa_policy"
+    wanted = "default"
+    remedy = "start the runner without numactl"
+
+    def __init__(self) -> None:
+        self._before: system_calls.NodePolicy | None = None
+
+    def show(self) -> str:
+        """Return the name of the policy of this thread. Where the kernel does not say, none can have been set."""
+        try:
+            mode = system_calls.memory_policy().mode & 0xFF
+        except OSError:
+            return self.wanted
+        return _NAMES[mode] if mode < len(_NAMES) else str(mode)
+
+    def apply(self) -> None:
+        """Set the default policy."""
+        before = system_calls.memory_policy()
+        if before.mode != DEFAULT:
+            system_calls.set_memory_policy(system_calls.NodePolicy(DEFAULT, b""))
+        self._before = before
+
+    def undo(self) -> None:
+        """Restore the policy."""
+        if self._before and self._before.mode != DEFAULT:
+            system_calls.set_memory_policy(self._before)

@@ -1,0 +1,191 @@
+"""Builds the next revisions while earlier ones are built and measured.
+
+Measuring a revision takes a second, and building it takes many. So workers, each a process of its own, build as many
+revisions at once as there are processors. While a program is measured, they are paused, with all that they have
+started: it has the host for itself, as without them.
+"""
+
+import select
+import socket
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runner.contract.report import Build
+from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
+from runner.execution.supervision import SupervisedProcess
+from runner.execution.supervisor import supervisor
+from runner.settings import load_settings
+from runner.subject.build import Builder
+from runner.subject.build_worker import encode_order
+from runner.subject.repository import Repository
+from runner.system.paused import paused_descendants
+from runner.workload import Workload
+
+WORTHWHILE = 0.5
+"""Seconds of a build, from which workers start: they take a few tenths of a second themselves."""
+_AHEAD = 2
+"""Finished builds for each worker that wait to be measured. More would only take space."""
+
+
+class BuildAhead:
+    """Builds revisions in their order, the next ones ahead."""
+
+    def __init__(
+        self, builder: Builder, repository: Repository, workload: Workload, commits: Sequence[str], jobs: int
+    ) -> None:
+        """Prepare to build commits; nothing starts before :meth:`build`.
+
+        Parameters
+        ----------
+        commits
+            The commits in the order in which they will be needed; :meth:`expect` replaces them.
+        jobs
+            How many builds to run at once; with 0 or 1, none runs ahead.
+        """
+        self._builder = builder
+        self._repository = repository
+        self._workload = workload
+        self._next = deque(dict.fromkeys(commits))
+        self._jobs = jobs if workload.build.command else 0
+        self._workers: list[_Worker] = []
+        self._finished: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    def expect(self, commits: Sequence[str]) -> None:
+        """Replace the commits that will be needed. Whatever else is being built is given up."""
+        self._next = deque(dict.fromkeys(commits))
+        self._finished.clear()
+        needless = [worker for worker in self._workers if worker.commit not in {None, *self._next}]
+        for worker in needless:
+            worker.end()
+            self._workers.remove(worker)
+        if needless:
+            self._start()
+
+    def build(self, commit: str) -> tuple[Path, Build]:
+        """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
+        with suppress(ValueError):
+            self._next.remove(commit)
+        self._have_built(commit)
+        self._finished.discard(commit)
+        tree, build = self._builder.build(self._repository, commit, self._workload)
+        if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
+            self._start()
+        self._order_next()
+        return tree, build
+
+    def _have_built(self, commit: str) -> None:
+        """Wait until a worker has built a commit; return at once if none can."""
+        worker = next((worker for worker in self._workers if worker.commit == commit), None)
+        if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
+            worker = next((worker for worker in self._workers if worker.commit is None), None)
+            if worker is not None:
+                worker.order(commit)
+        self._order_next()
+        while worker is not None and worker.commit == commit:
+            select.select([busy for busy in self._workers if busy.commit is not None], [], [])
+            self._order_next()
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Return a context in which nothing is built."""
+        return self._paused() if self._workers else nullcontext()
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        with paused_descendants(worker.supervisor for worker in self._workers):
+            yield
+        self._order_next()
+
+    def _order_next(self) -> None:
+        """Give the idle workers the next commits that are not built yet."""
+        for worker in self._workers:
+            if worker.has_ended():
+                self._finished.add(worker.take())
+            while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
+                commit = self._next.popleft()
+                if not self._builder.has(self._repository, commit, self._workload):
+                    worker.order(commit)
+
+    def _start(self) -> None:
+        """Start the workers that are missing; none where the host has no supervisor to end them."""
+        program = supervisor(load_settings().programs)
+        while program is not None and len(self._workers) < self._jobs:
+            self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
+
+
+class _Worker:
+    """A process that builds one commit at a time. A supervisor ends it, also while it is paused.
+
+    Attributes
+    ----------
+    commit
+        What it is building; None if it is idle.
+    """
+
+    def __init__(self, program: Path, order: str) -> None:
+        self.commit: str | None = None
+        self._is_alive = True
+        self._channel, other = socket.socketpair()
+        self._answers = self._channel.makefile("rb")
+        with other:
+            self._process = SupervisedProcess.start(
+                own_module("runner.subject.build_worker", str(other.fileno())),
+                supervisor=program,
+                directory=Path(SAFE_DIRECTORY),
+                environment=own_environment(credentials=True),  # to take them out of the logs of builds
+                merge=True,
+                inherited=[other.fileno()],
+            )
+        self._write(order)
+
+    @property
+    def supervisor(self) -> int:
+        """The process that waits for the end of the worker."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the build has ended."""
+        return self._channel.fileno()
+
+    def order(self, commit: str) -> None:
+        """Have a commit built. Nothing happens if the worker has ended: the runner then builds by itself."""
+        if self._is_alive:
+            self.commit = commit
+            self._write(commit)
+
+    def has_ended(self) -> bool:
+        """Return whether the build has ended."""
+        return self.commit is not None and bool(select.select([self], [], [], 0)[0])
+
+    def take(self) -> str:
+        """Return the commit whose build has ended; the worker is idle then."""
+        assert self.commit is not None
+        self._is_alive = bool(self._answers.readline())
+        commit, self.commit = self.commit, None
+        return commit
+
+    def end(self) -> None:
+        """Kill it, with all that it has started."""
+        self._process.end()
+        self._answers.close()
+        self._channel.close()
+        for stream in self._process.streams:
+            stream.close()
+
+    def _write(self, line: str) -> None:
+        try:
+            self._channel.sendall(f"{line}\n".encode())
+        except OSError:
+            self._is_alive, self.commit = False, None

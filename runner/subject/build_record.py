@@ -1,0 +1,63 @@
+"""Stores what is known about a build in ``build.json``, which is written last: without it there is no build."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runner.contract.base import Strict
+from runner.contract.report import Build
+from runner.system.durable_files import rename_durably
+
+RECORD = "build.json"
+
+
+class DamagedBuild(Exception):
+    """A stored build cannot be used, as after a power cut; says what is wrong with it."""
+
+
+class BuildRecord(Strict):
+    """The record of one build."""
+
+    build: Build
+    failure: str = ""
+    """Why the revision does not build; empty if it does."""
+    tree: str = ""
+    """Fingerprint of the tree, as it was built or put back last."""
+    copy_of_tree: str = ""
+    """Fingerprint of the copy of the tree."""
+    ignored: str | None = None
+    """Path in the tree of the result file, which each execution makes anew."""
+    bytes: int = 0
+    """What the tree and its copy take on the disk."""
+
+
+def read_record(place: Path) -> BuildRecord | None:
+    """Return the record of a place; None if it has none, because nothing was built there or a build was interrupted.
+
+    Raises
+    ------
+    DamagedBuild
+        If the record is empty, damaged, or of another version.
+    """
+    try:
+        return BuildRecord.model_validate_json((place / RECORD).read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamagedBuild(f"its {RECORD} cannot be read: {error.strerror}") from None
+    except ValidationError:
+        raise DamagedBuild(f"its {RECORD} is empty or damaged") from None
+
+
+def write_record(place: Path, record: BuildRecord) -> None:
+    """Write the record, so that a power cut leaves the old one, the new one, or none."""
+    part = place / f"{RECORD}.partial"
+    part.write_text(record.model_dump_json(), encoding="utf-8")
+    rename_durably(part, place / RECORD)
+
+
+def remove_record(place: Path) -> None:
+    """Remove the record first of all, so that what is left of a build is never taken for one."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (place / RECORD).unlink()

@@ -1,0 +1,241 @@
+"""Writes all files of a commit, also those that it only refers to: of submodules, and those that Git LFS keeps.
+
+Only what the clone already holds is used. Nothing is downloaded, and neither hooks nor filters run: a commit decides
+what it refers to, and it may be untrusted.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+
+from runner.errors import FaultwatchError
+from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
+from runner.subject.hardened_git import Checkout, is_git_directory
+from runner.subject.repository import Repository
+from runner.system.regular_file import open_regular, read_regular
+from runner.system.tree_walk import TreeTooLarge, walk
+
+_MOST_LEVELS = 8
+"""Submodules within submodules."""
+_LONGEST_POINTER = 1024
+"""Bytes, by the specification of Git LFS."""
+_AT_ONCE = 500
+"""Paths in one command line."""
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n"
+)
+
+
+class IncompleteCheckout(Exception):
+    """A clone lacks what a commit refers to; says what, and how to get it."""
+
+
+class TooLargeCheckout(Exception):
+    """The files of a commit are too many or too large; says how many or how large."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What :func:`write_commit` refuses."""
+
+    bounded: bool
+    whole: bool
+
+    def about_parts(self) -> AbstractContextManager[None]:
+        """Return what surrounds the writing of a part that the clone may lack."""
+        return nullcontext() if self.whole else suppress(IncompleteCheckout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file or a submodule of a commit."""
+
+    mode: str
+    name: str
+    size: int
+    path: str
+
+
+def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bool, whole: bool = True) -> None:
+    """Write all files of a commit to a new folder, with those of its submodules and of Git LFS.
+
+    Parameters
+    ----------
+    bounded
+        Refuse commits that would fill the disk.
+    whole
+        Refuse commits of which the clone lacks a part. Otherwise a submodule stays an empty folder, and a file a
+        pointer.
+
+    Raises
+    ------
+    IncompleteCheckout
+        If the clone lacks a part.
+    TooLargeCheckout
+        If the files are too many or too large.
+    FaultwatchError
+        If git fails.
+    """
+    _write(repository, commit, tree, _Rules(bounded, whole))
+    _set_times(tree, repository.revision(commit).committed_at.timestamp())
+
+
+def _set_times(tree: Path, seconds: float) -> None:
+    """Give all files the time of the commit, as in an archive of a release.
+
+    Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
+    older than their sources.
+    """
+    moment = min(max(seconds, 1.0), time.time())
+    with suppress(TreeTooLarge):  # The caller refuses such a tree.
+        for entry in walk(tree):
+            if entry.is_file(follow_symlinks=False):
+                os.utime(entry.path, (moment, moment))
+
+
+def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
+    listing = repository.git(*LIST_FILES, commit)
+    if rules.bounded and (objection := objection_to(listing)):
+        raise TooLargeCheckout(objection)
+    repository.export(commit, tree)
+    entries = list(_entries(listing))
+    with rules.about_parts():
+        _write_large_files(repository, entries, tree)
+    links = [entry for entry in entries if entry.mode == "160000"]
+    names = _submodule_names(repository, commit) if links else {}
+    for link in links:
+        if link.path not in names:
+            continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
+        if level == _MOST_LEVELS:
+            raise TooLargeCheckout(f"submodules lie more than {_MOST_LEVELS} levels deep")
+        with rules.about_parts():
+            submodule = _submodule(repository.common_directory(), names[link.path], link)
+            place = tree / link.path
+            _clear(place, tree)
+            _write(submodule, link.name, place, rules, level + 1)
+
+
+def _entries(listing: str) -> Iterator[_Entry]:
+    for text in filter(None, listing.split("\0")):
+        head, _, path = text.partition("\t")
+        mode, _, name, size = head.split()
+        yield _Entry(mode, name, int(size) if size.isdecimal() else 0, path)
+
+
+def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:
+    """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says."""
+    query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
+    try:
+        text = repository.git(*query)
+    except FaultwatchError:
+        return {}
+    pairs = (entry.partition("\n") for entry in text.split("\0") if entry)
+    return {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs}
+
+
+def _submodule(store: Path, name: str, link: _Entry) -> Repository:
+    """Return the clone of a submodule, which git keeps in the git directory of the project.
+
+    Raises
+    ------
+    IncompleteCheckout
+        If it is not there, or lacks the commit.
+    """
+    parts = PurePosixPath(name).parts
+    place = store / "modules" / name
+    if ".." not in parts and not name.startswith("/") and is_git_directory(place):
+        submodule = Repository(place, name, bare=True)
+        try:
+            submodule.git("cat-file", "-e", f"{link.name}^{{commit}}")
+            return submodule
+        except FaultwatchError:
+            pass
+    raise IncompleteCheckout(
+        f"this clone lacks the submodule {link.path} at {link.name[:12]}: run `git submodule update --init "
+        "--recursive` in a clone of your own, fetch the submodule's old commits, and name that clone"
+    )
+
+
+def _clear(place: Path, tree: Path) -> None:
+    """Remove the empty folder that git makes for a submodule."""
+    if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
+        raise IncompleteCheckout(f"the submodule {place.name} lies outside of the project")
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise IncompleteCheckout(f"the submodule {place.name} is no folder")
+    if place.exists():
+        place.rmdir()
+
+
+def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
+    """Replace the pointers of Git LFS by the files that the clone has of it."""
+    pointers = dict(_pointers(entries, tree))
+    managed = _managed(repository, list(pointers), tree)
+    store = repository.common_directory() if managed else tree
+    if sum(pointers[path][1] for path in managed) > MOST_BYTES:
+        raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MOST_BYTES:,} bytes")
+    for path in managed:
+        name, size = pointers[path]
+        source = store / "lfs" / "objects" / name[:2] / name[2:4] / name
+        if not _is_intact(source, name, size):
+            raise IncompleteCheckout(
+                f"this clone lacks the content of {path}, which Git LFS keeps: run `git lfs fetch --all` in a clone of "
+                "your own, and name that clone"
+            )
+        target = tree / path
+        mode = stat.S_IMODE(target.lstat().st_mode)
+        target.unlink()
+        shutil.copyfile(source, target)
+        target.chmod(mode)
+
+
+def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
+    attributes = (tree / entry.path for entry in entries if PurePosixPath(entry.path).name == ".gitattributes")
+    if not any(b"lfs" in _text(file, 1 << 20) for file in attributes):
+        return
+    for entry in entries:
+        if entry.mode.startswith("100") and 0 < entry.size <= _LONGEST_POINTER:
+            match = _POINTER.fullmatch(_text(tree / entry.path, _LONGEST_POINTER))
+            if match:
+                yield entry.path, (match[1].decode(), int(match[2]))
+
+
+def _managed(repository: Repository, paths: list[str], tree: Path) -> list[str]:
+    """Return the paths to which the attributes give the filter of Git LFS."""
+    found: list[str] = []
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        text = repository.git(
+            *("check-attr", "-z", "filter", "--", *some), checkout=Checkout(tree.absolute(), tree.parent / "no-index")
+        )
+        fields = text.split("\0")
+        found += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
+    return found
+
+
+def _is_intact(file: Path, name: str, size: int) -> bool:
+    try:
+        with open_regular(file) as stream:
+            return stream.seek(0, 2) == size and _digest(stream) == name
+    except OSError:
+        return False
+
+
+def _digest(stream: BufferedReader) -> str:
+    stream.seek(0)
+    return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _text(file: Path, limit: int) -> bytes:
+    try:
+        return read_regular(file, limit, links=False)
+    except OSError:
+        return b""

@@ -1,0 +1,61 @@
+"""Identifies processes for longer than the kernel does: it gives the number of an ended process to another one."""
+
+import hashlib
+import os
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+_START = 19
+"""Place of the start among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+
+
+def start_of(process: int) -> int | None:
+    """Return when a process started, in clock ticks since the boot; None if there is none or it cannot be seen."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        return int(text.rpartition(")")[2].split()[_START])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+@lru_cache
+def own_name() -> str:
+    """Return a name of this process that no other process has: ``PID-START-MACHINE``."""
+    return name_of(os.getpid())
+
+
+def name_of(process: int) -> str:
+    """Return the name of a process, as :func:`own_name` does."""
+    return f"{process}-{start_of(process) or 0}-{_machine()}"
+
+
+def is_alive(name: str) -> bool:
+    """Return whether the process of a name may still run. A name that is none belongs to no process.
+
+    Several machines can share a folder. What runs on another one cannot be seen, so it counts as alive.
+    """
+    parts = name.split("-")
+    if len(parts) != 3 or not parts[0].isdecimal():
+        return False
+    process, start, machine = parts
+    return machine != _machine() or start == str(start_of(int(process)))
+
+
+@lru_cache
+def _machine() -> str:
+    try:
+        identity = Path("/etc/machine-id").read_bytes()
+    except OSError:
+        identity = b""
+    return hashlib.sha256(identity + os.uname().nodename.encode()).hexdigest()[:8]
+
+
+def started_at(process: int) -> datetime | None:
+    """Return the time at which a process started, to the second; None if it cannot be seen."""
+    start = start_of(process)
+    lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+    boot = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
+    if start is None or boot is None:
+        return None
+    return datetime.fromtimestamp(boot + start // os.sysconf("SC_CLK_TCK"), UTC)

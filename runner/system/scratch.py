@@ -1,0 +1,46 @@
+"""Makes temporary folders that carry the name of their process, and removes those of processes that were killed."""
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from runner.system.processes import is_alive, own_name
+
+_PREFIX = "faultwatch-"
+_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
+
+
+@contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Make a temporary folder, and remove it afterwards.
+
+    Parameters
+    ----------
+    parent
+        Where to make it; by default in the folder of temporary files.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{own_name()}-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def remove_abandoned(parent: Path | None = None) -> None:
+    """Remove this user's temporary folders whose processes no longer run.
+
+    Other users can make folders in the same place. Only folders that belong to this user are removed, and no link is
+    followed.
+    """
+    parent = parent or Path(tempfile.gettempdir())
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            named = _NAME.fullmatch(entry.name)
+            if not named or is_alive(named[1]):
+                continue
+            with suppress(OSError):
+                state = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+                    shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,0 +1,68 @@
+"""Two commands at once on one host and one data directory."""
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from runner.host.lock import HostTurn, holder
+from tests.runner.commands import command_line, make_history, served, variables
+
+pytestmark = pytest.mark.perf
+
+
+def test_of_two_commands_one_waits_and_uses_the_build_of_the_other(tmp_path: Path) -> None:
+    make_history(tmp_path / "repo", [10])
+    lock, home = tmp_path / "lock", tmp_path / "home"
+    lock.touch()
+
+    def start() -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command_line("measure", "repo", "--json"),
+            env=variables(home, FAULTWATCH_HOST_LOCK=str(lock)),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    first = start()
+    while (found := holder(lock)) is None or found.process != first.pid:
+        assert first.poll() is None, first.communicate()[1]
+        threading.Event().wait(0.005)
+    second = start()
+    results = [process.communicate(timeout=120) for process in (first, second)]
+    (one,), (other,) = (json.loads(output) for output, _ in results)
+    assert [one["build"]["cached"], other["build"]["cached"]] == [False, True]
+    assert one["samples"][0]["readings"]["minor-faults"] == other["samples"][0]["readings"]["minor-faults"]
+    assert f"waiting for process {first.pid} (" in results[1][1]
+
+
+def test_a_job_that_waits_is_not_lost_and_holds_up_nobody(tmp_path: Path) -> None:
+    commits = make_history(tmp_path / "repo", [10])
+    lock, home = tmp_path / "lock", tmp_path / "home"
+    lock.touch()
+    with served(home, FAULTWATCH_LEASE_SECONDS="2") as proxy, HostTurn(lock, print) as turn:
+        turn.begin()
+        question = {"kind": "measure", "subject": "repo", "case": "pages", "revision": commits[0], "host": "box"}
+        number = proxy.ask("/jobs", {"question": question, "backend": "caller"})["id"]
+        words = command_line("job", "run", str(number), "--repo", "repo", "--workload", "repo/workload.toml")
+        job = subprocess.Popen(
+            words,
+            env=variables(home, proxy.url, FAULTWATCH_HOST_LOCK=str(lock)),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        while "waiting for process" not in str(proxy.ask(f"/jobs/{number}")["sentence"]):
+            assert job.poll() is None, job.communicate()[0]
+            threading.Event().wait(0.05)
+        threading.Event().wait(3)  # longer than the lease
+        assert proxy.ask(f"/jobs/{number}")["state"] == "running"
+        turn.end()
+        output, _ = job.communicate(timeout=120)
+        assert (job.returncode, proxy.ask(f"/jobs/{number}")["state"]) == (0, "done"), output
+        assert output.count("waiting for process") == 1

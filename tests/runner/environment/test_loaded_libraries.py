@@ -1,0 +1,44 @@
+"""The libraries that a program needs, as the loader itself lists them."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.environment.loaded_libraries import closure, needed
+from runner.system.tree import Tree
+
+
+@pytest.mark.parametrize("name", ["perf", "git", "python3", "ls", "bash"])
+def test_what_the_loader_lists_is_found(name: str) -> None:
+    program = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+    if program is None or not needed(Path(program)):
+        pytest.skip(f"{name} is not here, or a script")
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    places = dict(re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE))
+    found = closure(Tree(), needed(Path(program)))
+    assert {name: path.resolve() for name, path in found.items() if name in places} == {
+        name: Path(place).resolve() for name, place in places.items()
+    }
+    assert any(name.startswith("ld-") for name in found), "the loader itself"
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 200])
+def test_what_is_no_program_needs_nothing(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert needed(tmp_path / "file") == ()
+    assert needed(tmp_path / "absent") == ()
+
+
+@given(st.integers(0, 500), st.binary(max_size=40))
+def test_a_damaged_program_is_no_error(place: int, damage: bytes) -> None:
+    content = Path("/bin/true").read_bytes()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content[:place] + damage + content[place + len(damage) :])
+        file.flush()
+        needed(Path(file.name))

@@ -1,0 +1,68 @@
+"""What an upgrade of the host can change is a knob; what a revision changes is none."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.environment.program_files import build_knobs, library_knobs, run_knobs
+from runner.system.tree import Tree
+
+
+def tool(folder: Path, name: str, text: str = "#!/bin/sh\n", modified: float = 1e9) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(text)
+    file.chmod(0o755)
+    os.utime(file, (modified, modified))
+    return file
+
+
+def knobs(folder: Path, command: str = "sh -c 'odd-tool x && make'", **more: object) -> dict[str, str]:
+    path = more.pop("path", f"{folder}:/usr/bin:/bin")
+    found = build_knobs([command], more.pop("needs", ()), str(path))  # type: ignore[arg-type]
+    return {name: value for name, value in found.items() if value}
+
+
+@pytest.mark.parametrize("name", ["make", "go", "rustc", "clang", "python3", "odd-tool", "needed-tool"])
+def test_another_version_of_a_tool_is_another_knob(name: str, tmp_path: Path) -> None:
+    tool(tmp_path / "bin", name)
+    before = knobs(tmp_path / "bin", needs=["needed-tool"])
+    tool(tmp_path / "bin", name, modified=1.1e9)
+    after = knobs(tmp_path / "bin", needs=["needed-tool"])
+    assert {knob for knob in before | after if before.get(knob) != after.get(knob)} == {f"tool.{name}"}
+
+
+def test_tools_are_those_of_the_builds_path_not_of_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    tool(ours, "cc", "#!/bin/sh\necho ours\n")
+    tool(theirs, "cc", "#!/bin/sh\necho theirs\n")
+    monkeypatch.setenv("PATH", f"{theirs}:{os.environ['PATH']}")
+    assert knobs(ours)["compiler.cc"] == "ours"
+    assert knobs(tmp_path, path="/nonexistent") == {}
+
+
+def test_a_workload_cannot_name_programs_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool(tmp_path, "odd-tool")
+    monkeypatch.chdir(tmp_path)
+    assert "tool.odd-tool" not in knobs(tmp_path, path=".:/usr/bin")
+    assert "tool.odd-tool" not in knobs(tmp_path, path="")
+    assert run_knobs(Tree(), "odd-tool", ".")["program"] is None
+
+
+def test_an_interpreter_and_what_it_loads_are_knobs() -> None:
+    found = run_knobs(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
+    assert "python3" in (found["program"] or "")
+    assert "sha256" in (found["library.libc.so.6"] or "")
+    assert run_knobs(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
+
+
+def test_what_the_loader_preloads_into_everything_is_a_knob(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    assert library_knobs(Tree(tmp_path))["loader.preload"] is None
+    (tmp_path / "opt.so").write_text("library")
+    (tmp_path / "etc" / "ld.so.preload").write_text("# none\n/opt.so /gone.so\n")
+    shown = library_knobs(Tree(tmp_path))["loader.preload"]
+    assert shown is not None
+    assert shown.startswith("/opt.so (sha256 ")
+    assert shown.endswith("/gone.so (not there)")

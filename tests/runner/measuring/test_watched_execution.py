@@ -1,0 +1,77 @@
+"""What is hidden from perf, or runs with another allocator than it was told, is refused."""
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
+from runner.measuring.measurement import measure
+from runner.measuring.trial import Bench
+from runner.measuring.watched_execution import objection_to
+from runner.perf.faults_by_file import FaultsByFile, FileFaults
+from runner.workload import Workload, cases
+from runner.workload.allocators import missing_library
+
+
+def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsByFile:
+    return FaultsByFile(9, 0, lost, tuple(FileFaults(path, 1, 1, 1) for path in paths), hidden)
+
+
+@pytest.mark.parametrize(
+    ("watched", "preloaded", "said"),
+    [
+        (None, "libx.so", ""),
+        (faults("/lib/libc.so.6"), "", ""),
+        (faults("/lib/libtcmalloc.so.4.5.9"), "libtcmalloc.so.4", ""),
+        (faults("/opt/liba.so", "/opt/libb.so"), "/opt/liba.so:/opt/libb.so", ""),
+        (
+            faults("/opt/liba.so"),
+            "/opt/liba.so libb.so.1",
+            "ran without 'libb.so.1' of LD_PRELOAD: no process mapped it",
+        ),
+        (faults("/lib/libc.so.6", lost=1), "libb.so.1", ""),
+        (faults("/lib/libc.so.6", hidden=("ping",)), "", "executes 'ping', which the kernel hides from perf"),
+        (faults("/lib/libc.so.6", hidden=("ping",), lost=1), "", ""),
+    ],
+)
+def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str) -> None:
+    found = objection_to(watched, {"LD_PRELOAD": preloaded})
+    assert found.startswith(said) if said else not found
+
+
+def report_of(tree: Path, command: list[str], **run: object) -> Report:
+    workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": command, **run}})
+    bench = Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()))
+    revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
+    return measure(workload, cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program that changes its user")
+def test_a_small_hidden_program_behind_a_large_one_is_refused(tmp_path: Path) -> None:
+    shutil.copy("/bin/true", tmp_path / "hidden")
+    os.chown(tmp_path / "hidden", 1, 1)
+    (tmp_path / "hidden").chmod(0o4755)
+    report = report_of(tmp_path, ["sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; ./hidden"])
+    assert report.outcome is Outcome.FAILED
+    assert report.failure
+    assert report.failure.stage is Stage.MEASURE
+    assert "executes 'hidden', which the kernel hides from perf" in report.failure.message
+
+
+@pytest.mark.perf
+def test_a_warning_of_the_loader_is_not_lost_in_much_output(tmp_path: Path) -> None:
+    shutil.copy("/bin/true", tmp_path / "libnone.so")
+    noisy = "head -c 300000 /dev/zero | tr '\\0' x >&2"
+    report = report_of(tmp_path, ["sh", "-c", noisy], environment={"LD_PRELOAD": "./libnone.so.1"})
+    assert report.failure
+    assert "ran without './libnone.so.1' of LD_PRELOAD" in report.failure.message
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(bool(missing_library("jemalloc")), reason="without jemalloc")
+def test_a_preloaded_allocator_is_found(tmp_path: Path) -> None:
+    assert report_of(tmp_path, ["true"], allocator="jemalloc").outcome is Outcome.MEASURED

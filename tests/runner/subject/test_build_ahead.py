@@ -1,0 +1,161 @@
+"""Workers build the next revisions, pause while something is measured, and leave nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.contract.code_trust import BuildStore
+from runner.execution.sandbox import Sandbox
+from runner.subject import build_ahead
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_ahead import BuildAhead
+from runner.subject.build_cache import BuildCache
+from runner.subject.build_worker import decode_order, encode_order
+from runner.subject.repository import Repository, open_repository
+from runner.workload import Workload
+from runner.workload.lookup import find_workload
+
+Run = Callable[..., str]
+Wait = Callable[[Callable[[], bool]], None]
+
+
+@pytest.fixture
+def wait() -> Wait:
+    def until(holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    return until
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    return Builder(BuildCache(tmp_path / "builds"), {"cpu.model": "one"})
+
+
+@pytest.fixture
+def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Workload]:
+    monkeypatch.setattr(build_ahead, "WORTHWHILE", 0.0)
+
+    def make(script: str) -> Workload:
+        file = tmp_path / "workload.toml"
+        command = json.dumps(["sh", "-c", script])
+        file.write_text(f'[workload]\nname = "w"\n[build]\ncommand = {command}\n[run]\ncommand = "./program"\n')
+        return find_workload(str(file))
+
+    return make
+
+
+@pytest.fixture
+def commits(commit: Run) -> list[str]:
+    return [commit(f"Number {number}", source=str(number)) for number in range(5)]
+
+
+@pytest.fixture
+def repository(commits: list[str], tmp_path: Path) -> Repository:
+    return open_repository(str(tmp_path / "subject"), tmp_path)
+
+
+def test_each_revision_is_built_once_and_is_its_own(
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    repository: Repository,
+    commits: list[str],
+    tmp_path: Path,
+) -> None:
+    recipe = workload(f"cp source program; echo built >>{tmp_path}/log; test $(cat source) != 3")
+    with BuildAhead(builder, repository, recipe, commits, 2) as builds:
+        for number, commit in enumerate(commits):
+            if number == 3:
+                with pytest.raises(BuildFailure, match="exit code 1"):
+                    builds.build(commit)
+                continue
+            tree, build = builds.build(commit)
+            assert (tree / "program").read_text() == str(number)
+            assert build.cached is (number > 0)
+    assert (tmp_path / "log").read_text().count("built") == len(commits)
+
+
+def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    repository: Repository,
+    commits: list[str],
+    tmp_path: Path,
+    wait: Wait,
+) -> None:
+    beats = tmp_path / "beats"
+    recipe = workload(f"test $(cat source) = 0 || for i in $(seq 100); do (echo >>{beats}); sleep 0.02; done")
+    with BuildAhead(builder, repository, recipe, commits, 2) as builds:
+        builds.build(commits[0])
+        wait(beats.exists)
+        with builds.paused():
+            size = beats.stat().st_size
+            time.sleep(0.3)
+            assert beats.stat().st_size == size
+        wait(lambda: beats.stat().st_size > size)
+        assert builds.build(commits[1])[1].cached
+
+
+@pytest.mark.parametrize("how", ["leaves", "is killed", "is killed while they rest"])
+def test_no_build_outlives_the_runner(
+    how: str,
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    repository: Repository,
+    commits: list[str],
+    tmp_path: Path,
+    wait: Wait,
+) -> None:
+    mark = f"{os.getpid()}.{how.count(' ')}"
+    recipe = workload(f"test $(cat source) = 0 || (touch {tmp_path}/begun; exec setsid sleep 1000.{mark})")
+    script = f"""
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from runner.subject import build_ahead
+from runner.subject.build_worker import decode_order
+
+build_ahead.WORTHWHILE = 0
+order = decode_order({encode_order(builder, repository, recipe)!r})
+with build_ahead.BuildAhead(*order, {commits!r}, 2) as builds:
+    builds.build({commits[0]!r})
+    while not Path({str(tmp_path / "begun")!r}).exists():
+        time.sleep(0.02)
+    with builds.paused() if {how == "is killed while they rest"} else nullcontext():
+        time.sleep({0 if how == "leaves" else 1000})
+"""
+    with subprocess.Popen([sys.executable, "-c", script], start_new_session=True) as runner:
+        if how != "leaves":
+            wait((tmp_path / "begun").exists)
+            time.sleep(0.3)
+            os.kill(runner.pid, signal.SIGKILL)
+
+    def has_ended() -> bool:
+        return subprocess.run(["pgrep", "-f", f"sleep 1000.{mark}"], check=False, capture_output=True).returncode == 1
+
+    wait(has_ended)
+
+
+def test_an_order_is_read_as_it_was_written(
+    repository: Repository, workload: Callable[[str], Workload], tmp_path: Path
+) -> None:
+    cache = BuildCache(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
+    builder = Builder(cache, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), again=True)
+    decoded, where, recipe = decode_order(encode_order(builder, repository, workload("true")))
+    assert (decoded.cache, decoded.machine, decoded.sandbox, decoded.again) == (
+        cache,
+        builder.machine,
+        builder.sandbox,
+        True,
+    )
+    assert (where, recipe.definition) == (repository, workload("true").definition)
