@@ -28,6 +28,8 @@ class SearchRequest(Strict):
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, in turns with its parent."""
+    ahead: int = Field(default=0, ge=0, le=64)
+    """How many commits to name that will probably be measured next."""
 
 
 class Measure(Strict):
@@ -145,4 +147,6 @@ class Search(Strict):
     known: int
     """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
+    likely: tuple[str, ...] = ()
+    """Commits that will probably be measured next, the nearest first, so that they can be built ahead."""
     asked: Asked | None = None

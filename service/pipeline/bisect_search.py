@@ -9,10 +9,11 @@ from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
+from runner.contract.search import Asked, Culprit, Found, Measure, Proof, ProofState
 from service.rules import same_bytes
 from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof
 from service.rules.bisect.knob_search import KnobQuestion
+from service.rules.bisect.likely_commits import likely_commits
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.comparison import in_turns
 from service.store import bisect_inputs, runs
@@ -64,10 +65,12 @@ def state(
     sharing = sharing or Sharing((request.host.name,))
     seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
     inside = {question.good, *(node.commit for node in question.commits)}
+    answer = _answer(session, request, question, seen, sharing)
     return Search(
         commits=len(question.commits),
         known=sum(run.commit in inside for run in seen),
-        answer=_answer(session, request, question, seen, sharing),
+        answer=answer,
+        likely=likely_commits(question, seen, answer, request.ahead) if isinstance(answer, Measure) else (),
         asked=Asked(
             good=request.good,
             bad=request.bad,
