@@ -32,6 +32,7 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
         service=job.service,
         spool=Spool(job.settings.spool),
         samples=question.samples,
+        build_jobs=job.settings.build_jobs,
         ask=partial(job.heartbeat.search, job.service) if len(question.pool) > 1 else None,
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
