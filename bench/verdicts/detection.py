@@ -16,6 +16,8 @@ Law = Callable[[Rng, int], np.ndarray]
 LEVEL = 66_052
 NEAR = 8
 """Points within which two changes are the same one."""
+SHIFTED = 400
+"""Series with a shift, for each size and length."""
 
 
 def _autoregression(rng: Rng, n: int) -> np.ndarray:
@@ -131,10 +133,10 @@ def _power(rng: Rng) -> dict[str, float]:
     """Return how often a shift of white noise is seen, and is certain, and Otava's share where it is installed."""
     otava = peers().get("otava")
     figures = {}
-    for length in (40, 100):
+    for length in (40, 60, 100):
         for size in (1.0, 1.5, 2.0, 3.0):
             seen = sure = theirs = 0
-            for _ in range(100):
+            for _ in range(SHIFTED):
                 values = rng.normal(100, 1, 2 * length)
                 values[length:] += size
                 near = _near(find_level_changes(values.tolist(), kind="time"), length)
@@ -142,10 +144,10 @@ def _power(rng: Rng) -> dict[str, float]:
                 sure += any(not change.wants_rerun for change in near)
                 if otava:
                     theirs += any(abs(at - length) <= NEAR for at in otava(values.tolist()))
-            figures[f"power at {size:g} sigma, {length} + {length}"] = seen / 100
-            figures[f"certain at {size:g} sigma, {length} + {length}"] = sure / 100
+            figures[f"power at {size:g} sigma, {length} + {length}"] = seen / SHIFTED
+            figures[f"certain at {size:g} sigma, {length} + {length}"] = sure / SHIFTED
             if otava:
-                figures[f"Otava's power at {size:g} sigma, {length} + {length}"] = theirs / 100
+                figures[f"Otava's power at {size:g} sigma, {length} + {length}"] = theirs / SHIFTED
     return figures
 
 
@@ -217,7 +219,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
         misses.append(f"one fault more: {at_once} at once, {sure} sure two runs later, of 100")
     power = _power(rng)
     for size, least in (("1", 0.8), ("1.5", 0.95), ("2", 0.99), ("3", 1.0)):
-        for length in (40, 100):
+        for length in (40, 60, 100):
             name = f"power at {size} sigma, {length} + {length}"
             least_here = max(least, power.get(f"Otava's {name}", 0.0))
             if power[name] < least_here:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 FEW_FAULTS = 16
 SHARE_OF_FAULTS = 0.1
-SHARE_OF_TIME = 0.5
+SHARE_OF_TIME = 0.7
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class Builder:
                 begin_session(place / TREE)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is made again: {damage}")
+            self.say(f"the build in {place} is made again: {damage.what}")
             return None
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:

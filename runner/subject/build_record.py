@@ -7,13 +7,17 @@ from pydantic import ValidationError
 
 from runner.contract.base import Strict
 from runner.contract.report import Build
+from runner.errors import FaultwatchError
 from runner.system.durable_files import rename_durably
 
 RECORD = "build.json"
 
 
-class DamagedBuild(Exception):
+class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, as after a power cut; says what is wrong with it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, "try again: the revision is then built anew")
 
 
 class BuildRecord(Strict):

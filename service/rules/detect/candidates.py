@@ -7,7 +7,7 @@ import numpy as np
 from service.rules.detect.median_of_nine import Floats
 
 WINDOWS = (5, 20, 48)  # points on each side
-THRESHOLD = 2.2  # standard deviations of the difference of two window means
+THRESHOLD = 3.0  # standard deviations of the difference of two window means
 GRID = 64  # distance of positions that are always candidates, so that shifts too small for a window are found as well
 REACH = WINDOWS[-1] + 1
 

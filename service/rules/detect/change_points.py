@@ -10,7 +10,7 @@ from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 from service.rules.detect.tamed_series import BLUR, TamedSeries
 
-PENALTY = 7.0  # squared sigma that a change must explain
+PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
 LAG = BLUR + candidates.REACH + 1  # whether a position is a candidate is final once this many points follow
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
 from service.rules.detect.level_change import Kind, LevelChange, Number, format_level
@@ -16,6 +18,9 @@ NEWEST = 36
 KINDS = ("count", "rate", "time", "ratio")
 SAME = 3
 """Points by which the position of the same change may differ between the two rules."""
+LONG = 64
+"""Points that the position of few changes is uncertain by."""
+_index = attrgetter("index")
 
 
 class LevelChangeDetector:
@@ -36,6 +41,8 @@ class LevelChangeDetector:
         self._changes: list[LevelChange] = []
         self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
         self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
+        self._known: object = None  # what the merged changes depend on but for the noisy ones
+        self._merged = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
         """Append one point and return the level changes of the whole series; see :meth:`changes`."""
@@ -71,9 +78,14 @@ class LevelChangeDetector:
         self._noisy.extend(centred(self._values[self._noisy.n :], self._values[0]))
         if self._repeating.holds or self._noisy.noise.sigma == 0.0:
             return self._repeating.changes()
-        exact = [change for change in self._repeating.confirmed if change.rule == "exact"]
-        climbs = [self._describe(climb) for climb in self._noisy.climbs.values()]
-        return _merged([*exact, *climbs], self._noisy_changes())
+        known = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)
+        noisy = self._noisy_changes()
+        if not any(known[:2]):
+            return noisy
+        if known != self._known:  # which is rare
+            climbs = [self._describe(climb) for climb in known[1]]
+            self._known, self._merged = known, MergedChanges([*self._repeating.exact, *climbs])
+        return self._merged.update(noisy)
 
     def _noisy_changes(self) -> list[LevelChange]:
         if self._newest:
@@ -86,7 +98,8 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= NEWEST:
+            reach = NEWEST if self._newest.length > 1 else SAME
+            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= reach:
                 self._replaced = [self._changes.pop()]
                 newest = last if newest.wants_rerun else newest
             self._changes.append(newest)
@@ -121,12 +134,37 @@ class LevelChangeDetector:
         return origin + centred
 
 
-def _merged(known: list[LevelChange], noisy: list[LevelChange]) -> list[LevelChange]:
-    """Return the known changes, and those of noisy series that are not among them."""
-    if not known:
-        return noisy
-    others = [change for change in noisy if not any(_overlap(change, other) for other in known)]
-    return sorted([*known, *others], key=lambda change: change.index)
+class MergedChanges:
+    """Known changes, and those of a growing list of noisy ones that are not among them, in order of index.
+
+    An update costs as much as the changes that differ from those of the previous one.
+    """
+
+    def __init__(self, known: list[LevelChange]) -> None:
+        self._known = sorted(known, key=_index)
+        self._long = [change for change in self._known if change.high - change.low > LONG]
+        self._noisy: list[LevelChange] = []
+        self._merged = list(self._known)
+
+    def update(self, noisy: list[LevelChange]) -> list[LevelChange]:
+        """Return the merged changes; most of the noisy ones are as in the previous call."""
+        same = min(len(self._noisy), len(noisy))
+        while same and self._noisy[same - 1] is not noisy[same - 1]:
+            same -= 1
+        changed = [*self._noisy[same : same + 1], *noisy[same : same + 1]]
+        self._noisy[same:] = noisy[same:]
+        if changed:
+            begin = min(change.index for change in changed)
+            del self._merged[bisect_left(self._merged, begin, key=_index) :]
+            others = [change for change in noisy[same:] if not self._is_known(change)]
+            later = self._known[bisect_left(self._known, begin, key=_index) :]
+            self._merged += sorted([*later, *others], key=_index)
+        return self._merged
+
+    def _is_known(self, change: LevelChange) -> bool:
+        near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
+        until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
+        return any(_overlap(change, other) for other in (*self._known[near:until], *self._long))
 
 
 def _overlap(one: LevelChange, other: LevelChange) -> bool:

@@ -9,17 +9,24 @@ from typing import NamedTuple
 import numpy as np
 
 from service.rules.detect import exchangeability
-from service.rules.detect.exchangeability import DOUBT, WINDOW, is_rare, needed_shift
+from service.rules.detect.exchangeability import DOUBT, WINDOW, is_rare, needed_shift, normal_scores
 from service.rules.detect.median_of_nine import Floats
+from service.rules.detect.noise import LARGE, Noise
 
 AHEAD = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
 REACH = 6
 """Points by which a proposal may be off."""
+ELSEWHERE = 6.0
+"""Squared standard deviations by which values may differ more at another position: 95 % of all changes lie within."""
 MOST_INFLATION = 20.0
 """Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
 SHORTEST = 3
 """Measurements without which no change is certain."""
+SHORT = 30
+"""Runs of a side that hardly show how its noise moves."""
+SQUARED = 100.0
+"""Squared sigma that so few runs must explain together; with more runs less, with ``WINDOW`` nothing."""
 NEARLY = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
@@ -34,8 +41,8 @@ class Distinct(NamedTuple):
 class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
-    def __init__(self, inflation: float) -> None:
-        self._widened = math.sqrt(min(inflation, MOST_INFLATION))
+    def __init__(self, noise: Noise) -> None:
+        self._widened = math.sqrt(min(noise.inflation, MOST_INFLATION))
         self.changes: list[Distinct] = []
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
@@ -46,53 +53,67 @@ class DistinctLevels:
         del self.changes[kept:]
         for i in range(same, len(proposals)):
             begin = self.changes[-1].at if self.changes else 0
-            at = proposals[i]
             ends = [*proposals[i + 1 : i + 1 + AHEAD], len(values)]
-            judged = judge(values, begin, at, ends, self._widened)
-            if judged is not None:
-                self.changes.append(judged)
+            if are_distinct(values, begin, proposals[i], ends, self._widened):
+                self.changes.append(Distinct(proposals[i], in_doubt=False))
             self._counts.append(len(self.changes))
+        suspicion = self._suspicion(values)
+        if suspicion is not None:
+            self.changes.append(Distinct(suspicion, in_doubt=True))
         return kept
 
+    def _suspicion(self, values: Floats) -> int | None:
+        """Return where the newest runs may have left the newest level, while more of them can settle it."""
+        first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * WINDOW)
+        recent = values[first:]
+        if len(recent) < 2 * SHORTEST:
+            return None
+        shifts = _shifts(recent) / self._widened
+        split = SHORTEST + int(shifts.argmax())
+        lacking = needed_shift(min(split, len(recent) - split)) - float(shifts[split - SHORTEST])
+        return first + split if lacking <= DOUBT and len(recent) - split < WINDOW else None
 
-def judge(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> Distinct | None:
-    """Return the change between distinct levels near ``at``; None if there is none.
 
-    ``begin`` is the start of the level before it; the level after it may end at any of ``ends``.
+def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> bool:
+    """Return whether the levels before and after ``at`` are distinct.
+
+    ``begin`` is the start of the level before it; the level after it may end at any of ``ends``. The exact position is
+    known later, so the shift at a position near ``at`` counts as well, unless values differ so much more at one further
+    away that the change must be there.
     """
     first = max(begin, at - WINDOW)
-    in_doubt = None
     for last in dict.fromkeys(min(end, at + WINDOW) for end in ends):
-        split, lacking = best_split(values[first:last], widened)
-        if abs(first + split - at) > REACH:
+        runs, split = values[first:last], at - first
+        if min(split, len(runs) - split) < SHORTEST:
             continue
-        if lacking > 0 and lacking_shift(values[first:last], at - first, widened) <= 0:
-            return Distinct(at, in_doubt=False)
-        if lacking <= 0:
-            return Distinct(first + split, in_doubt=False)
-        if lacking <= DOUBT and last == len(values) < at + WINDOW:
-            in_doubt = Distinct(first + split, in_doubt=True)
-    return in_doubt
+        shifts = _shifts(runs) / widened
+        near = max(0, split - REACH - SHORTEST)
+        best = near + int(shifts[near : split + REACH + 1 - SHORTEST].argmax())
+        shift, most = float(shifts[best]), float(shifts.max())
+        if most * most - shift * shift > ELSEWHERE:
+            continue
+        if _lacking(runs, SHORTEST + best, shift) <= 0 or _lacking(runs, split, float(shifts[split - SHORTEST])) <= 0:
+            return True
+    return False
 
 
-def best_split(values: Floats, widened: float = 1.0) -> tuple[int, float]:
-    """Return where values differ most before and after, and by how many standard deviations that is too little.
+def least_step(shorter: int) -> float:
+    """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
+    unknown = min(1.0, max(0.0, (WINDOW - shorter) / (WINDOW - SHORT)))
+    return min(LARGE, math.sqrt(unknown * SQUARED / max(1, shorter)))
 
-    The latter is 0 if the change is certain.
-    """
-    n = len(values)
-    if n < 2 * SHORTEST:
-        return 0, math.inf
-    shifts = np.abs(exchangeability.shifts(exchangeability.normal_scores(values), SHORTEST, n - SHORTEST))
-    split = SHORTEST + int(shifts.argmax())
-    return split, _lacking(values, split, float(shifts[split - SHORTEST]) / widened)
+
+def _shifts(values: Floats) -> Floats:
+    """Return by how many standard deviations values differ before and after each possible split."""
+    shifts: Floats = np.abs(exchangeability.shifts(normal_scores(values), SHORTEST, len(values) - SHORTEST))
+    return shifts
 
 
 def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
     if min(split, len(values) - split) < SHORTEST:
         return math.inf
-    shifts = exchangeability.shifts(exchangeability.normal_scores(values), split, split)
+    shifts = exchangeability.shifts(normal_scores(values), split, split)
     return _lacking(values, split, abs(float(shifts[0])) / widened)
 
 

@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 
 NEAR = 32  # points on each side that a level is taken from
-SEARCH = 16  # how far the exact position may lie from the candidate
+REACH = 48  # points on each side among which its position lies
 
 Ints = NDArray[np.int64]
 _WINDOW = np.arange(NEAR)
-_AROUND = np.arange(-SEARCH, SEARCH + 1)
+_AROUND = np.arange(-REACH, REACH + 1)
 
 
 class MeasuredChange(NamedTuple):
@@ -55,8 +56,8 @@ def measure_changes(
     """Measure the changes at ``edges[1:-1]``.
 
     Position and its interval come from the profile of the likelihood over all positions near the candidate (Hinkley,
-    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals
-    and taken as a posterior with a flat prior.
+    "Inference about the change-point in a sequence of random variables", Biometrika 57, 1970), with bounded residuals,
+    or normal scores where a series has modes, and taken as a posterior with a flat prior.
 
     Parameters
     ----------
@@ -74,27 +75,30 @@ def measure_changes(
     if len(edges) < 3:
         return []
     left, at, right = edges[:-2], edges[1:-1], edges[2:]
-    begin_old, end_new = np.maximum(left, at - NEAR), np.minimum(right, at + NEAR)
+    # Residuals of two levels, each the mean of its side, as a function of the position between them.
+    begin_old, end_new = np.maximum(left, at - REACH), np.minimum(right, at + REACH)
+    low = np.minimum(np.maximum(begin_old, (left + at) // 2) + 1, at)
+    high = np.maximum(np.minimum(end_new - 1, (at + right) // 2), at)
+    position = np.minimum(np.maximum(at[:, None] + _AROUND, low[:, None]), high[:, None])
     total = sums[at]
-    old_level = (total - sums[begin_old]) / (at - begin_old)
-    new_level = (sums[end_new] - total) / (end_new - at)
-    low = np.minimum(np.maximum(at - SEARCH, (left + at) // 2 + 1), at)
-    high = np.maximum(np.minimum(at + SEARCH, (at + right) // 2), at)
-    position = at[:, None] + _AROUND
-    around = sums[np.minimum(np.maximum(position, 0), len(sums) - 1)]
-    tamed = around[:, 1:] - around[:, :-1]
-    # (y - old)² - (y - new)², summed: by how much more the points before a position cost under the new level
-    excess = (new_level - old_level)[:, None] * (2 * tamed - (old_level + new_level)[:, None])
-    profile = np.zeros(position.shape)
-    excess.cumsum(axis=1, out=profile[:, 1:])
-    profile[(position < low[:, None]) | (position > high[:, None])] = np.inf
-    best = profile.argmin(axis=1)
-    least = profile[np.arange(len(at)), best]
-    mass = np.exp((least[:, None] - profile) / (2 * noise.inflation)).cumsum(axis=1)
-    index = at - SEARCH + best
-    first = at - SEARCH + (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)
-    last = at - SEARCH + (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)
-    index = np.where((first <= at) & (at <= last), at, index)
+    points = (end_new - begin_old)[:, None]
+    done = position - begin_old[:, None]
+    rise = sums[position] - sums[begin_old][:, None] - done * ((sums[end_new] - sums[begin_old])[:, None] / points)
+    gain = rise * rise * points / (2 * noise.inflation * done * (points - done))
+    if noise.has_modes:
+        for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
+            scores = normal_scores(x[first_run:last_run])
+            gain[i] = shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
+    best = gain.argmax(axis=1)
+    mass = np.exp(gain - gain[np.arange(len(at)), best][:, None])
+    mass[:, 1:][position[:, 1:] == position[:, :-1]] = 0.0
+    mass = mass.cumsum(axis=1)
+    rows = np.arange(len(at))
+    index = position[rows, best]
+    first = position[rows, (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)]
+    last = position[rows, (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)]
+    if not noise.has_modes:
+        index = np.where((first <= at) & (at <= last), at, index)
     exact = np.concatenate([[begin], index, edges[-1:]])
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])
@@ -108,5 +112,5 @@ def measure_changes(
     trend = np.where(half > 0, later - earlier, 0.0)
     low, high = np.minimum(first, index), np.maximum(last, index)
     columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])
-    rows = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
-    return [MeasuredChange(*row) for row in rows]
+    listed = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
+    return [MeasuredChange(*row) for row in listed]

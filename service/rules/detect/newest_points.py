@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from service.rules.detect.distinct_levels import lacking_shift
-from service.rules.detect.exchangeability import WINDOW
+from service.rules.detect.exchangeability import WINDOW, normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import INDEPENDENT, Noise
-from service.rules.detect.wander import Shape, margin, needed_margin
+from service.rules.detect.wander import CERTAIN, Shape, margin
 
 LONGEST = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE = 32  # points before them from which the level is taken
@@ -82,7 +82,7 @@ def judge_newest(
             large
             and _agree(off, noise.inflation, len(before))
             and lacking_shift(values, split) == 0
-            and (_is_too_short_to_wander(runs, noise) or _is_explained(values / unit, split))
+            and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         return NewestChange(length, level, median_of(runs), not sure)
     alone = newest[0] * direction
@@ -130,11 +130,14 @@ def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
     return sum(min(off, bound) for off in offsets) >= TOGETHER * deviation
 
 
-def _is_too_short_to_wander(runs: Sequence[float], noise: Noise) -> bool:
-    """Return whether a host cannot wander so far in so few runs, because successive runs are independent."""
-    return len(runs) <= QUICK and noise.rho <= INDEPENDENT and noise.points >= KNOWN
+def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
+    """Return whether a host cannot wander so far in so few runs, because the runs before were independent."""
+    if len(values) - split > QUICK or noise.rho > INDEPENDENT or noise.points < KNOWN:
+        return False
+    scores = normal_scores(values[:split])
+    return float((scores[1:] * scores[:-1]).sum()) <= INDEPENDENT * float((scores * scores).sum())
 
 
-def _is_explained(values: Floats, split: int) -> bool:
+def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains values, in sigma, better than a host that wanders."""
-    return margin(values, 0, Shape(split, split)) >= needed_margin(len(values))
+    return margin(values, 0, Shape(split, split), noise) >= CERTAIN

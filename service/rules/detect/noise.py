@@ -19,6 +19,7 @@ SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; le
 FOLLOWING = 5.0  # sigma that a series carries as its autocorrelation approaches 1
 LARGE = 4.0  # sigma from which on a change is judged by itself
 INDEPENDENT = 0.2  # autocorrelation up to which a large change cannot be wander
+MODES = 0.5  # part of sigma below which the spread around the nearest of several modes shows that there are several
 SHRINK = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
@@ -47,6 +48,11 @@ class Noise:
     def inflation(self) -> float:
         """Variance of a mean relative to independent points: ``(1 + rho) / (1 - rho)``."""
         return (1 + self.rho) / (1 - self.rho)
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether runs are much nearer to one of several modes than to the level, so that only their order is exact."""
+        return self.narrow < MODES * self.sigma
 
     @property
     def least(self) -> float:

@@ -13,29 +13,25 @@ import numpy as np
 
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
-from service.rules.detect.distinct_levels import DistinctLevels
+from service.rules.detect.distinct_levels import DistinctLevels, least_step
 from service.rules.detect.exchangeability import WINDOW
-from service.rules.detect.measured_change import SEARCH, MeasuredChange, measure_changes
+from service.rules.detect.measured_change import REACH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
 from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.tamed_series import BLUR, TamedSeries
-from service.rules.detect.wander import AHEAD, AROUND, UNSURE, WANDER, Shape, needed_margin
+from service.rules.detect.wander import AHEAD, AROUND, CERTAIN, UNSURE, WANDER, Shape
 
 BLOCK = 32  # points after which the partition is updated
-EARLY = 8  # the same while a series is shorter than YOUNG
-YOUNG = 256
+EARLY = 8  # the same while a series is shorter than LONG
+LONG = 256
+MARGINS = 256  # margins of recent changes that are stored
 FIRST = 16  # points that the first partition needs
-SETTLED = BLUR + 2 * AHEAD + SEARCH + 16  # a change is final once this many points follow
+SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many points follow
 
 
 _position = attrgetter("at")
-
-
-SHORT = 30
-SQUARED = 100.0
-"""Squared sigma that the points of a side shorter than ``SHORT`` must explain together."""
 
 
 class _GroupingState(NamedTuple):
@@ -62,9 +58,11 @@ class NoisySeries:
         self._stray: float | None = None
         self._tamed = TamedSeries()
         self._path = ChangePoints(self.noise)
-        self._distinct = DistinctLevels(self.noise.inflation)
+        self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
+        self._small = [(0, 0.0)]  # count and sum of squares of the small ones of the first rows
         self._states: list[_GroupingState] = []
+        self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
         self._closed: list[JudgedChange] = []
         self._open: list[JudgedChange] = []
         self.climbs: dict[int, JudgedChange] = {}  # by the start of the level that climbs
@@ -81,7 +79,7 @@ class NoisySeries:
         self.n = n
         if epoch(n) != self.noise.points:
             self._learn(self._values[: epoch(n)])
-        until = n - n % (EARLY if n < YOUNG else BLOCK)
+        until = n - n % (EARLY if n < LONG else BLOCK)
         if until >= FIRST and until > self._done and self.noise.sigma > 0:
             self._look(until)
 
@@ -113,6 +111,11 @@ class NoisySeries:
             noise=self.noise,
             in_doubt=[change.in_doubt for change in changes[same:]],
         )
+        del self._small[same + 1 :]
+        for row in self._rows[same:]:
+            count, squares = self._small[-1]
+            small = self._is_small(row)
+            self._small.append((count + small, squares + small * (row.after - row.before) ** 2))
         self._judge(same)
         self._judge_climbs(same)
 
@@ -127,9 +130,12 @@ class NoisySeries:
         begins += [row.at for row in self._rows[same:] if self._is_large(row)]
         self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < begins[0]}
         for begin, end in pairwise([*begins, self._done]):
-            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise.sigma)
+            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise)
             if climb:
                 self.climbs[begin] = climb
+
+    def _is_small(self, row: MeasuredChange) -> bool:
+        return not (row.in_doubt or self._is_large(row))
 
     def _is_large(self, row: MeasuredChange) -> bool:
         return abs(row.after - row.before) >= LARGE * self.noise.sigma
@@ -141,7 +147,7 @@ class NoisySeries:
         self._unchanged = min(self._unchanged, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
-            if group is None or not ramps.joins_group(group, row, self.noise.sigma):
+            if group is None or row.in_doubt or not ramps.joins_group(group, row, self.noise.sigma):
                 self._closed += ramps.judge_group(group, self.noise.sigma, self._explained)
                 group = ramps.start_group(row)
             else:
@@ -152,39 +158,47 @@ class NoisySeries:
     def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
         change = change._replace(high=min(change.high, self._done - 1))
+        if self._rows[-1].in_doubt and end == self._rows[-1].at:
+            end = self._done  # a suspicion does not end a level
         low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
         size = abs(change.after - change.before)
         if size < self.noise.least:
             return None
-        if change.rule == "step" and size < max(self._seen_wander(change.at), self._least(change.at, begin, end)):
+        if change.rule == "step" and size < self._seen_wander(change.at):
             return None
         if self.noise.jumps(size):
             return change
         first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        others = [Shape(row.at, row.at) for row in near if row.at <= begin or row.at >= end]
-        margin = wander.margin(
-            self._values[first:last] / self.noise.sigma, first, Shape(low, high), others, self.noise.inflation
-        )
-        needed = needed_margin(last - first)
-        if margin < needed and end == self._done < high + WINDOW:
-            change = change._replace(in_doubt=True)
-        return change if margin >= (UNSURE if change.in_doubt else needed) else None
-
-    def _least(self, at: int, begin: int, end: int) -> float:
-        """Return the least size of a step with a short side, whose noise is hardly known."""
-        shorter = min(at - begin, end - at)
-        return min(LARGE, math.sqrt(SQUARED / shorter)) * self.noise.sigma if shorter < SHORT else 0.0
+        apart = [row for row in near if row.at <= begin or row.at >= end or (row.in_doubt and row.at != low)]
+        others = [Shape(row.at, row.at) for row in apart]
+        shape = Shape(low, high)
+        key = (shape, last, *others)
+        margin = self._margins.get(key)
+        if margin is None:
+            runs = self._values[first:last] / self.noise.sigma
+            margin = wander.margin(runs, first, shape, self.noise, others)
+            if len(self._margins) >= MARGINS:
+                self._margins.clear()
+            self._margins[key] = margin
+        certain = margin >= CERTAIN
+        if change.rule == "step":
+            certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
+        if certain and not change.in_doubt:
+            return change
+        newest = end == self._done < high + AHEAD
+        return change._replace(in_doubt=True) if newest and margin >= UNSURE else None
 
     def _seen_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
 
         That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
         """
-        until = bisect_left(self._rows, at + AHEAD, key=_position)
-        sizes = [abs(row.after - row.before) for row in self._rows[:until] if row.at != at]
-        small = [size for size in sizes if size < LARGE * self.noise.sigma]
-        seen = 2 * math.sqrt(sum(size * size for size in small) / len(small)) if small else 0.0
+        count, squares = self._small[bisect_left(self._rows, at + AHEAD, key=_position)]
+        own = bisect_left(self._rows, at, key=_position)
+        if own < len(self._rows) and self._rows[own].at == at and self._is_small(self._rows[own]):
+            count, squares = count - 1, squares - (self._rows[own].after - self._rows[own].before) ** 2
+        seen = 2 * math.sqrt(max(0.0, squares) / count) if count else 0.0
         return min(WANDER * self.noise.narrow, seen)
 
     def updates(self) -> tuple[int, list[JudgedChange]]:

@@ -9,10 +9,12 @@ import numpy as np
 
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.wander import YOUNG, Shape, margin
+from service.rules.detect.noise import Noise
+from service.rules.detect.wander import Shape, margin
 
 LONG = 256  # runs of one level from which on it may climb too slowly for steps
 SLOW = 2.0  # sigma: the least that such a level climbs
+CLIMBS = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
 ENDS = 32  # runs at each end of it that show how far
 MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
 WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
@@ -111,7 +113,7 @@ def judge_group(
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, scale: float) -> JudgedChange | None:
+def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
     """Return the ramp of a level that climbs too slowly for steps; None if it stays.
 
     Parameters
@@ -120,15 +122,15 @@ def judge_climb(runs: Floats, begin: int, scale: float) -> JudgedChange | None:
         The runs of the level, in the unit of the series.
     begin : int
         The position of ``runs[0]`` in the series.
-    scale : float
-        Standard deviation of one run.
+    noise : Noise
+        That of the series.
     """
     if len(runs) < LONG:
         return None
     before, after = float(np.median(runs[:ENDS])), float(np.median(runs[-ENDS:]))
-    if abs(after - before) < SLOW * scale:
+    if abs(after - before) < SLOW * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / scale, begin, Shape(first, last)) < YOUNG:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < CLIMBS:
         return None
     return JudgedChange(first, before, after, first, last, "ramp")

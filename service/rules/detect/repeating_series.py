@@ -29,7 +29,7 @@ MANY = 256
 FEW = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
 LONG = 32
-"""A longer run of values off the level that do not repeat shows that the series does not repeat."""
+"""Values off the level that are no change after so many runs show that the series does not repeat."""
 FIRST_ALONE = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
 
@@ -41,10 +41,15 @@ class RepeatingSeries:
     a change if it is improbable that so many successive runs stray. That probability follows from how many runs have
     strayed before at this level, if all orders of the runs are equally probable. Numbers are compared as Python
     numbers, so exactly, also beyond 2**53.
+
+    Sampling ends with the first sample that shows the level that the history leads to expect, so runs stick to it, and
+    their order is not exchangeable. But the samples that were drawn before the end are shown too. A run is therefore a
+    witness for each value that its samples show: one sample on the level returns to it, and one off the level strays.
     """
 
     def __init__(self) -> None:
         self.confirmed: list[LevelChange] = []
+        self.exact: list[LevelChange] = []  # those of them that no stray can explain
         self.points = 0
         self._level: Number = 0
         self._begin = self._at_level = self._strayed = 0
@@ -53,6 +58,7 @@ class RepeatingSeries:
         self._pending: list[Number] = []
         self._former: set[Number] = set()  # the levels before this one
         self._seen: set[Number] = set()  # values that strayed from the level
+        self._shown: Counter[Number] = Counter()  # runs on the level with a sample of each other value
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
 
@@ -67,26 +73,27 @@ class RepeatingSeries:
     def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
         if self.points == 1:
             self._level = value
-        undecided = value != self._level and self._level in point and 2 * _count(value, point) <= len(point)
+        undecided = value != self._level and self._level in point
         if value == self._level or undecided:
-            self._stray(self._pending)
-            self._strayed += undecided
+            self._stray([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
+            if len(point) > 1 and not undecided and len(self._shown) < MANY:
+                self._shown.update(set(point) - {value})
             return
         self._pending.append(value)
-        size = self._comparable()
-        if self._strayed > OFTEN * size:
+        size, strayed = self._comparable(), self._strays()
+        if strayed > OFTEN * size:
             plateau = self._new_plateau()
             if _is_change(plateau, self._level, size, 0, exact=False):
                 self._stray(self._pending[: -len(plateau)])
                 self._pending = plateau
                 self._confirm()
-        elif _is_change(self._pending, self._level, size, self._strayed, exact=self._is_exact()):
+        elif _is_change(self._pending, self._level, size, strayed, exact=self._is_exact()):
             self._confirm()
         if self._at_level == 1 and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
             self._start_at(0)  # the first point was a stray, or a level that nothing repeats
-        elif len(self._pending) > LONG and _transitions(self._pending) > len(self._pending) // 2:
+        elif len(self._pending) > LONG:
             self._stray(self._pending)
             self._pending = []
 
@@ -102,7 +109,7 @@ class RepeatingSeries:
         A level that repeats vouches for the levels before it if no run strayed from any of them. A value that returns
         may be one of two modes, so nothing vouches for it.
         """
-        returned = not self._former.isdisjoint(self._pending)
+        returned = not self._former.isdisjoint(self._pending) or self._strays() > self._strayed
         alone = returned or self._at_level < SHORTEST
         return self.points - (self._begin if alone else min(self._clean, self._begin))
 
@@ -119,6 +126,10 @@ class RepeatingSeries:
         if len(self._seen) < MANY:
             self._seen.update(values)
 
+    def _strays(self) -> int:
+        """Return how many runs at this level strayed, or showed one of the pending values in a sample."""
+        return self._strayed + (max(self._shown[value] for value in self._pending) if self._shown else 0)
+
     def _new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
         value = self._pending[-1]
@@ -126,24 +137,26 @@ class RepeatingSeries:
         while size < len(self._pending) and self._pending[-size - 1] == value:
             size += 1
         earlier = self._pending[:-size]
-        return [] if value in self._seen or value in earlier or len(self._seen) >= MANY else self._pending[-size:]
+        known = value in self._seen or value in self._shown or value in earlier
+        return [] if known or len(self._seen) >= MANY else self._pending[-size:]
 
     def _confirm(self) -> None:
         """Turn the pending runs into a change, and judge what follows its first repeated value anew."""
-        first = _first_repeated(self._pending)
+        first, strayed = _first_repeated(self._pending), self._strays()
         before = self.points - len(self._pending) - self._begin
         why = (
-            f"{len(self._pending)} successive runs left a level off which {self._strayed:,} of {before:,} runs strayed"
-            if self._strayed
+            f"{len(self._pending)} successive runs left a level off which {strayed:,} of {before:,} runs strayed"
+            if strayed
             else "every run repeats to the fault on both sides, so any change is a drift"
         )
         self.confirmed.append(self._change(first, self._rule(), why))
+        self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
         self._start_at(first)
 
     def _rule(self) -> str:
         """Return the rule by which the pending runs are a change."""
         repeats = _transitions(self._pending) <= len(self._pending) // 3
-        return "exact" if repeats and self._strayed == 0 and self._is_exact() else "repeat"
+        return "exact" if repeats and self._strays() == 0 and self._is_exact() else "repeat"
 
     def _start_at(self, first: int) -> None:
         """Continue at the level of the pending run with index ``first``; the later pending runs are added anew."""
@@ -151,7 +164,11 @@ class RepeatingSeries:
         self._former.add(self._level)
         self._level, self._at_level, self._strayed, self._pending = pending[first], 1, 0, []
         self._seen.clear()
+        self._shown.clear()
         self._begin = end - len(pending) + first
+        if first:  # what was measured between the levels repeats neither
+            self._all_strayed += first
+            self._clean = self._begin
         for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
             self.points = index
             self._add(value)
@@ -182,13 +199,11 @@ class RepeatingSeries:
         if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
             return list(self.confirmed)
         pending = [*self._pending[:-1], *again] if again else self._pending
-        points = self._comparable() + len(pending) - len(self._pending)
-        chance = log_choose(self._strayed + len(pending), len(pending)) - log_choose(points, len(pending))
-        if self._strayed and chance > SUSPECT:
+        points, strayed = self._comparable() + len(pending) - len(self._pending), self._strays()
+        chance = log_choose(strayed + len(pending), len(pending)) - log_choose(points, len(pending))
+        if strayed and chance > SUSPECT:
             return list(self.confirmed)
-        sure = self._level not in again and _is_change(
-            pending, self._level, points, self._strayed, exact=self._is_exact()
-        )
+        sure = self._level not in again and _is_change(pending, self._level, points, strayed, exact=self._is_exact())
         if sure:
             rule, why = self._rule(), f"{len(pending)} measurements agree off a level that repeats"
             return [*self.confirmed, self._change(_first_repeated(self._pending), rule, why)]
@@ -197,7 +212,7 @@ class RepeatingSeries:
     def _suspicions(self) -> list[LevelChange]:
         """Return the changes that the pending runs show if none of them strayed."""
         why = "the previous level repeats; more runs of this revision will decide"
-        if self._strayed:
+        if self._strays():
             return [self._change(_first_repeated(self._pending), "repeat", why, unsure=True)]
         level, start, suspicions = self._level, self.points - len(self._pending), []
         for index, value in enumerate(self._pending, start):
@@ -206,10 +221,6 @@ class RepeatingSeries:
                 suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
             level = value
         return suspicions
-
-
-def _count(value: Number, point: Sequence[Number]) -> int:
-    return sum(sample == value for sample in point)
 
 
 def _transitions(values: Sequence[Number]) -> int:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE
+from service.rules.detect.noise import LARGE, Noise
 from service.rules.detect.strays import CLIP
 
-CERTAIN, YOUNG = 4.0, 5.5
+CERTAIN = 5.0
 """By how much the log-likelihood of a change must exceed that of the best wander to be certain.
 
-The first with 200 runs or more, the second with 100 or fewer: those hardly show whether the host wanders.
+Each further small change nearby must add as much.
 """
 UNSURE = 2.0
 """The same for a change that more runs can settle."""
@@ -30,10 +31,12 @@ AROUND, AHEAD = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MOST = 512
 """A longer stretch is judged by the means of successive runs."""
+EIGHTS = 64
+"""Longer stretches are cut to a multiple of eight, so that few spectra need to be stored."""
+LENGTHS = 128
+"""Lengths whose spectra are stored: at most 0.5 MB each."""
 WANDERING = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
-FURTHER = 5.0
-"""The same for each further small change nearby."""
 WANDER = 2.3
 """Sigma that a host wanders at most: a larger step counts, however many there are."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
@@ -52,15 +55,25 @@ class Shape(NamedTuple):
         return np.minimum(np.maximum(rise, 0.0), 1.0)
 
 
-@cache
-def _cosines(n: int) -> Floats:
-    """Return the orthonormal cosine transform of length n, without its constant row."""
-    rows, columns = np.arange(1, n)[:, None], np.arange(n)[None, :]
-    transform: Floats = math.sqrt(2 / n) * np.cos(math.pi * rows * (columns + 0.5) / n)
+@lru_cache(maxsize=LENGTHS)
+def _turns(n: int) -> NDArray[np.complex128]:
+    turns: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
+    return turns
+
+
+def cosine_transform(values: Floats) -> Floats:
+    """Return the orthonormal cosine transforms (DCT-II) of rows of n values, without their constants.
+
+    From the Fourier transform of each row and its mirror image. A product with the matrix of the transform would start
+    threads, which go on spinning.
+    """
+    n = values.shape[-1]
+    spectrum = np.fft.rfft(np.concatenate([values, values[..., ::-1]], axis=-1))[..., 1:n]
+    transform: Floats = (spectrum * _turns(n)).real
     return transform
 
 
-@cache
+@lru_cache(maxsize=LENGTHS)
 def _wanders(n: int) -> tuple[Floats, Floats]:
     """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
 
@@ -73,8 +86,8 @@ def _wanders(n: int) -> tuple[Floats, Floats]:
     return 1 / stacked, np.log(stacked).sum(axis=1) / 2
 
 
-def advantage(values: Floats, shapes: Floats) -> tuple[float, float]:
-    """Return by how much changes of level explain values better than the most likely wander without them.
+class Explanations:
+    """By how much changes of level explain runs better than the most likely wander without them.
 
     All log-likelihoods are those of normal noise with the best scale and the best sizes of the changes. The cosine
     transform makes the noises diagonal: it is the eigenbasis of the differences of a random walk with free ends
@@ -82,39 +95,66 @@ def advantage(values: Floats, shapes: Floats) -> tuple[float, float]:
 
     Parameters
     ----------
-    values : array of n floats
+    runs : array of n floats
         The runs around the changes.
     shapes : array of k rows of n floats
         Which part of each change is done at each run.
-
-    Returns
-    -------
-    tuple of two floats
-        The advantage in log-likelihood if the noise around the changes is white, and if it wanders as well.
     """
-    n = len(values)
-    inverse, determinant = _wanders(n)
-    cosines = _cosines(n)
-    y, x = cosines @ values, shapes @ cosines.T
-    weighted = inverse[:, None, :] * x
-    normal = weighted @ x.T
-    normal += (1e-9 * np.trace(normal, axis1=1, axis2=2) + 1e-300)[:, None, None] * np.eye(len(x))  # equal shapes
-    right = weighted @ y
-    total = inverse @ (y * y)
-    explained = np.einsum("fk,fk->f", right, np.linalg.solve(normal, right[:, :, None])[:, :, 0])
-    rest = np.maximum(total - explained, 1e-12 * total)
-    without = -(n - 1) / 2 * np.log(total) - determinant
-    with_changes = -(n - 1) / 2 * np.log(rest) - determinant
-    best = float(without.max())
-    return float(with_changes[0]) - best, float(with_changes.max()) - best
+
+    def __init__(self, runs: Floats, shapes: Floats) -> None:
+        self._half = (len(runs) - 1) / 2
+        inverse, self._determinant = _wanders(len(runs))
+        y, x = cosine_transform(runs), cosine_transform(shapes)
+        weighted = inverse[:, None, :] * x
+        self._normal = weighted @ x.T
+        self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
+        self._right = weighted @ y
+        self._total = inverse @ (y * y)
+        self._without = float(self._likelihoods(np.zeros((len(self._total), 1))).max())
+
+    def _likelihoods(self, explained: Floats) -> Floats:
+        """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
+        total = self._total[:, None]
+        rest = np.maximum(total - explained, 1e-12 * total)
+        likelihoods: Floats = -self._half * np.log(rest) - self._determinant[:, None]
+        return likelihoods
+
+    def _advantages(self, explained: Floats) -> Floats:
+        """Return the advantages of columns of how much is explained; noise that wanders as well costs more."""
+        likelihoods = self._likelihoods(explained)
+        advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - WANDERING) - self._without
+        return advantages
+
+    def margin(self, own: int) -> float:
+        """Return the margin of one change among the others.
+
+        Either they are selected one after the other, the strongest first, until the change is among them; or all of
+        them are judged together, because one end of an excursion alone explains little. What is selected is projected
+        out of the others, so that each of them shows what it would add.
+        """
+        normal, right, least = self._normal.copy(), self._right.copy(), self._least
+        explained = np.zeros((len(right), 1))
+        count = len(right[0])
+        others = list(range(count))
+        margin, before, advantage = math.inf, 0.0, 0.0
+        while others:
+            added = explained + right[:, others] ** 2 / np.maximum(normal[:, others, others], least)
+            advantages = self._advantages(added)
+            strongest = int(advantages.argmax())
+            advantage = float(advantages[strongest])
+            if own in others:
+                margin = min(margin, advantage - before)
+            before, explained = advantage, added[:, strongest : strongest + 1]
+            each = others.pop(strongest)
+            if each == own and margin >= CERTAIN:
+                return margin
+            part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
+            right -= part * right[:, each, None]
+            normal -= part[:, :, None] * normal[:, each, None, :]
+        return max(margin, advantage - CERTAIN * (count - 1))
 
 
-def needed_margin(n: int) -> float:
-    """Return the margin that makes a change certain among so many runs."""
-    return CERTAIN + (YOUNG - CERTAIN) * min(1.0, max(0.0, 2 - n / 100))
-
-
-def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = (), inflation: float = 1.0) -> float:
+def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
     Where a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
@@ -130,40 +170,40 @@ def margin(around: Floats, first: int, change: Shape, others: Sequence[Shape] = 
         The change to judge.
     others : sequence of Shape
         The other changes of the series among these runs.
-    inflation : float
-        Of the variance of a mean by autocorrelation: where runs follow each other, strays are further off.
+    noise : Noise
+        That of the series. Where runs follow each other, strays are further off. Where a series has modes, a step that
+        is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)
     changes = sorted([change, *others])
     edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
     stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
-    levels = [float(np.median(around[begin - first : end - first])) for begin, end in stretches]
+    levels = [_median(around[begin - first : end - first]) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
-    noise = around - levels[0]
+    rest = around - levels[0]
     for size, part in zip(sizes, parts, strict=True):
-        noise -= size * part
-    far = CLIP * math.sqrt(inflation)
-    runs = np.minimum(np.maximum(noise, -far), far)
+        rest -= size * part
+    far = CLIP * math.sqrt(noise.inflation)
+    runs = np.minimum(np.maximum(rest, -far), far)
     own = changes.index(change)
     large = abs(sizes[own]) >= LARGE
     together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE)]
     for i in together:
         runs += sizes[i] * parts[i]
     runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
-    needed = FURTHER * (len(together) - 1)
-    by_value = _advantage_of(runs, shapes) - needed
-    # Where a series has two modes, a step smaller than their distance shows in the order of the values.
-    return by_value if by_value >= YOUNG else max(by_value, _advantage_of(normal_scores(runs), shapes) - needed)
+    own = together.index(own)
+    return Explanations(normal_scores(runs) if noise.has_modes else runs, shapes).margin(own)
 
 
-def _advantage_of(runs: Floats, shapes: Floats) -> float:
-    white, wandering = advantage(runs, shapes)
-    return max(white, wandering - WANDERING)
+def _median(values: Floats) -> float:
+    """Return the median; numpy's own function takes ten times as long for few values."""
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _thinned(runs: Floats) -> Floats:
-    """Return the means of successive runs, so that there are at most ``MOST``."""
+    """Return the means of successive runs, of which there are at most ``MOST``; without the first few."""
     each = -(-len(runs) // MOST)
-    means: Floats = runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
-    return means
+    means: Floats = runs if each == 1 else runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
+    return means[len(means) % 8 :] if len(means) > EIGHTS else means

@@ -112,6 +112,35 @@ def test_small_steps_count_if_enough_runs_follow():
     assert [abs(at - 100) <= 4 for at in indices(values.tolist())] == [True]
 
 
+def shifted(seed, runs, size):
+    values = np.random.default_rng(seed).normal(100, 1, 2 * runs)
+    values[runs:] += size
+    return find_level_changes(values.tolist(), kind="time")
+
+
+def test_a_shift_of_one_sigma_is_a_suspicion_first_and_certain_later():
+    early = [shifted(seed, 45, 1) for seed in range(40)]
+    late = [shifted(seed, 120, 1) for seed in range(40)]
+    assert sum(bool(drifts) for drifts in early) >= 34
+    assert sum(any(not drift.wants_rerun for drift in drifts) for drifts in late) >= 34
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_interval_of_the_position_covers_it(size):
+    drifts = [drift for seed in range(100) for drift in shifted(seed, 100, size)[:1]]
+    assert sum(drift.low <= 100 <= drift.high for drift in drifts) >= 0.9 * len(drifts) > 80
+
+
+def test_what_the_newest_runs_may_show_does_not_hide_the_change_before_them():
+    reported = 0
+    for seed in range(40):
+        values = np.random.default_rng(seed).normal(100, 1, 108)
+        values[60:] += 3
+        values[90:] += 1.2
+        reported += any(abs(drift.index - 60) <= 8 for drift in find_level_changes(values.tolist(), kind="time"))
+    assert reported >= 38
+
+
 def test_numbers_in_the_evidence_have_their_thousands_apart():
     values = 1_234_567 + noise(9, 100)
     values[60:] += 20_000

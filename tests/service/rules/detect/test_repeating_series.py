@@ -50,3 +50,32 @@ def test_stray_samples_do_not_hide_a_step():
     for index, stray in ((3, 1), (10, -1), (18, 16)):
         samples[index] = [values[index], values[index] + stray, values[index]]
     assert [drift.index for drift in find_level_changes(values, samples=samples)] == [7, 9, 12, 16]
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [[7, 7]] + [[7]] * 11 + [[9, 7, 7]] + [[7]] * 3 + [[9, 9]] + [[9]] * 2,
+        [[7, 7]] + [[7]] * 11 + [[9, 9]] + [[9]] + [[7, 9, 9]] + [[9]] * 2,
+    ],
+    ids=["the new value was seen before", "the old value is seen again"],
+)
+def test_a_value_that_the_samples_show_on_both_sides_of_a_step_is_no_certain_drift(samples):
+    """Sampling stops at the expected value, so a program with two exact values seems to stay at either."""
+    values = [sorted(run)[len(run) // 2] for run in samples]
+    assert [d for d in find_level_changes(values, samples=samples) if not d.wants_rerun] == []
+    alone = find_level_changes(values, samples=[[value] for value in values])
+    assert [(d.index, d.wants_rerun) for d in alone] == [(values.index(9), False)]
+
+
+def test_runs_between_two_levels_that_agree_with_neither_show_that_the_series_is_noisy():
+    values = [784] * 8 + [787, 789, 785, 792, 788, 788, 788, 787, 787, 790, 785, 789, 788, 788, 785, 786, 788, 791, 790]
+    assert [d.index for d in find_level_changes(values) if d.rule == "exact"] == []
+
+
+def test_a_level_with_two_exact_values_is_left_for_another_one():
+    """Both values are new after the step, so that no run ever returns."""
+    low = [[100, 164][i % 3 == 0] for i in range(90)]
+    high = [[300, 364][i % 3 == 0] for i in range(90)]
+    (drift,) = find_level_changes(low + high)
+    assert (drift.low <= 90 <= drift.high, drift.wants_rerun) == (True, False)
