@@ -33,6 +33,8 @@ class Settings:
         ``FAULTWATCH_BUILDS_GIB``: what the builds of each store may take, in GiB; None for no limit (``0``).
     builds_days
         ``FAULTWATCH_BUILDS_DAYS``: for how many days an unused build is kept; None for no limit (``0``).
+    build_jobs
+        ``FAULTWATCH_BUILD_JOBS``: how many revisions to build at once; by default, one for each processor.
     lock
         ``FAULTWATCH_HOST_LOCK``: what a command locks while it measures, alone on its host.
     token
@@ -45,6 +47,7 @@ class Settings:
     cpus: frozenset[int] = frozenset()
     builds_gib: float | None = BUILDS_GIB
     builds_days: float | None = BUILDS_DAYS
+    build_jobs: int = 1
     lock: Path = HOST_LOCK
     token: str | None = field(default=None, repr=False)
 
@@ -84,6 +87,7 @@ def load_settings() -> Settings:
         cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
         builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
         builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),
+        build_jobs=int(_limit("FAULTWATCH_BUILD_JOBS", len(os.sched_getaffinity(0))) or 1),
         lock=Path(os.environ.get("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
         token=_token(),
     )

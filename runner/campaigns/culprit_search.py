@@ -1,5 +1,6 @@
 """Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,16 +8,17 @@ from typing import Protocol
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
-from runner.contract.search import Measure, Prove, Search, SearchRequest
+from runner.contract.search import Measure, Prove, Search, SearchRequest, Wait
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
-from runner.measuring.measurement import measure_revision
+from runner.measuring.measurement import failed_build, measure
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
@@ -33,6 +35,9 @@ class SearchObserver(Protocol):
 
     def measured(self, state: Search, report: Report) -> None:
         """A run is stored; ``state`` is the search before it."""
+
+    def waiting(self, state: Search) -> None:
+        """Other hosts measure what is useful now."""
 
     def proving(self, state: Search) -> None:
         """A culprit and its parent are about to be measured in turns."""
@@ -73,6 +78,10 @@ class CulpritSearcher:
     service: Service
     spool: Spool
     samples: int | None = None
+    build_jobs: int = 1
+    """How many commits to build at once: the next one, and those that will probably come after it."""
+    ask: Callable[[SearchRequest], Search] | None = None
+    """Asks the service what to measure; None for a host that searches alone."""
 
     def search(
         self,
@@ -105,48 +114,66 @@ class CulpritSearcher:
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
+            ahead=min(2 * self.build_jobs, 64) if self.build_jobs > 1 else 0,
         )
 
         def revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.revision(commit)
 
-        unused, known = 0, -1
-        while True:
-            state = self.service.search(request)
-            unused, known = (unused + 1 if state.known <= known else 0), state.known
-            if unused == MOST_UNUSED:
-                raise FaultwatchError(
-                    f"the service has not used the last {MOST_UNUSED} measurements of this search",
-                    "see its runs on the dashboard, and `faultwatch doctor`",
-                )
-            match state.answer:
-                case Measure(commits=commits):
-                    for commit in commits:
-                        watcher.measuring(state, commit)
-                        report = self._measure(revision(commit)).model_copy(update={"purpose": Purpose.BISECT})
-                        _send(outbox, [report], request.environment)
-                        watcher.measured(state, report)
-                case Prove(parent=parent, commit=commit) as order:
-                    watcher.proving(state)
-                    reports = self._prove(revision(parent), revision(commit), metric, order)
-                    _send(outbox, reports, request.environment)
-                    watcher.proven(state, reports)
-                case _:
-                    return state
+        ask = self.ask or self.service.search
+        unused, known, waited = 0, -1, False
+        with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs) as builds:
+            while True:
+                state = ask(request)
+                unused, known = (unused + 1 if state.known <= known and not waited else 0), state.known
+                waited = isinstance(state.answer, Wait)
+                if unused == MOST_UNUSED:
+                    raise FaultwatchError(
+                        f"the service has not used the last {MOST_UNUSED} measurements of this search",
+                        "see its runs on the dashboard, and `faultwatch doctor`",
+                    )
+                match state.answer:
+                    case Measure(commits=commits):
+                        builds.expect([*commits, *state.likely])
+                        for commit in commits:
+                            watcher.measuring(state, commit)
+                            report = self._measure(revision(commit), builds).model_copy(
+                                update={"purpose": Purpose.BISECT}
+                            )
+                            _send(outbox, [report], request.environment)
+                            watcher.measured(state, report)
+                    case Wait(seconds=seconds):
+                        watcher.waiting(state)
+                        time.sleep(seconds)
+                    case Prove(parent=parent, commit=commit) as order:
+                        watcher.proving(state)
+                        builds.expect(())
+                        reports = self._prove(revision(parent), revision(commit), metric, order)
+                        _send(outbox, reports, request.environment)
+                        watcher.proven(state, reports)
+                    case _:
+                        return state
 
     def _environment(self) -> Environment:
         return self.bench.environment_of(self.workload, self.case)
 
-    def _measure(self, revision: Revision) -> Report:
-        return measure_revision(
-            self.repository,
-            self.builder,
-            self.workload,
-            self.case,
-            bench=self.bench,
-            revision=revision,
-            sampling=Sampling.of(self.workload, self.samples),
-        )
+    def _measure(self, revision: Revision, builds: BuildAhead) -> Report:
+        try:
+            tree, build = builds.build(revision.commit)
+        except BuildFailure as failure:
+            subject = self.repository.name
+            return failed_build(self.workload, self.case, failure, bench=self.bench, subject=subject, revision=revision)
+        with builds.paused():
+            return measure(
+                self.workload,
+                self.case,
+                tree,
+                bench=self.bench,
+                subject=self.repository.name,
+                revision=revision,
+                build=build,
+                sampling=Sampling.of(self.workload, self.samples),
+            )
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent in turns until it is decided whether the metric differs."""

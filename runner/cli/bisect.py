@@ -11,8 +11,8 @@ from runner.cli.terminal import activity, say, terminal
 from runner.cli.workbench import host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
-from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
+from runner.contract.report import Case, Outcome, Report, Revision, safe_name
+from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
@@ -44,6 +44,13 @@ _LISTED = 20
         help="Measure each culprit again, in turns with its parent. Default: --proof.",
     ),
     click.option(
+        "--pool",
+        multiple=True,
+        metavar="HOST",
+        help="Share the search with identical hosts: run the same command on each of them. Name all, this one too. "
+        "Repeatable.",
+    ),
+    click.option(
         "--knobs",
         metavar="BEFORE..AFTER",
         help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
@@ -72,6 +79,7 @@ def command(
     name: str,
     least: float,
     prove: bool,
+    pool: tuple[str, ...],
     knobs: str | None,
     changes: tuple[str, ...],
     without: tuple[str, ...],
@@ -106,8 +114,10 @@ def command(
         as_json=as_json,
     )
     if knobs is None and not changes:
-        settled = _search_commits(request, span or "", prove=prove)
+        settled = _search_commits(request, span or "", prove=prove, pool=_checked_pool(pool, settings))
     else:
+        if pool:
+            raise FaultwatchError("--pool is for a search of commits", "search the knobs on one host")
         settled = _search_knobs(request, span or "HEAD", knobs, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
@@ -129,7 +139,25 @@ class _SearchRequest:
     as_json: bool
 
 
-def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
+def _checked_pool(pool: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Return the hosts that share the search; none where this one searches alone.
+
+    Raises
+    ------
+    FaultwatchError
+        This host is not among them, or the hosts have no service in common.
+    """
+    hosts = tuple(sorted({safe_name(host) for host in pool}))
+    if hosts and settings.host not in hosts:
+        raise FaultwatchError(f"this host, {settings.host}, is not in the pool", f"add --pool {settings.host}")
+    if len(hosts) > 1 and settings.url is None:
+        raise FaultwatchError(
+            "a pool needs a service that all of its hosts reach", "set FAULTWATCH_URL to its address, on each of them"
+        )
+    return hosts if len(hosts) > 1 else ()
+
+
+def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tuple[str, ...]) -> bool:
     """Search GOOD..BAD, print the culprits, and return whether there are any and all are proven.
 
     The search is a job of the service, so that it can be shown, paused and cancelled there.
@@ -159,6 +187,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         bad=revisions[-1].commit,
         least=request.least,
         prove=prove,
+        pool=pool,
     )
     searches: list[Search] = []
 
@@ -254,14 +283,23 @@ class _ProgressLines:
     """Prints the progress of a search, a line for each run."""
 
     def __init__(self, metric: str) -> None:
-        self._metric = metric
+        self._metric, self._waiting = metric, ""
 
     def measuring(self, state: Search, commit: str) -> None:
         """Print nothing: the line follows with the result."""
+        self._waiting = ""
 
     def measured(self, state: Search, report: Report) -> None:
         """Print the measured value."""
         terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
+
+    def waiting(self, state: Search) -> None:
+        """Print for whom, once."""
+        from runner.jobs.bisect_job import describe_wait
+
+        if isinstance(state.answer, Wait) and (text := describe_wait(state.answer)) != self._waiting:
+            self._waiting = text
+            terminal().print(text, markup=False, highlight=False)
 
     def proving(self, state: Search) -> None:
         """Print which commit is being proven."""

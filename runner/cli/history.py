@@ -1,7 +1,6 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +50,8 @@ from runner.workload.lookup import find_workload
         "--build-jobs",
         type=click.IntRange(1, 256),
         metavar="N",
-        envvar="FAULTWATCH_BUILD_JOBS",
-        default=lambda: len(os.sched_getaffinity(0)),
-        show_default="one for each processor",
-        help="Number of revisions to build at once. Builds pause while a program is measured.",
+        help="Number of revisions to build at once; they pause while a program is measured. Default: one for each "
+        "processor.",
     ),
     again_option,
     json_option,
@@ -69,7 +66,7 @@ def command(
     confined: bool | None,
     committed_only: bool,
     all_parents: bool,
-    build_jobs: int,
+    build_jobs: int | None,
     again: bool,
     as_json: bool,
 ) -> None:
@@ -96,7 +93,7 @@ def command(
             confined=confined,
             committed_only=committed_only,
             first_parent=not all_parents,
-            build_jobs=build_jobs,
+            build_jobs=build_jobs or settings.build_jobs,
             again=again,
         )
         with connect(settings) as service:

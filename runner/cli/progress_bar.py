@@ -42,6 +42,9 @@ class ProgressBar:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(title, total=None, what="", left="")
+        self._rerunning = False
+        self._reruns: dict[str, list[str]] = {}
+        """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -50,12 +53,17 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._print_reruns()
         self._progress.stop()
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
         self._began, self._runs, self._done = self._clock(), len(planned), 0
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
+        self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
+        if self._rerunning:
+            return
+        self._print_reruns()
         parts = [f"{len(planned)} to measure", f"{stored} stored already"]
         for reason, why in _WHY.items():
             number = sum(run.reason is reason for run in planned)
@@ -86,6 +94,9 @@ class ProgressBar:
         if report.outcome is Outcome.MEASURED:
             values = report.values("minor-faults")
             count = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            if self._rerunning:
+                self._reruns.setdefault(label, []).append(count)
+                return
             text = f"  {label} {count}  [dim]{escape_text(report.revision.title)}[/]"
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
@@ -95,6 +106,15 @@ class ProgressBar:
         # Two revisions show how long one takes, and half of them how right that was.
         if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:
             self._console.print(f"  {left}", highlight=False, soft_wrap=True)
+
+    def _print_reruns(self) -> None:
+        """Print one line for all reruns of a case."""
+        for label, counts in self._reruns.items():
+            many = f"{len(counts)} times" if len(counts) > 1 else "once"
+            values = ", ".join(dict.fromkeys(count.strip() for count in counts))
+            text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
+            self._console.print(text, highlight=False, soft_wrap=True)
+        self._reruns.clear()
 
 
 def time_left(seconds: float, done: int, runs: int) -> str:

@@ -18,6 +18,9 @@ SCHEMA_VERSION: Literal[1] = 1
 ASIDE = "measured aside, with knobs that a search tries"
 """Why a run of a knob search is not judged."""
 
+IMPORT_FORMAT = "import.format"
+"""A knob that only the environments of imported runs have: the format of the file. No host can measure in one."""
+
 
 class Purpose(StrEnum):
     """What a run was measured for, if not for the history of its case."""

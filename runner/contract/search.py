@@ -26,16 +26,14 @@ class SearchRequest(Strict):
     bad: CommitHash
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
-    slots: int = Field(default=1, ge=1, le=64)
-    """Commits that can be measured at the same time."""
-    pending: tuple[CommitHash, ...] = Field(default=(), max_length=64)
-    """Commits that are being measured now."""
     prove: bool = True
     """Whether to measure each culprit again, in turns with its parent."""
+    ahead: int = Field(default=0, ge=0, le=64)
+    """How many commits to name that will probably be measured next."""
 
 
 class Measure(Strict):
-    """Next, measure these commits, at once if possible; for a noisy metric, a commit can be named twice."""
+    """Next, measure these commits; for a noisy metric, a commit can be named twice."""
 
     kind: Literal["measure"] = "measure"
     commits: tuple[str, ...]
@@ -96,6 +94,19 @@ class Prove(Strict):
     """All culprits."""
 
 
+class Wait(Strict):
+    """Other hosts measure what is useful now: ask again after a while."""
+
+    kind: Literal["wait"] = "wait"
+    hosts: tuple[str, ...]
+    commits: tuple[str, ...]
+    """What they measure."""
+    seconds: float
+    """After how long to ask again."""
+    left: int
+    """Expected number of remaining runs of all hosts."""
+
+
 class Found(Strict):
     """The search has ended: these commits moved the metric, oldest first."""
 
@@ -110,7 +121,7 @@ class NothingToFind(Strict):
     sentence: str
 
 
-Answer = Measure | Prove | Found | NothingToFind
+Answer = Measure | Prove | Wait | Found | NothingToFind
 
 
 class Asked(Strict):
@@ -119,6 +130,8 @@ class Asked(Strict):
     good: str
     bad: str
     host: str
+    pool: tuple[str, ...] = ()
+    """The identical hosts that shared the search, including that one; empty where one host searched alone."""
     environment: str
     """Hash of the environment."""
     case: Case
@@ -134,4 +147,6 @@ class Search(Strict):
     known: int
     """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
+    likely: tuple[str, ...] = ()
+    """Commits that will probably be measured next, the nearest first, so that they can be built ahead."""
     asked: Asked | None = None

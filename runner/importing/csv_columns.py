@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from runner.contract.metrics import CATALOGUE, Kind, metric
-from runner.contract.report import Reading, Sample
+from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 
@@ -80,7 +80,7 @@ def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> Imp
         case=cells.get("case") or defaults.case,
         started_at=when,
         samples=(Sample(readings=readings),),
-        knobs={"import.format": "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
+        knobs={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
         subject=cells.get("subject", ""),
         host=cells.get("host", ""),
         seconds=max(float(elapsed or 0), 0.0),

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.contract.report import Sample
+from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, require
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
@@ -29,7 +29,7 @@ def read(text: str, file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
             started_at=defaults.started_at or _started(text) or datetime.fromtimestamp(int(file.stat().st_mtime), UTC),
             samples=(Sample(readings=result.readings, perf_output=text[:100_000]),),
             knobs={
-                "import.format": f"perf stat {form}",
+                IMPORT_FORMAT: f"perf stat {form}",
                 "counting.scope": "user" if result.user_only else "user+kernel",
             },
             seconds=float(elapsed.value) if elapsed and elapsed.value else 0.0,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runner.contract.metrics import Kind, metric
-from runner.contract.report import Case, Reading, Sample
+from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 
@@ -70,7 +70,7 @@ def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
         case=case,
         started_at=parse_time(metadata["date"], place),
         samples=tuple(Sample(readings=sample) for sample in readings),
-        knobs={"import.format": "pyperf", "import.environment": metadata["faultwatch_environment"]},
+        knobs={IMPORT_FORMAT: "pyperf", "import.environment": metadata["faultwatch_environment"]},
         subject=str(metadata["faultwatch_subject"]),
         host=str(metadata["hostname"]),
         run_id=uuid.UUID(metadata["faultwatch_run"]),
@@ -94,7 +94,7 @@ def _foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> Import
         case=defaults.case or benchmark.get_name(),
         started_at=start,
         samples=tuple(Sample(readings=_readings(run)) for run in runs),
-        knobs={"import.format": "pyperf"} | {f"pyperf.{key}": str(metadata[key]) for key in _KNOBS if key in metadata},
+        knobs={IMPORT_FORMAT: "pyperf"} | {f"pyperf.{key}": str(metadata[key]) for key in _KNOBS if key in metadata},
         host=str(metadata.get("hostname", "")),
         seconds=(end - start).total_seconds(),
     )

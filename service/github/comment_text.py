@@ -33,10 +33,12 @@ _FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Links to more details, made by the service; empty where there is none."""
+    """Ways to more details: addresses, made by the service and empty where there is none, and the next step."""
 
     compare: str = ""
     log: str = ""
+    bisect: bool = False
+    """Whether to offer the command by which a case is bisected."""
 
 
 def links(address: str, base: str, head: str, log_url: str) -> Links:
@@ -66,7 +68,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
     """
     first = f"**{verdict(outcome, code)}**\n\n{_failures(outcome.cases)}"
     details = f"{insight.as_markdown(outcome.insights)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
-    last = f"{details}{_commands(outcome)}{_links(outcome, links)}"
+    last = f"{details}{_commands(outcome)}{_next_step(outcome, links)}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
     return f"{first}{_table(outcome.metrics, room)}{last}"
@@ -217,6 +219,14 @@ def _commands(outcome: GateOutcome) -> str:
     if not commands:
         return ""
     return f"To measure it again:\n\n{block(chr(10).join(commands[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)}\n\n"
+
+
+def _next_step(outcome: GateOutcome, links: Links) -> str:
+    """Return the offer to find the commit of the first regression that fails the gate."""
+    over = [row.case for row in outcome.changed_metrics() if row.metric_verdict.over or row.crept is not None]
+    if not links.bisect or not over:
+        return ""
+    return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _LONGEST_COMMAND)}.\n\n"
 
 
 def _links(outcome: GateOutcome, links: Links) -> str:

@@ -38,6 +38,9 @@ class Publication:
     attempted: bool
     """Whether an earlier attempt may have posted some of it."""
 
+    offers_bisect: bool = False
+    """Whether the comment offers to find the commit, if the pull request has several."""
+
     def with_insights(self, insights: tuple[Insight, ...]) -> Publication:
         """Return the same publication with what profiles show."""
         return replace(self, outcome=replace(self.outcome, insights=insights))
@@ -58,7 +61,8 @@ def publish(repository: Repository, publication: Publication) -> int | None:
 
 def _publish_comment(pull: PullRequest, publication: Publication) -> int | None:
     marker = comment_text.marker(publication.repository, publication.number)
-    body = comment_text.text(publication.outcome, publication.links, marker)
+    links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
+    body = comment_text.text(publication.outcome, links, marker)
     posted = _posted_comment(pull, publication, marker)
     try:
         if posted is None:

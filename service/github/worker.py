@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from github.Repository import Repository
@@ -35,7 +35,8 @@ from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
-from service.store import audit, gate_baselines
+from service.schemas.triage import BisectPolicy
+from service.store import audit, gate_baselines, subjects
 from service.store import github as store
 from service.store.audit import Actor
 from service.store.engine.database import Database
@@ -93,6 +94,7 @@ class GithubWorker:
             name, publication = gate.pull.repository, self._publication(gate)
         with self.database.reading() as session:
             publication = publication.with_insights(gate_insights.find(session, publication.outcome))
+            publication = replace(publication, offers_bisect=_offers_bisect(session, publication))
         comment_id: list[int | None] = [publication.comment_id]
 
         def publish_now() -> None:
@@ -212,3 +214,10 @@ class GithubWorker:
     def _pause_if_limited(session: Session, retry: Retry | None) -> None:
         if retry and retry.pause_all and retry.at:
             store.postpone_all(session, retry.at)
+
+
+def _offers_bisect(session: Session, publication: Publication) -> bool:
+    """Return whether the policy of the subject lets the comment offer a bisect."""
+    names = {case.case.head.subject for case in publication.outcome.cases}
+    policies = subjects.policies(session, names)
+    return BisectPolicy.OFF not in policies.values()

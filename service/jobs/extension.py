@@ -13,6 +13,7 @@ from flask import Flask, current_app
 
 from runner.contract.job import Backend
 from service.config.settings import Config
+from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
@@ -73,12 +74,13 @@ def start(app: Flask, url: str) -> None:
     if extension.local is not None:
         extension.local.consume(url)
 
-    profiler = DriftProfiler(scheduler)
+    profiler, bisector = DriftProfiler(scheduler), DriftBisector(scheduler)
 
     def work() -> None:
         while True:
             try:
                 scheduler.work()
+                bisector.order_bisects()
                 profiler.order_profiles()
             except Exception:  # the next round tries again
                 log.exception("a round of the job scheduler crashed")

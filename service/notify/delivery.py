@@ -10,7 +10,8 @@ from datetime import datetime
 from service.config.notifications import ChannelSettings, EmailChannel, NotificationSettings, WebhookChannel
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
-from service.notify.message import Message, write
+from service.notify.message import MOST_EVENTS, Message, write
+from service.pipeline import next_bisect
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches
 from service.schemas.history import Direction
@@ -46,7 +47,7 @@ def run_round(
         problem = None
         for key in _claim(database, channel, now):
             # After one failure a receiver is not called again in this round.
-            problem = problem or _send(_message(database, key, settings.url), channel, environment, now)
+            problem = problem or _send(_message(database, key, settings.url, now), channel, environment, now)
             with database.writing() as session:
                 deliveries.record_attempt(session, key, problem, now)
             result.sent += problem is None
@@ -86,11 +87,12 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
     )
 
 
-def _message(database: Database, key: str, base: str) -> Message:
+def _message(database: Database, key: str, base: str, now: datetime) -> Message:
     with database.reading() as session:
         summaries = events.summaries(session, deliveries.events_of(session, key))
-    summaries.sort(key=lambda event: (event.direction is not Direction.REGRESSION, event.committed_at, event.id))
-    return write(key, summaries, base)
+        summaries.sort(key=lambda event: (event.direction is not Direction.REGRESSION, event.committed_at, event.id))
+        steps = next_bisect.next_steps(session, summaries[:MOST_EVENTS], now)
+    return write(key, summaries, base, steps)
 
 
 def _send(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from service.schemas.history import Cause, Direction
-from service.schemas.triage import EventSummary, State
+from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
 
 MOST_EVENTS = 25
 """Most events that a message lists; it counts the others."""
+_LONGEST_COMMAND = 1_000
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -45,16 +47,26 @@ class Message:
     lines: tuple[str, ...]
 
 
-def write(key: str, events: Sequence[EventSummary], base: str) -> Message:
-    """Return the message about some events. Its links begin with ``base``."""
+def write(
+    key: str, events: Sequence[EventSummary], base: str, steps: Mapping[str, NextStep] = MappingProxyType({})
+) -> Message:
+    """Return the message about some events.
+
+    Parameters
+    ----------
+    base
+        Its links begin with this.
+    steps
+        The bisect that an event needs, by the event's id.
+    """
     if len(events) == 1:
-        return Message(key, subject(events[0]), (*_lines(events[0], base), "", link(base)))
+        return Message(key, subject(events[0]), (*_lines(events[0], base, steps), "", link(base)))
     withdrawn = sum(event.state is State.WITHDRAWN for event in events)
     worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
     if withdrawn:
         head += f", {withdrawn} withdrawn"
-    lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base)[1:], "")]
+    lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base, steps)[1:], "")]
     if len(events) > MOST_EVENTS:
         lines += [f"… and {len(events) - MOST_EVENTS} more.", ""]
     return Message(key, head, (*lines, link(base)))
@@ -85,12 +97,17 @@ def for_slack(message: Message) -> dict[str, str]:
     return {"text": text}
 
 
-def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
+def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
     cause = _CAUSES[event.cause]
     if event.cause is Cause.COMMIT:
-        only = event.blamed in {"", event.title}
+        only = not event.culprits and event.blamed in {"", event.title}
         commit = f"{event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
         cause = f"{cause} {commit}" if only else plain(event.blamed)
+        if len(event.culprits) == 1:
+            culprit = event.culprits[0]
+            cause = f"commit {culprit.commit[:12]} “{plain(culprit.title)}” by {plain(culprit.author, 80)}"
+        if event.culprits:
+            cause = f"{cause}, proven by bisect {event.bisect}"
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
@@ -99,5 +116,16 @@ def _lines(event: EventSummary, base: str) -> tuple[str, ...]:
         *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause}",
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
+        *(_next_step(steps[event.id]) if event.id in steps else ()),
         link(base, event),
     )
+
+
+def _next_step(step: NextStep) -> tuple[str, ...]:
+    """Return the offer to bisect, with the command; the page of the event has a button."""
+    runs = f", with about {step.runs} measurements" if step.runs else ""
+    if step.policy is BisectPolicy.DO:
+        return (f"Next: the service bisects the commits{runs}",)
+    # A command that a line cannot hold as it is would do something else.
+    whole = step.command if plain(step.command, _LONGEST_COMMAND) == step.command else ""
+    return (f"Next: bisect the commits{runs}{': ' if whole else ''}{whole}",)

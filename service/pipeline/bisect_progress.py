@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,8 +15,9 @@ from runner.contract import Search, SearchRequest
 from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
 from service.pipeline import bisect_search
+from service.pipeline.bisect_search import Sharing
 from service.rules.bisect.question import Observation, Question
-from service.store import bisect_inputs, environments, runs
+from service.store import bisect_inputs, bisect_results, environments, runs
 from service.store.engine import bulk
 from service.store.models import Revision, Run, Subject
 
@@ -40,14 +40,15 @@ class BisectProgress:
 
 def of(session: Session, job: Job) -> BisectProgress | None:
     """Return the progress of a job that bisects; None where nothing was measured for it yet."""
-    ended = result(job)
+    ended = bisect_results.result(job)
     request = _request(session, job, ended)
     question = None if request is None else bisect_inputs.question(session, request)
     if request is None or question is None:
         return None
     inside = set(question.graph.names)
-    seen = [run for run in bisect_inputs.observations(session, request) if run.commit in inside]
-    search = ended or (bisect_search.state(session, request) if question.exact else None)
+    pool = getattr(job.question, "pool", ()) or (request.host.name,)
+    seen = [run for run in bisect_inputs.observations(session, request, pool) if run.commit in inside]
+    search = ended or (bisect_search.state(session, request, Sharing(pool)) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
         left = Measure(commits=(), left=job.runs_left or 0)
@@ -60,14 +61,6 @@ def of(session: Session, job: Job) -> BisectProgress | None:
         titles=_titles(session, request.subject, question.graph.names),
         failures=_failures(session, [run.run for run in seen if run.value is None and run.run]),
     )
-
-
-def result(job: Job) -> Search | None:
-    """Return the result of a bisect, if it has ended with one."""
-    try:
-        return None if job.result is None else Search.model_validate(job.result)
-    except ValidationError:  # it comes from a runner of another version
-        return None
 
 
 def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
+from runner.contract.search import Asked, Culprit, Found, Measure, Proof, ProofState
 from service.rules import same_bytes
-from service.rules.bisect import exact_search, knob_search, noisy_search, proof
+from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof
 from service.rules.bisect.knob_search import KnobQuestion
+from service.rules.bisect.likely_commits import likely_commits
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.comparison import in_turns
 from service.store import bisect_inputs, runs
@@ -20,21 +22,60 @@ MOST_COMMITS = 5000
 """Most commits of a noisy search, whose tables grow with their square."""
 
 
-def state(session: Session, request: SearchRequest) -> Search | None:
-    """Return the state of a search; None where the subject does not have one of its ends."""
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How identical hosts share a search.
+
+    Attributes
+    ----------
+    pool
+        The names of all of them.
+    slots
+        How many of them have nothing to measure, including the asking one.
+    pending
+        What the others measure.
+    proofs
+        The culprits that others prove.
+    """
+
+    pool: tuple[str, ...]
+    slots: int = 1
+    pending: frozenset[str] = frozenset()
+    proofs: frozenset[str] = frozenset()
+
+
+def state(
+    session: Session,
+    request: SearchRequest,
+    sharing: Sharing | None = None,
+    seen: Sequence[Observation] | None = None,
+) -> Search | None:
+    """Return the state of a search; None where the subject does not have one of its ends.
+
+    Parameters
+    ----------
+    sharing
+        How hosts share it; None for one host alone.
+    seen
+        The runs of these hosts, if the caller has read them.
+    """
     question = bisect_inputs.question(session, request)
     if question is None:
         return None
-    seen = bisect_inputs.observations(session, request)
+    sharing = sharing or Sharing((request.host.name,))
+    seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
     inside = {question.good, *(node.commit for node in question.commits)}
+    answer = _answer(session, request, question, seen, sharing)
     return Search(
         commits=len(question.commits),
         known=sum(run.commit in inside for run in seen),
-        answer=_answer(session, request, question, seen),
+        answer=answer,
+        likely=likely_commits(question, seen, answer, request.ahead) if isinstance(answer, Measure) else (),
         asked=Asked(
             good=request.good,
             bad=request.bad,
             host=request.host.name,
+            pool=sharing.pool if len(sharing.pool) > 1 else (),
             environment=request.environment.hash,
             case=request.case,
             metric=request.metric,
@@ -52,14 +93,21 @@ def knob_state(session: Session, request: KnobSearchRequest) -> KnobSearch:
     return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
 
 
-def _answer(session: Session, request: SearchRequest, question: Question, seen: Sequence[Observation]) -> Answer:
+def _answer(
+    session: Session, request: SearchRequest, question: Question, seen: Sequence[Observation], sharing: Sharing
+) -> Answer:
+    refused = _refuse_pool(question, seen, sharing)
+    if refused is not None:
+        return refused
     if not question.exact and len(question.commits) > MOST_COMMITS:
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
     seen, question = _apply_same_bytes(question, seen)
-    search = exact_search.search if question.exact else noisy_search.search
-    answer = search(question, seen, request.slots, request.pending)
+    if question.exact:
+        answer = exact_search.search(question, seen, sharing.slots, sharing.pending)
+    else:
+        answer = noisy_search.search(question, seen)
     if not isinstance(answer, Found):
         return answer
     culprits = tuple(_proven(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
@@ -69,9 +117,22 @@ def _answer(session: Session, request: SearchRequest, question: Question, seen: 
     if refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        return _answer(session, request, cleared, seen)
+        return _answer(session, request, cleared, seen, sharing)
     found = Found(culprits=culprits)
-    return proof.next_proof(question, found, seen) if request.prove else found
+    return proof.next_proof(question, found, seen, sharing.proofs) if request.prove else found
+
+
+def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Sharing) -> Refused | None:
+    """Return why the hosts cannot share the search; None where they can."""
+    if len(sharing.pool) == 1:
+        return None
+    if not question.exact:
+        return Refused(
+            sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one "
+            "differ between hosts. Search with one of them."
+        )
+    why = pool.disagreement(seen, question.least)
+    return Refused(sentence=why) if why else None
 
 
 def _apply_same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:

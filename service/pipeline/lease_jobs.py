@@ -76,6 +76,22 @@ def claim(
     return row.lease
 
 
+def require_lease(row: Job, lease: str, holder: str | None) -> None:
+    """Check that a runner holds the lease of a job.
+
+    Raises
+    ------
+    LeaseLostError
+        Where it does not.
+    """
+    if (
+        row.lease is None
+        or row.leased_by != holder
+        or not secrets.compare_digest(row.lease.encode(), lease.encode(errors="replace"))
+    ):
+        raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
+
+
 def progress(
     session: Session, row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> Orders:
@@ -86,7 +102,7 @@ def progress(
     LeaseLostError
         Where the runner does not hold the job's lease.
     """
-    _require_lease(row, report.lease, holder)
+    require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
     if row.state.open:
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
@@ -105,22 +121,13 @@ def finish(session: Session, row: Job, report: Finish, now: datetime, *, holder:
     LeaseLostError
         Where the runner does not hold the job's lease.
     """
-    _require_lease(row, report.lease, holder)
+    require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
     act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
     if states.is_possible(row.state, act):
         row.result = report.result if report.result is not None else row.result
         move(row, act, row.host or SERVICE, report.sentence, now)
     row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
-
-
-def _require_lease(row: Job, lease: str, holder: str | None) -> None:
-    if (
-        row.lease is None
-        or row.leased_by != holder
-        or not secrets.compare_digest(row.lease.encode(), lease.encode(errors="replace"))
-    ):
-        raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
 
 
 def _add_runs(session: Session, row: Job, runs: tuple[UUID, ...]) -> None:

@@ -11,13 +11,14 @@ from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import decide_events, order_cross_measurements
-from service.rules.events import headline
+from service.rules.events import headline, narrowing
 from service.rules.events.assemble import AssembledEvents, assemble
 from service.rules.events.automatic_decisions import new_entries, sureness_entry
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
+from service.rules.events.narrowing import BisectResult
 from service.schemas.triage import State
-from service.store import decisions, event_drifts
+from service.store import bisect_results, decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Event, EventDriftRow, Subject
@@ -56,6 +57,17 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
             event.document = {**event.document, "price": headline.price(first)}
 
 
+def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:
+    """Write the culprits of the event of a drift again: a bisect of the drift has ended."""
+    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    event = session.get(Event, event_id) if event_id else None
+    if event is None or not event.document:
+        return
+    document = narrowing.narrow(event.document, bisect_results.by_event(session, subject).get(event.id))
+    if document != event.document:
+        event.document, event.changed_at = document, now
+
+
 def _mark_unchanged(database: Database, subject_id: int) -> None:
     """Assign the drifts that were detected again without a change to their events.
 
@@ -77,16 +89,16 @@ def _refresh(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = event_drifts.update_all(session, subject_id)
-    again, assigned = _rebuild(session, subject_id, updated) if updated.moved else (False, set[str]())
+    again, assigned = _rebuild(session, subject, updated) if updated.moved else (False, set[str]())
     _mark_drifts(session, updated.refreshed | assigned)
     order_cross_measurements.order(session, subject_id, updated.refreshed)
     subject.events_version = subject.drifts_version
     return again
 
 
-def _rebuild(session: Session, subject_id: int, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
+def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
-    now = datetime.now(UTC)
+    now, subject_id = datetime.now(UTC), subject.id
     new = {row.drift_id: row for row in updated.new}
     positions = event_drifts.positions(session, updated.new)
     stored = event_drifts.stored(session, subject_id)
@@ -105,7 +117,8 @@ def _rebuild(session: Session, subject_id: int, updated: event_drifts.DriftUpdat
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign(session, assembled, new, stored, events)
     again = _carry_decisions(session, assembled, events)
-    _summarise(session, assembled, events, now, stored=stored, refreshed=updated.refreshed)
+    results = bisect_results.by_event(session, subject.name)
+    _summarise(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
     _follow_up(session, subject_id, assembled, events, now)
     _withdraw(session, events, was_sure, now)
     return again, assigned
@@ -203,6 +216,7 @@ def _summarise(
     *,
     stored: Iterable[event_drifts.AssignedDrift],
     refreshed: Set[str],
+    results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events of which a drift is new, changed or gone."""
     before: dict[str, set[str]] = defaultdict(set)
@@ -221,7 +235,7 @@ def _summarise(
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
-        event.document = headline.summarise(first, returned)
+        event.document = narrowing.narrow(headline.summarise(first, returned), results.get(name))
 
 
 def _follow_up(

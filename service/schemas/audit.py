@@ -24,6 +24,7 @@ class AuditAction(StrEnum):
     SILENCE_ENDED = "silence ended"
     JOB_ORDERED = "job ordered"
     JOB_CHANGED = "job changed"
+    SUBJECT_CHANGED = "subject changed"
     RUNNER_TOKEN = "runner token requested"  # noqa: S105
     SETTINGS_CHANGED = "settings changed"
     DATA_THINNED = "data thinned"

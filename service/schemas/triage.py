@@ -48,6 +48,17 @@ class Action(StrEnum):
     WITHDRAW = "withdraw"
 
 
+class BisectPolicy(StrEnum):
+    """What happens to a drift of a subject that several commits can have caused."""
+
+    OFF = "off"
+    """Nothing."""
+    ASK = "ask"
+    """Its event offers the bisect, ready to be ordered."""
+    DO = "do"
+    """The service orders the bisect."""
+
+
 def needs_reason(action: Action) -> bool:
     """Return whether a decision needs a reason, so that others understand it later."""
     return action in {Action.EXPECT, Action.DISMISS, Action.REOPEN}
@@ -122,6 +133,32 @@ class DecisionRequest(BaseModel):
         if self.commit is not None and self.action is not Action.FIX:
             raise ValueError(f"commit cannot be given to {self.action}: it belongs to fix only")
         return self
+
+
+class SubjectEntry(View):
+    """A subject and its settings."""
+
+    name: str
+    repository: str | None
+    """The repository whose GitHub Actions jobs report about it; None where none has."""
+    bisect_policy: BisectPolicy
+
+
+class SubjectList(View):
+    """All subjects, by name."""
+
+    items: list[SubjectEntry]
+    total: int
+
+
+class SubjectChange(BaseModel):
+    """New settings of a subject."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bisect_policy: BisectPolicy
+    author: Author | None = None
+    """Who changes them; needed where no token identifies the caller."""
 
 
 class Silence(View):
@@ -248,6 +285,20 @@ class WithdrawnDrift(View):
     """Why it no longer stands, in one sentence."""
 
 
+class NextStep(View):
+    """The bisect that would tell which of several commits caused an event."""
+
+    drift: str
+    """The drift to bisect: an order for a job can name it."""
+    commits: int | None
+    """How many commits can have caused it; None where the service does not know all of them."""
+    runs: int | None
+    """Expected number of measurements, for a metric that repeats; None where that is unknown."""
+    policy: BisectPolicy
+    command: str
+    """The command that does the same on a host; empty where the drift cannot be expressed as one."""
+
+
 class EventSummary(View):
     """Drifts with one cause at one location."""
 
@@ -274,7 +325,12 @@ class EventSummary(View):
     previous_revision: str
     title: str
     blamed: str = ""
-    """The only commit that can have caused it, by its title; else how many there are."""
+    """The only commit that can have caused it, by its title, or those that a bisect has proven; else how many there
+    are."""
+    culprits: list[Candidate] = Field(default_factory=list)
+    """The commits that a bisect has proven to have caused it; empty where none has."""
+    bisect: int | None = None
+    """The job that proved them."""
     author: str
     committed_at: datetime
     """Commit time of its newest drift."""
@@ -298,6 +354,9 @@ class EventDetail(EventSummary):
     crossings: list[Crossing]
     allowed: list[Action]
     """The decisions that are possible now."""
+    next_step: NextStep | None = None
+    """The bisect that would narrow its cause; None where one was ordered, the subject's policy is off, or no host can
+    measure it."""
 
 
 class EventList(View):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
@@ -47,17 +47,20 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     )
 
 
-def observations(session: Session, request: SearchRequest) -> list[Observation]:
-    """Return the level of each run of the case in the request's environment and host, in the order of arrival.
+def observations(session: Session, request: SearchRequest, hosts: Collection[str]) -> list[Observation]:
+    """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
     so are runs that failed for a temporary reason, until there are too many.
     """
     runs = session.execute(
-        joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary, *BYTES_COLUMNS)
+        joined(
+            *(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, Run.failure_temporary),
+            *BYTES_COLUMNS,
+        )
         .where(
             Subject.name == request.subject,
-            Host.name == request.host.name,
+            Host.name.in_(hosts),
             Case.key == shared_rows.case_key(request.case),
             Environment.hash == request.environment.hash,
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
@@ -72,7 +75,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .join(Series.host)
         .where(
             Subject.name == request.subject,
-            Host.name == request.host.name,
+            Host.name.in_(hosts),
             Case.key == shared_rows.case_key(request.case),
             Series.metric == request.metric,
         )
@@ -83,11 +86,12 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         Observation(
             commit=commit,
             value=values.get(number) if outcome is Outcome.MEASURED else None,
+            host=host,
             session=turns,
             run=run_id,
             bytes_key=bytes_of(*bytes_values).key,
         )
-        for number, run_id, turns, commit, outcome, temporary, *bytes_values in runs
+        for number, run_id, turns, commit, host, outcome, temporary, *bytes_values in runs
         if not temporary or attempts[commit] >= ATTEMPTS
     ]
 

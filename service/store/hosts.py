@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -16,6 +18,12 @@ def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     query = select(Host).order_by(Host.name)
     rows = session.scalars(query if name is None else query.where(Host.name == name))
     return [entry for row in rows if (entry := _entry(session, row)) is not None]
+
+
+def last_seen(session: Session, name: str) -> datetime | None:
+    """Return when a host ended its newest run; None where it has none."""
+    query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)
+    return session.scalar(query.order_by(Run.started_at.desc()).limit(1))
 
 
 def _entry(session: Session, host: Host) -> HostEntry | None:

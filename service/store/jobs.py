@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
@@ -93,6 +95,7 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
         most_runs=job_order.most_runs,
         attempts=0,
         fruitless=0,
+        measuring=[],
         runs=[],
         sentence="",
         log_url="",
@@ -103,6 +106,28 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
     session.add(row)
     session.flush()
     return row, True
+
+
+def join(rows: Iterable[Job]) -> None:
+    """Make jobs members of one pool."""
+    members = list(rows)
+    for row in members:
+        row.pool_id = members[0].id
+
+
+def siblings(session: Session, row: Job) -> list[Job]:
+    """Return the other jobs of the pool of a job; none where it has none."""
+    if row.pool_id is None:
+        return []
+    return list(session.scalars(select(Job).where(Job.pool_id == row.pool_id, Job.id != row.id).order_by(Job.id)))
+
+
+def measured(session: Session, row: Job) -> set[UUID]:
+    """Return the runs that were measured for a job, and for the jobs of other hosts that share its search."""
+    rows = [row]
+    if row.search_key is not None:
+        rows += session.scalars(select(Job).where(Job.search_key == row.search_key, Job.id != row.id))
+    return {UUID(run) for one in rows for run in one.runs}
 
 
 def document(question: Question) -> dict[str, Any]:
@@ -138,6 +163,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     """
     row.state = states.next_state(row.state, act)
     row.changed_at = now
+    row.measuring, row.measuring_since = [], None
     if act is Act.DISPATCH:
         row.attempts += 1
         row.fruitless += 1

@@ -30,7 +30,7 @@ from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
 from service.schemas.history import Cause, Number
-from service.schemas.triage import Action, State
+from service.schemas.triage import Action, BisectPolicy, State
 
 
 class Moment(TypeDecorator[datetime]):
@@ -108,6 +108,8 @@ class Subject(Base):
     """Goes up when a drift appears, disappears or changes."""
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Value of ``drifts_version`` from which the events were made."""
+    bisect_policy: Mapped[BisectPolicy] = mapped_column(default=BisectPolicy.ASK, server_default="ask")
+    """What happens to a drift that several commits can have caused."""
 
 
 class Revision(Base):
@@ -644,6 +646,19 @@ class Job(Base):
     leased_until: Mapped[datetime | None]
     leased_by: Mapped[str | None] = mapped_column(String(160))
     """Whose lease it is: a token's id, or the repository of an Actions job; None where callers show no token."""
+    pool_id: Mapped[int | None] = mapped_column(index=True)
+    """Number of the first one of the jobs that an order made for several hosts; None for other jobs."""
+    search_key: Mapped[str | None] = mapped_column(String(16), index=True)
+    """Hash of the question of a search that several hosts share; None for other jobs."""
+    search_environment: Mapped[str | None] = mapped_column(String(16))
+    """Hash of the environment in which its host measures for that search."""
+    measuring: Mapped[list[str]] = mapped_column(server_default="[]")
+    """The commits that its host measures for that search now."""
+    measuring_since: Mapped[datetime | None]
+    measuring_seconds: Mapped[float | None]
+    """How long its last measurement took."""
+    measuring_ended: Mapped[datetime | None]
+    """When that ended."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

@@ -69,6 +69,31 @@ def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
     return {commit: list(of_commit) for commit, of_commit in rows}
 
 
+def descends(session: Session, subject: str, older: str, newer: str) -> bool:
+    """Return whether a commit of a subject is known to descend from another one."""
+    row = shared_rows.find_subject(session, subject)
+    if row is None:
+        return False
+    of_subject = Revision.subject_id == row.id
+    ends = select(Revision.commit, Revision.position).where(of_subject, Revision.commit.in_([older, newer]))
+    positions = dict(session.execute(ends).all())
+    if len(positions) < 2:
+        return False
+    # Parents stand before their children, so no commit outside of this stretch lies between the two.
+    stretch = Revision.position.between(positions[older], positions[newer])
+    between = dict(session.execute(select(Revision.commit, Revision.parents).where(of_subject, stretch)).all())
+    seen: set[str] = set()
+    waiting = [newer]
+    while waiting:
+        commit = waiting.pop()
+        if commit == older:
+            return True
+        if commit in between and commit not in seen:
+            seen.add(commit)
+            waiting += between[commit]
+    return False
+
+
 def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
     """Return commits as candidates of a drift, in the order of the history."""
     rows = [

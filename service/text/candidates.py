@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 SHORT = 10
 """Digits of a commit's hash in a sentence."""
+_NAMED = 3
+"""Commits that a headline lists."""
 
 
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True) -> str:
@@ -26,3 +28,9 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     if not all_known:
         return f"one of the commits up to {last}"
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
+
+
+def name_culprits(commits: Sequence[str]) -> str:
+    """Return several commits that together caused a change, by their hashes, oldest first."""
+    names = [commit[:SHORT] for commit in commits]
+    return f"{len(names)} commits: {', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}"

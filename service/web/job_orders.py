@@ -14,6 +14,8 @@ from runner.contract.job import Job, JobDecision, JobOrder
 from service.jobs.extension import scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
+from service.pipeline.pooled_search import WrongSearchError
+from service.rules.jobs.pool_jobs import split_by_host
 from service.rules.jobs.states import Act, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
@@ -35,8 +37,9 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     """
     try:
         order = scheduler().with_question(order)
-        if order.question is not None:
-            ownership.hold_question(order.question.subject, order.question.host)
+        for part in split_by_host(order):
+            if part.question is not None:
+                ownership.hold_question(part.question.subject, part.question.host)
         job, new = scheduler().order(order, requester)
     except WrongOrderError as error:
         raise unprocessable(error.part, str(error)) from None
@@ -92,5 +95,5 @@ def changing(
         except lease_jobs.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
             raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
-        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
+        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError, WrongSearchError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None

@@ -87,8 +87,8 @@ class Belief:
         """Return the probability of each test to be measured after the step."""
         return effect.astype(np.float64) @ self.each
 
-    def choose(self, effect: Bools, many: int, chance: Floats) -> list[int]:
-        """Return the tests whose measurements together are most informative; a test can occur twice.
+    def choose(self, effect: Bools, chance: Floats) -> int:
+        """Return the test whose measurement is most informative.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Belief:
         The information of a measurement about the explanation is ½ ln(1 + V∕W), for the variance V of the expected
         levels among the explanations and the variance W of a measurement around them, as if both were normal. For two
         known levels it is largest where both are equally probable: at the median of the suspicion. Where the levels are
-        in doubt, it favours the side that is known less. Each further test is chosen given the previous ones.
+        in doubt, it favours the side that is known less.
         """
         live = np.flatnonzero(self.each > NEGLIGIBLE)
         steps = effect[:, live].astype(np.float64)
@@ -112,17 +112,7 @@ class Belief:
         square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
         varied = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
         around = self.noise * (1 + sums[:, 2] + doubt[0] @ each) + 1e-300
-        chosen: list[int] = []
-        while True:
-            chosen.append(int(np.argmax(chance * np.log1p(varied / around))))
-            if len(chosen) == many:
-                return chosen
-            last = chosen[-1]
-            expected = each * (before[groups[last]] + steps[last] * step)
-            product = (before @ expected + self.none * self.level * self.level[groups[last]])[groups]
-            product += steps @ (step * expected)
-            covariance = product - mean * mean[last]
-            varied = np.clip(varied - covariance**2 / (varied[last] + around[last]), 0, None)
+        return int(np.argmax(chance * np.log1p(varied / around)))
 
 
 def believe(

@@ -71,7 +71,8 @@ def search(
             return Refused(sentence=_no_steps_sentence(inside))
     commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
-    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits})
+    # Until both ends are measured, their gap contains everything that was measured meanwhile.
+    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits, *inside})
     left = len(set(state.required)) + sum(gap.looks for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
@@ -136,11 +137,12 @@ class _Gap:
 
     def choose(self, many: int, pending: Collection[str]) -> list[str]:
         """Return up to ``many`` commits to measure beside the pending ones."""
-        busy = sum(commit in pending for commit in self.tests)
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
-        allowed = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        chosen = choose_places(shares, self.failed, many + busy, allowed=allowed)
-        return [self.suspects[place] for place in chosen if self.suspects[place] not in pending][:many]
+        tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
+        taken = [place for place in tested if self.suspects[place] in pending]
+        allowed = [place for place in tested if self.suspects[place] not in pending]
+        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=taken)
+        return [self.suspects[place] for place in chosen]
 
 
 def _inside(gaps: Iterable[_Gap], slots: int, pending: Collection[str]) -> list[str]:

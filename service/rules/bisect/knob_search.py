@@ -231,7 +231,7 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
     if len(measured) < MOST_RUNS:
-        return _measure(question, tests[belief.choose(effect, 1, chance)[0]])
+        return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
         sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
         f"{', '.join(sorted(explanations[best]))} with a probability of {float(belief.each[best]):.2g}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from math import log2
 
 import numpy as np
@@ -10,9 +11,14 @@ import numpy.typing as npt
 
 
 def choose_places(
-    shares: Sequence[float], failed: Collection[int], many: int, *, allowed: Collection[int]
+    shares: Sequence[float],
+    failed: Collection[int],
+    many: int,
+    *,
+    allowed: Collection[int],
+    taken: Collection[int] = (),
 ) -> list[int]:
-    """Return the places that best divide the suspicion into ``many`` + 1 parts.
+    """Return the places that best divide the suspicion into equal parts.
 
     Parameters
     ----------
@@ -20,8 +26,12 @@ def choose_places(
         For each place, the share of the suspicion that lies on one side of it.
     failed
         Places that could not be measured.
+    many
+        How many places to choose.
     allowed
         Places to choose from.
+    taken
+        Places that are being measured. They divide the suspicion already: the others are chosen between them.
 
     Notes
     -----
@@ -33,12 +43,30 @@ def choose_places(
     odds = measurable_chances(len(shares), failed)
     left = list(allowed)
     chosen: list[int] = []
-    for number in range(1, min(many, len(left)) + 1):
-        target = number / (many + 1)
+    for target in targets([shares[place] for place in taken], min(many, len(left))):
         best = max(left, key=lambda place: (_gain(shares[place], target) * odds[place], -place))
         left.remove(best)
         chosen.append(best)
     return sorted(chosen)
+
+
+def targets(taken: Iterable[float], many: int) -> list[float]:
+    """Return the shares of the suspicion at which further measurements divide it best, in order.
+
+    Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
+    be largest without it.
+    """
+    cuts = sorted({0.0, 1.0, *(share for share in taken if 0 < share < 1)})
+    parts = list(pairwise(cuts))
+    given = [0] * len(parts)
+    for _ in range(many):
+        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, given, strict=True)]
+        given[size.index(max(size))] += 1
+    return [
+        low + (high - low) * number / (count + 1)
+        for (low, high), count in zip(parts, given, strict=True)
+        for number in range(1, count + 1)
+    ]
 
 
 def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:

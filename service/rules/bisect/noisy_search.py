@@ -149,9 +149,7 @@ class _Measurements:
         return np.array([first.setdefault(column.tobytes(), place) for place, column in enumerate(columns)])
 
 
-def search(
-    question: Question, observations: Iterable[Observation], slots: int = 1, pending: Collection[str] = ()
-) -> Answer:
+def search(question: Question, observations: Iterable[Observation]) -> Answer:
     """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
     measurements = _Measurements.of(question, observations)
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
@@ -161,7 +159,7 @@ def search(
     missing = [end for end in (good, bad) for _ in range(FIRST - int(measurements.data.n[end]))]
     if missing:
         left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL)
-        return Measure(commits=tuple(measurements.names[end] for end in missing[: max(1, slots)]), left=left)
+        return Measure(commits=(measurements.names[missing[0]],), left=left)
 
     alike = measurements.alike()
     culprits, belief = _settle(measurements, alike, question.confidence)
@@ -172,15 +170,11 @@ def search(
     if refused is not None:
         return refused
     if not culprits and belief.none > DOUBT:
-        ends = sorted((good, bad), key=lambda end: measurements.data.n[end])
-        return Measure(
-            commits=tuple(measurements.names[ends[slot % 2]] for slot in range(slots)),
-            left=_left(belief, measurements) + 2,
-        )
-    chosen = belief.choose(
-        measurements.effect, max(1, slots), measurable_chances(len(measurements.names), measurements.failed)
-    )
-    return Measure(commits=tuple(measurements.names[test] for test in chosen), left=_left(belief, measurements))
+        end = min((good, bad), key=lambda end: measurements.data.n[end])
+        return Measure(commits=(measurements.names[end],), left=_left(belief, measurements) + 2)
+    chances = measurable_chances(len(measurements.names), measurements.failed)
+    chosen = belief.choose(measurements.effect, chances)
+    return Measure(commits=(measurements.names[chosen],), left=_left(belief, measurements))
 
 
 def _settle(

@@ -7,12 +7,12 @@ differ. Its bounds hold whatever the noise is like.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict
 from runner.contract.search import ProofState
-from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question, Refused
+from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Prove, Question, Refused
 from service.rules.relative_change import symmetric_percent_change
 
 DOUBTED = 3
@@ -66,8 +66,16 @@ def precision(culprit: Culprit, *, exact: bool) -> float | None:
     return min(100.0, max(0.01, abs(symmetric_percent_change(culprit.before, culprit.after))))
 
 
-def next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
-    """Return the next proof of the culprits found; the answer itself where nothing is left to prove."""
+def next_proof(
+    question: Question, answer: Answer, observations: Sequence[Observation], pending: Collection[str] = ()
+) -> Answer:
+    """Return the next proof of the culprits found; the answer itself where nothing is left to prove.
+
+    Parameters
+    ----------
+    pending
+        Culprits that are being proven. Where no other one is left, nothing is to be measured now.
+    """
     if not isinstance(answer, Found):
         return answer
     doubted = _doubted(question, observations) if question.exact else 0
@@ -79,10 +87,13 @@ def next_proof(question: Question, answer: Answer, observations: Sequence[Observ
     unproven = [culprit for culprit in answer.culprits if runs_in_turns(culprit, observations) is None]
     if not unproven:
         return answer
+    free = [culprit for culprit in unproven if culprit.commit not in pending]
+    if not free:
+        return Measure(commits=(), left=2 * len(unproven))
     return Prove(
-        parent=unproven[0].parent,
-        commit=unproven[0].commit,
-        precision=precision(unproven[0], exact=question.exact),
+        parent=free[0].parent,
+        commit=free[0].commit,
+        precision=precision(free[0], exact=question.exact),
         left=len(unproven),
         culprits=answer.culprits,
     )

@@ -12,12 +12,12 @@ from uuid import UUID
 from pydantic import Field
 
 from runner.contract.level import Number
-from runner.contract.search import Answer, Culprit, Found, Measure, Prove
+from runner.contract.search import Answer, Culprit, Found, Measure, Prove, Wait
 from runner.contract.search import NothingToFind as Refused
 from service.rules.bisect.base import Frozen
 from service.rules.bisect.graph import Graph, Node
 
-__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]
+__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused", "Wait"]
 
 
 class Observation(Frozen):
@@ -25,6 +25,7 @@ class Observation(Frozen):
 
     commit: str
     value: Number | None
+    host: str = ""
     session: UUID | None = None
     """The session in which it was measured in turns with another run; None where it was measured alone."""
     run: UUID | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
-from service.pipeline import decide_events, detect_drifts
+from service.pipeline import decide_events, detect_drifts, next_bisect
 from service.rules.events import lifecycle
 from service.schemas import triage as told
 from service.schemas.audit import AuditAction
@@ -47,7 +48,7 @@ def listed(query_data: EventQuery) -> told.EventList:
 def get(event_id: str) -> told.EventDetail:
     """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
     with database().reading() as session:
-        found = events.detail(session, event_id)
+        found = next_bisect.detail(session, event_id, datetime.now(UTC))
     if found is None:
         raise not_found(f"event {event_id}")
     return found

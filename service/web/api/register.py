@@ -26,6 +26,7 @@ from service.web.api import (
     searches,
     series,
     silences,
+    subjects,
 )
 from service.web.api.body import require_json
 from service.web.api.conditional import conditional
@@ -44,6 +45,6 @@ def register_api(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
-    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp):
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

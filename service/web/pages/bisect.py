@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -20,7 +21,7 @@ from service.pipeline.bisect_progress import BisectProgress
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
-from service.store import drifts, events, jobs
+from service.store import bisect_results, drifts, events, jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
 from service.text import commands, numbers
@@ -44,6 +45,7 @@ _NAME = 70
 _NEXT = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
+    "wait": "waits for other hosts",
     "found": "found",
     "refused": "nothing to search for",
 }
@@ -61,6 +63,7 @@ class Measurement:
     side: MeasuredSide
     why: str
     run: str
+    host: str
     proof: bool
 
 
@@ -87,12 +90,13 @@ def show(job_id: int) -> Page:
             abort(404, "There is no such bisect.")
         job = jobs.view(row)
         progress = bisect_progress.of(session, job)
+        measured = jobs.measured(session, row)
         question = job.question
         assert isinstance(question, BisectQuestion)
         drift = drifts.find(session, question.drift) if question.drift else None
         event = events.of_drift(session, question.drift) if question.drift else None
     unit = metric(question.metric).unit
-    rows = list(_measurements(job, progress)) if progress else []
+    rows = list(_measurements(measured, progress)) if progress else []
     culprits = _culprits(progress)
     profiles = _profile_question(job, culprits)
     return Page(
@@ -179,7 +183,7 @@ def _is_about(job: Job, drift: Drift) -> bool:
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
-    search = bisect_progress.result(job)
+    search = bisect_results.result(job)
     answer = search.answer if search else None
     culprits = answer.culprits if isinstance(answer, Found) else ()
     return question.drift == drift.id or drift.revision in {culprit.commit for culprit in culprits}
@@ -203,9 +207,16 @@ def _culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
     return answer.culprits if isinstance(answer, Found | Prove) else ()
 
 
-def _measurements(job: Job, progress: BisectProgress) -> Iterator[Measurement]:
-    """Yield the measurements: those that were stored before first, then the others in the order of the search."""
-    number = {run_id: place for place, run_id in enumerate(job.runs, 1)}
+def _measurements(measured: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
+    """Yield the measurements: those that were stored before first, then the others in the order of the search.
+
+    Parameters
+    ----------
+    measured
+        The runs that were measured for the search, by whichever host.
+    """
+    arrived = [seen.run for seen in progress.observations if seen.run in measured]
+    number = {run_id: place for place, run_id in enumerate(arrived, 1)}
     good, bad = (_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
     least = progress.request.least if progress.question.exact else None
     in_order = sorted(progress.observations, key=lambda seen: number.get(seen.run, 0) if seen.run else 0)
@@ -218,6 +229,7 @@ def _measurements(job: Job, progress: BisectProgress) -> Iterator[Measurement]:
             side=_side(seen.value, good, bad, least),
             why=progress.failures.get(seen.run, "") if seen.run else "",
             run=str(seen.run),
+            host=seen.host,
             proof=seen.session is not None,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -9,11 +10,12 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
-from service.pipeline import decide_events, detect_drifts
+from service.pipeline import decide_events, detect_drifts, next_bisect
+from service.rules.access.scope import Scope
 from service.schemas.audit import AuditAction
 from service.schemas.triage import Action, DecisionRequest, EventDetail, EventSummary, State
-from service.store import decisions, events
-from service.web.access import audit_log
+from service.store import bisect_results, decisions, events
+from service.web.access import audit_log, guard
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
@@ -85,11 +87,20 @@ def _again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus
 
 def _context(event_id: str) -> dict[str, Any]:
     with database().reading() as session:
-        event = events.detail(session, event_id)
+        event = next_bisect.detail(session, event_id, datetime.now(UTC))
         log = decisions.listed(session, event_id).items if event else []
+        bisects = bisect_results.of_event(session, event.subject, event_id) if event else []
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
-    return {"event": event, "log": log, "author": forms.author(), "form": {}, "problem": None}
+    return {
+        "event": event,
+        "log": log,
+        "bisects": bisects,
+        "may_bisect": guard.caller().may(Scope.ORDER),
+        "author": forms.author(),
+        "form": {},
+        "problem": None,
+    }
 
 
 def _event_table(summaries: list[EventSummary]) -> Table:

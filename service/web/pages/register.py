@@ -26,6 +26,7 @@ from service.web.pages import (
     series,
     settings,
     silences,
+    subjects,
     tokens,
     workloads,
 )
@@ -35,6 +36,7 @@ _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     evidence.bp,
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
+    subjects.bp,
 )
 _MAIN_PAGES = {
     "overview.show": "Overview",

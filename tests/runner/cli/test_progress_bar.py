@@ -1,8 +1,60 @@
-"""How long a history will take, from what it has taken so far."""
+"""The lines that a history prints while it measures."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from rich.console import Console
 
-from runner.cli.progress_bar import time_left
+from runner.cli.progress_bar import ProgressBar, time_left
+from runner.contract.plan import PlannedRun, Reason
+from runner.contract.report import Case, Environment, Host, Outcome, Reading, Report, Revision, Sample
+
+CASE = Case(workload="copy", definition="0" * 16, parameters={"mib": 8})
+
+
+def commit(number: int) -> str:
+    return f"{number:010x}" * 4
+
+
+def report(number: int, faults: int) -> Report:
+    now = datetime.now(UTC)
+    values: dict[str, Any] = {
+        "run_id": uuid.uuid4(),
+        "subject": "demo",
+        "revision": Revision(commit=commit(number), author="a", committed_at=now, title=f"Change {number}"),
+        "case": CASE,
+        "host": Host(name="box"),
+        "environment": Environment(knobs={}),
+        "runner_version": "1",
+        "started_at": now,
+        "finished_at": now,
+        "outcome": Outcome.MEASURED,
+        "samples": (Sample(readings={"minor-faults": Reading(value=faults)}),),
+    }
+    return Report(**values)
+
+
+def test_the_reruns_of_a_case_are_one_line() -> None:
+    stream = io.StringIO()
+    with ProgressBar(Console(file=stream, width=200), "demo") as bar:
+        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 2)
+        bar.reported(report(1, 1000), 0)
+        for faults in (1001, 1001, 1002):
+            bar.planned([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
+            bar.reported(report(2, faults), 0)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[0].endswith("1 to measure, 0 stored already")
+    assert lines[1].split()[2:5] == ["1,000", "minor", "faults"]
+    assert lines[2].strip() == (
+        f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "
+        "3 times measured again because the newest run differs from the level before"
+    )
 
 
 @pytest.mark.parametrize(

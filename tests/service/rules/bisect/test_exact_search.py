@@ -38,6 +38,36 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
 
 
 @settings(max_examples=40)
+@given(nodes=graphs(), data=st.data(), hosts=st.integers(2, 4))
+def test_hosts_that_end_in_any_order_find_all_culprits_and_measure_nothing_twice(nodes, data, hosts):
+    commits = [node.commit for node in nodes]
+    culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=3, unique=True))
+    truth = levels(nodes, {culprit: 2**place for place, culprit in enumerate(culprits)})
+    seen, busy, begun = [], [], []
+    while isinstance(answer := search(ask(nodes), seen, hosts - len(busy), busy), Measure):
+        assert not set(answer.commits) & {*begun, *busy}
+        if answer.commits and len(busy) < hosts:
+            busy.append(answer.commits[0])
+            begun.append(answer.commits[0])
+        else:
+            ended = data.draw(st.sampled_from(busy))
+            busy.remove(ended)
+            seen.append(Observation(commit=ended, value=truth[ended]))
+    assert isinstance(answer, Found)
+    assert {culprit.commit for culprit in answer.culprits} == set(culprits)
+
+
+def test_a_host_measures_between_what_the_others_measure():
+    nodes = line(1200)
+    seen = [Observation(commit="c0", value=1), Observation(commit="c1200", value=2)]
+    busy = []
+    for free in (3, 2, 1):
+        busy += search(ask(nodes), seen, free, busy).commits[:1]
+    assert busy == ["c300", "c600", "c900"]
+    assert search(ask(nodes), [*seen, Observation(commit="c300", value=1)], 1, ["c500", "c900"]).commits == ("c700",)
+
+
+@settings(max_examples=40)
 @given(nodes=graphs(), data=st.data())
 def test_a_culprit_is_among_the_candidates_where_commits_cannot_be_built(nodes, data):
     commits = [node.commit for node in nodes]

@@ -14,13 +14,13 @@ def ask(nodes, **more) -> Question:
     return Question(good="c0", bad=nodes[-1].commit, commits=nodes, exact=False, **more)
 
 
-def lead(question, truth, noise=1.0, seed=0, failing=frozenset(), slots=1):
+def lead(question, truth, noise=1.0, seed=0, failing=frozenset()):
     """Lead a search to its end with normal noise; return its answer and the number of runs."""
     random_ = random.Random(seed)
     seen: list[Observation] = []
-    while isinstance(answer := search(question, seen, slots), Measure):
+    while isinstance(answer := search(question, seen), Measure):
         assert len(seen) < 2000
-        assert 0 < len(answer.commits) <= max(1, slots)
+        assert len(answer.commits) == 1
         for commit in answer.commits:
             value = None if commit in failing else truth[commit] + random_.gauss(0, noise)
             seen.append(Observation(commit=commit, value=value))
@@ -42,16 +42,6 @@ def test_a_large_step_takes_little_more_than_plain_bisection():
     answer, seen = lead(ask(nodes), levels(nodes, {"c700": 100}))
     assert [culprit.commit for culprit in answer.culprits] == ["c700"]
     assert len(seen) <= 20
-
-
-def test_several_hosts_take_fewer_turns():
-    nodes = line(300)
-    truth, random_, seen, turns = levels(nodes, {"c99": -20}), random.Random(3), [], 0
-    while isinstance(answer := search(ask(nodes), seen, slots=4), Measure):
-        seen += [Observation(commit=commit, value=truth[commit] + random_.gauss(0, 1)) for commit in answer.commits]
-        turns += 1
-    assert [culprit.commit for culprit in answer.culprits] == ["c99"]
-    assert turns <= 8
 
 
 def test_two_culprits_are_separated():

@@ -1,0 +1,57 @@
+"""Narrows an event down to the commits that a bisect has proven. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.contract.search import Culprit, ProofState
+from service.schemas.history import Candidate
+from service.text.candidates import name_candidates, name_culprits
+
+
+@dataclass(frozen=True, slots=True)
+class BisectResult:
+    """The culprits that a job has found."""
+
+    job: int
+    culprits: tuple[Culprit, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether there are culprits, and each of them stood when it was measured in turns with its parent."""
+        proofs = [culprit.proof for culprit in self.culprits]
+        return bool(proofs) and all(proof is not None and proof.state is ProofState.STANDS for proof in proofs)
+
+
+def narrow(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
+    """Return the description of an event with the commits that a bisect has proven.
+
+    Commits that are not among the candidates of the event explain something else, so they change nothing.
+
+    Parameters
+    ----------
+    document
+        As :func:`service.rules.events.headline.summarise` returns it.
+    """
+    described = dict(document)
+    known = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
+    if result is None or not result.proven:
+        return described
+    commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))
+    if not set(commits) <= known.keys():
+        return described
+    culprits = [known[commit] for commit in commits]
+    return described | {
+        "blamed": _name(result.culprits, culprits),
+        "culprits": [culprit.model_dump(mode="json") for culprit in culprits],
+        "bisect": result.job,
+    }
+
+
+def _name(culprits: Sequence[Culprit], candidates: Sequence[Candidate]) -> str:
+    """Return whom the headline names: each culprit, or the commits that measurements cannot tell apart."""
+    if len(culprits) == 1:
+        return name_candidates([entry.commit for entry in candidates], candidates[-1].title)
+    return name_culprits([culprit.commit for culprit in culprits])

@@ -1,0 +1,69 @@
+"""The bisects that were ordered for drifts, and what they found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract.job import Job as JobView
+from runner.contract.job import State
+from runner.contract.search import Found, Search
+from service.rules.events.narrowing import BisectResult
+from service.rules.jobs.automatic_acts import SERVICE
+from service.store import event_drifts, jobs
+from service.store.models import Event, Job, Subject
+
+_KIND = "bisect"
+
+
+def result(job: JobView | Job) -> Search | None:
+    """Return the result of a bisect, if it has ended with one."""
+    try:
+        return None if job.result is None else Search.model_validate(job.result)
+    except ValidationError:  # it comes from a runner of another version
+        return None
+
+
+def bisected_events(session: Session, subject: str) -> set[str]:
+    """Return the events of a subject for one of whose drifts a bisect was ordered, with whatever result."""
+    return set(_jobs_by_event(session, subject))
+
+
+def of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
+    """Return the bisects that were ordered for drifts of an event, the newest first."""
+    return [jobs.view(row) for row in _jobs_by_event(session, subject).get(event_id, ())]
+
+
+def _jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
+    query = select(Job).where(Job.kind == _KIND, Job.subject == subject).order_by(Job.id.desc())
+    rows = [row for row in session.scalars(query) if row.question.get("drift")]
+    events = event_drifts.events_of(session, sorted({row.question["drift"] for row in rows}))
+    by_event: dict[str, list[Job]] = defaultdict(list)
+    for row in rows:
+        if row.question["drift"] in events:
+            by_event[events[row.question["drift"]]].append(row)
+    return by_event
+
+
+def ordered_by_service(session: Session, subject: str) -> list[Job]:
+    """Return the bisects of a subject that the service ordered by itself."""
+    query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.asked_by == SERVICE)
+    return list(session.scalars(query))
+
+
+def by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
+    """Return what the newest bisect of each event of a subject found, by the event's id."""
+    query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
+    found: dict[str, BisectResult] = {}
+    for job in session.scalars(query):
+        search = result(job)
+        if search is not None and isinstance(search.answer, Found) and job.question.get("drift"):
+            found[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
+    of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
+    own = set(session.scalars(of_subject)) if found else set()
+    events = event_drifts.events_of(session, sorted(found))
+    return {events[drift]: result for drift, result in found.items() if events.get(drift) in own}

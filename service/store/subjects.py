@@ -1,0 +1,50 @@
+"""Subjects and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.schemas.triage import BisectPolicy, SubjectEntry, SubjectList
+from service.store import shared_rows
+from service.store.models import Subject
+
+
+def listed(session: Session) -> SubjectList:
+    """Return all subjects, by name."""
+    items = [_view(row) for row in session.scalars(select(Subject).order_by(Subject.name))]
+    return SubjectList(items=items, total=len(items))
+
+
+def entry(session: Session, name: str) -> SubjectEntry | None:
+    """Return one subject."""
+    row = shared_rows.find_subject(session, name)
+    return None if row is None else _view(row)
+
+
+def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> SubjectEntry | None:
+    """Set what happens to drifts of a subject that several commits can have caused; None where it is unknown."""
+    row = shared_rows.find_subject(session, name)
+    if row is None:
+        return None
+    row.bisect_policy = policy
+    return _view(row)
+
+
+def to_bisect(session: Session) -> list[str]:
+    """Return the subjects whose drifts the service bisects by itself, and whose events are up to date."""
+    current = Subject.events_version == Subject.drifts_version
+    chosen = Subject.bisect_policy == BisectPolicy.DO
+    return list(session.scalars(select(Subject.name).where(chosen, current).order_by(Subject.name)))
+
+
+def policies(session: Session, names: Iterable[str]) -> dict[str, BisectPolicy]:
+    """Return the policies of subjects, by name."""
+    rows = session.execute(select(Subject.name, Subject.bisect_policy).where(Subject.name.in_(set(names))))
+    return dict(rows.all())
+
+
+def _view(row: Subject) -> SubjectEntry:
+    return SubjectEntry(name=row.name, repository=row.repository, bisect_policy=row.bisect_policy)

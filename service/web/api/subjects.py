@@ -1,0 +1,44 @@
+"""Subjects and their settings."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+
+from service.schemas.triage import SubjectChange, SubjectEntry, SubjectList
+from service.store import subjects
+from service.web import subject_settings
+from service.web.access.author import author
+from service.web.current import database
+from service.web.problems import not_found
+
+bp = APIBlueprint("subjects", __name__)
+
+
+@bp.get("/subjects")
+@bp.output(SubjectList)
+def listed() -> SubjectList:
+    """Return all subjects, by name."""
+    with database().reading() as session:
+        return subjects.listed(session)
+
+
+@bp.get("/subjects/<subject>")
+@bp.output(SubjectEntry)
+def get(subject: str) -> SubjectEntry:
+    """Return one subject."""
+    with database().reading() as session:
+        found = subjects.entry(session, subject)
+    if found is None:
+        raise not_found(f"subject {subject}")
+    return found
+
+
+@bp.patch("/subjects/<subject>")
+@bp.input(SubjectChange)
+@bp.output(SubjectEntry)
+def change(subject: str, json_data: SubjectChange) -> SubjectEntry:
+    """Set what happens to drifts that several commits can have caused: nothing, an offer to bisect, or a bisect."""
+    found = subject_settings.change(subject, json_data, author(json_data.author))
+    if found is None:
+        raise not_found(f"subject {subject}")
+    return found

@@ -1,0 +1,60 @@
+"""Subjects: what happens to drifts that several commits can have caused."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import abort, redirect, url_for
+from flask.typing import ResponseReturnValue
+from pydantic import ValidationError
+
+from service.rules.access.scope import Scope
+from service.rules.jobs.drifts_to_bisect import MOST_A_DAY
+from service.schemas.triage import BisectPolicy, SubjectChange
+from service.store import subjects
+from service.web import subject_settings
+from service.web.access import guard
+from service.web.access.author import author
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering import forms
+from service.web.rendering.formats import Page, Table, page
+
+bp = page_blueprint("subjects")
+
+
+@page(bp, "/subjects")
+def listed() -> Page:
+    """List the subjects with their settings."""
+    with database().reading() as session:
+        found = subjects.listed(session)
+    return Page(
+        "subjects.html",
+        {
+            "subjects": found,
+            "policies": list(BisectPolicy),
+            "most_a_day": MOST_A_DAY,
+            "author": forms.author(),
+            "may_change": guard.caller().may(Scope.ORDER),
+        },
+        document=lambda: found,
+        table=lambda: Table(
+            ("name", "repository", "bisect_policy"),
+            ((entry.name, entry.repository, entry.bisect_policy.value) for entry in found.items),
+        ),
+    )
+
+
+@bp.post("/subjects/<name>")
+def change(name: str) -> ResponseReturnValue:
+    """Change the settings of a subject, by the form of its row."""
+    form = forms.given()
+    try:
+        settings = SubjectChange.model_validate(
+            {"bisect_policy": form.get("bisect_policy", ""), "author": form["author"] or None}
+        )
+    except ValidationError as error:
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
+    if subject_settings.change(name, settings, author(settings.author)) is None:
+        abort(404, "There is no such subject.")
+    return redirect(url_for("subjects.listed"), HTTPStatus.SEE_OTHER)

@@ -1,0 +1,220 @@
+"""The next step of a drift that several commits can have caused: nothing, an offer, or a bisect by the service."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from runner.contract import Report
+from runner.contract.job import Backend, Job, JobOrder
+from runner.contract.report import IMPORT_FORMAT
+from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from service.jobs.drift_bisecting import DriftBisector
+from service.jobs.extension import scheduler
+from service.notify.message import write
+from service.pipeline import next_bisect
+from service.rules.jobs.drifts_to_bisect import MOST_RUNS
+from service.store import events
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+GAP = (history.REGRESSION - 2, history.REGRESSION - 1)
+"""Commits that are not measured: three can have caused the regression."""
+AT = datetime.now(UTC) - timedelta(hours=1)
+
+
+class Starting:
+    """Starts jobs of any host, and does nothing about them."""
+
+    def objection(self, asked: JobOrder) -> str:
+        return ""
+
+    def start(self, job: Job) -> str:
+        return ""
+
+
+def measured(**changes: Any) -> list[Report]:
+    """Return the history up to an hour ago, with a gap before the regression, which more runs have confirmed."""
+    numbers = [number for number in range(history.ANCHOR) if number not in GAP]
+    runs = [history.report(number, history.OLD) for number in numbers]
+    runs += [
+        run.model_copy(update={"run_id": uuid.uuid5(run.run_id, str(number))})
+        for run in runs[:3]
+        for number in range(4)
+    ]
+    return [run.model_copy(update={"started_at": AT, "finished_at": AT} | changes) for run in runs]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[APIFlask]:
+    with application(tmp_path) as app:
+        scheduler(app).starters = {Backend.LOCAL: Starting()}
+        yield app
+
+
+@pytest.fixture
+def client(app: APIFlask) -> FlaskClient:
+    client = app.test_client()
+    history.send(client, measured())
+    client.get("/api/v1/drifts")
+    return client
+
+
+def choose(client: FlaskClient, policy: str) -> None:
+    body = {"bisect_policy": policy, "author": "ann"}
+    answer = client.patch(f"/api/v1/subjects/{history.SUBJECT}", json=body)
+    assert (answer.status_code, answer.json["bisect_policy"]) == (200, policy)
+
+
+def bisects(client: FlaskClient) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/api/v1/jobs?kind=bisect").json["items"]
+    return found
+
+
+def event(client: FlaskClient) -> dict[str, Any]:
+    items = client.get(f"/api/v1/events?subject={history.SUBJECT}").json["items"]
+    (found,) = [item for item in items if item["revision"] == history.commit(history.REGRESSION)]
+    detail: dict[str, Any] = client.get(f"/api/v1/events/{found['id']}").json
+    return detail
+
+
+def work(app: APIFlask) -> None:
+    DriftBisector(scheduler(app)).order_bisects()
+
+
+def end(client: FlaskClient, job: dict[str, Any], commit: str) -> None:
+    """Carry out a bisect that names a commit, proven."""
+    lease = client.post(f"/api/v1/jobs/{job['id']}/claim", json={"host": "lab-1"}).json["lease"]
+    proof = Proof(state=ProofState.STANDS, sentence="", parent_run=uuid.uuid4(), run=uuid.uuid4())
+    culprit = Culprit(commit=commit, parent=commit, before=1, after=2, candidates=(commit,), proof=proof)
+    search = Search(commits=3, known=4, answer=Found(culprits=(culprit,)))
+    body = {"lease": lease, "outcome": "done", "sentence": "found", "result": search.model_dump(mode="json")}
+    assert client.post(f"/api/v1/jobs/{job['id']}/finish", json=body).status_code == 200
+
+
+def test_by_default_the_event_offers_the_bisect_and_orders_none(app: APIFlask, client: FlaskClient) -> None:
+    work(app)
+    assert bisects(client) == []
+    step = event(client)["next_step"]
+    assert (step["commits"], step["runs"], step["policy"]) == (3, 4, "ask")
+    address = f"/events/{event(client)['id']}"
+    assert f"3 commits can have caused this. A bisect finds the one that did, with about {step['runs']}" in read(
+        client, address
+    )
+    good, bad = history.commit(GAP[0] - 1)[:12], history.commit(history.REGRESSION)[:12]
+    assert f"{good}..{bad}" in step["command"]
+    assert "copy_service[mib=8,operations=25]" in step["command"]
+    answer = client.post("/jobs", data={"drift": step["drift"], "author": "ann"})
+    assert answer.status_code == 303
+    (job,) = bisects(client)
+    assert job["question"]["drift"] == step["drift"]
+    assert event(client)["next_step"] is None  # it was ordered
+    assert f"Bisect {job['id']}" in read(client, address)
+
+
+def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> None:
+    with scheduler(app).database.reading() as session:
+        summaries = events.summaries(session, [event(client)["id"]])
+        steps = next_bisect.next_steps(session, summaries, datetime.now(UTC))
+    message = write("key", summaries, "https://faults.example.org", steps)
+    (offer,) = [line for line in message.lines if line.startswith("Next: ")]
+    assert offer.startswith("Next: bisect the commits, with about 4 measurements: faultwatch bisect ")
+
+
+def test_off_means_nothing(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "off")
+    work(app)
+    assert bisects(client) == []
+    assert event(client)["next_step"] is None
+    assert "Next step" not in read(client, f"/events/{event(client)['id']}")
+
+
+def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    work(app)
+    (job,) = bisects(client)
+    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MOST_RUNS, "lab-1")
+    assert job["question"]["good"] == history.commit(GAP[0] - 1)
+    assert event(client)["blamed"].startswith("one of 3 commits")
+
+    end(client, job, history.commit(GAP[1]))
+    found = event(client)
+    assert (found["blamed"], found["bisect"]) == (history.TITLES[GAP[1]], job["id"])
+    assert [culprit["commit"] for culprit in found["culprits"]] == [history.commit(GAP[1])]
+    assert history.TITLES[GAP[1]] in read(client, f"/drifts/{found['drifts'][0]['drift_id']}").split("Before")[0]
+    assert "Found by bisect" in read(client, f"/events/{found['id']}")
+    assert history.TITLES[GAP[1]] in page(client, "/")
+    work(app)
+    assert len(bisects(client)) == 1
+
+    # The name stays when the event is made anew.
+    late = history.report(history.ANCHOR, history.OLD).model_copy(update={"started_at": AT, "finished_at": AT})
+    history.send(client, [late])
+    client.get("/api/v1/drifts")
+    assert event(client)["blamed"] == history.TITLES[GAP[1]]
+
+
+def test_a_failed_bisect_is_not_ordered_again(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    (job,) = bisects(client)
+    assert client.post(f"/api/v1/jobs/{job['id']}/cancel", json={"author": "ann"}).status_code == 200
+    work(app)
+    assert len(bisects(client)) == 1
+
+
+def test_nothing_is_ordered_while_a_host_measures_or_where_nothing_starts_jobs(
+    app: APIFlask, client: FlaskClient
+) -> None:
+    choose(client, "do")
+    scheduler(app).starters = {}
+    work(app)
+    scheduler(app).starters = {Backend.LOCAL: Starting()}
+    now = datetime.now(UTC)
+    newest = history.report(history.ANCHOR, history.OLD).model_copy(update={"started_at": now, "finished_at": now})
+    history.send(client, [newest])
+    client.get("/api/v1/drifts")
+    work(app)
+    assert bisects(client) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"environment": history.OLD.model_copy(update={"knobs": {**history.OLD.knobs, IMPORT_FORMAT: "csv"}})},
+        {"started_at": AT - timedelta(days=60), "finished_at": AT - timedelta(days=60)},
+    ],
+    ids=["imported", "retired"],
+)
+def test_what_no_host_can_measure_is_neither_bisected_nor_offered(changes: dict[str, Any], app: APIFlask) -> None:
+    client = app.test_client()
+    history.send(client, measured(**changes))
+    client.get("/api/v1/drifts")
+    choose(client, "do")
+    work(app)
+    assert bisects(client) == []
+    assert event(client)["blamed"].startswith("one of 3 commits")
+    assert event(client)["next_step"] is None
+
+
+def test_the_policy_is_set_on_a_page_and_logged(client: FlaskClient) -> None:
+    assert history.SUBJECT in read(client, "/subjects")
+    form = {"bisect_policy": "do", "author": "ann"}
+    assert client.post(f"/subjects/{history.SUBJECT}", data=form).status_code == 303
+    assert client.get(f"/api/v1/subjects/{history.SUBJECT}").json["bisect_policy"] == "do"
+    assert client.get("/api/v1/subjects").json["total"] == 1
+    entry = client.get("/api/v1/audit").json["items"][0]
+    assert (entry["action"], entry["target"], entry["author"]) == ("subject changed", "subject copyd", "ann")
+    assert entry["detail"] == {"bisect policy": "do", "before": "ask"}
+    assert client.post("/subjects/copyd", data=form | {"bisect_policy": "maybe"}).status_code == 422
+    assert client.post("/subjects/nobody", data=form).status_code == 404
+    assert client.patch("/api/v1/subjects/nobody", json=form).status_code == 404
