@@ -119,14 +119,14 @@ system-hosts:
 .venv/.run: requirements.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements.txt into .venv"
 	@$(PIP) install --require-hashes --requirement requirements.txt
-	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch $@
 
 # requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements-dev.txt into .venv"
 	@$(PIP) install --require-hashes --requirement requirements-dev.txt
-	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch .venv/.run $@
 
 # The other detectors require another numpy version than the service.
