@@ -8,7 +8,6 @@ from typing import Any
 
 import pyperf
 import pytest
-
 from faultwatch_pyperf import FaultwatchHook
 
 ROOT = Path(__file__).parents[2]
