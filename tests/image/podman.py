@@ -12,7 +12,7 @@ from typing import Any
 STRICT = ("--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=none")
 _LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
 """podman's own defaults are above what a caller in a virtual machine or a container may set."""
-_RUNTIME = ("--runtime", "runc") if shutil.which("runc") else ()
+RUNTIME = ("--runtime", "runc") if shutil.which("runc") else ()
 """crun, the default, refuses hosts that mount both versions of control groups."""
 _ASK = """
 import json, sys, urllib.error, urllib.request
@@ -28,7 +28,7 @@ print(answer.read().decode())
 
 def podman(*words: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
     """Run podman; show what it said where it fails."""
-    done = subprocess.run(["podman", *_RUNTIME, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(["podman", *RUNTIME, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or not check, f"podman {words[0]}: {done.stdout}{done.stderr}"
     return done
 

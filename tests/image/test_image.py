@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -12,7 +14,7 @@ import pytest
 import yaml
 
 from tests.image.base import base
-from tests.image.podman import Container, podman, serving
+from tests.image.podman import RUNTIME, Container, podman, serving
 from tests.service.postgres import running
 from tests.wheel.installation import ROOT, build_wheel
 
@@ -58,8 +60,11 @@ def new_token(container: Container) -> str:
 def test_it_runs_as_an_ordinary_user_who_can_write_to_its_data_alone(served: Container) -> None:
     assert served.run("id", "-u").stdout.strip() == "10001"
     for folder in ("/", "/opt/faultwatch", "/etc"):
-        assert served.run("touch", f"{folder}/x", check=False).returncode != 0
-    assert served.run("touch", "/data/x", check=False).returncode == 0
+        for user in ("10001", "0"):
+            touch = podman("exec", "--user", user, served.name, "touch", f"{folder}/x", check=False)
+            assert touch.returncode != 0, (folder, user)
+    for folder in ("/data", "/tmp"):
+        assert served.run("touch", f"{folder}/x", check=False).returncode == 0
 
 
 def test_others_need_a_token_and_get_pages_and_files_with_it(served: Container) -> None:
@@ -100,6 +105,23 @@ def test_it_serves_from_postgresql(image: str) -> None:
         with serving(image, "--env", f"DATABASE_URL={url}", "--volume", f"{folder}:{folder}") as container:
             assert container.ask("/api/v1/drifts", new_token(container))[0] == 200
             assert not container.run("ls", "/data").stdout.count("faultwatch.db")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="podman of an ordinary user runs all of these tests without root")
+def test_podman_of_an_ordinary_user_runs_it_too(image: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        archive = Path(name) / "image.tar"
+        podman("save", "--quiet", "--output", str(archive), image)
+        for place in (Path(name), archive):
+            shutil.chown(place, "daemon", "daemon")
+        script = Path(__file__).with_name("rootless.sh")
+        command = ["unshare", "--mount", str(script), str(archive), image, name, *RUNTIME]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, own, others = done.stdout.splitlines()
+    assert first == "rootless true"
+    assert own.split() == ["0", "1", "1"]  # the container's root is the ordinary user
+    assert others.split() == ["1", "300000", "65536"]
 
 
 def test_it_has_no_compiler_and_no_installer(served: Container) -> None:
