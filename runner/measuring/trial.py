@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner import __version__
 from runner.contract.level import Number
 from runner.contract.report import (
     Build,
@@ -48,6 +47,7 @@ from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.system.tree import Knobs, Tree
+from runner.version import version
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
@@ -324,7 +324,7 @@ class Trial:
             case=self.subject.case,
             host=self._bench.host,
             environment=self._environment,
-            runner_version=__version__,
+            runner_version=version(),
             command=self._case.command if built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),
