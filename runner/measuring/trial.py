@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from runner.contract.level import Number
 from runner.contract.report import (
     Build,
     Case,
@@ -15,11 +16,13 @@ from runner.contract.report import (
     Failure,
     Host,
     Outcome,
+    Reading,
     Report,
     Revision,
     Sample,
     Stage,
 )
+from runner.contract.taken_over import TakenOver
 from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
@@ -274,6 +277,18 @@ class Trial:
         self._files.verify()
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
+
+    def taken_over(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+        """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
+
+        None if the environment has changed since that run, or if it has the state of a file among its conditions.
+        """
+        if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
+            return None
+        sample = Sample(readings={name: Reading(value=value) for name, value in counts.items()})
+        report = self._report(Outcome.MEASURED, samples=(sample,))
+        origin = TakenOver(run_id=source.run_id, commit=source.revision.commit)
+        return report.model_copy(update={"files": source.files, "remarks": source.remarks, "taken_over": origin})
 
     def skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
