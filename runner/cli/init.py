@@ -63,6 +63,7 @@ def command(
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
+    _offer_submodules(top, sources.has(".gitmodules"), questions)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, top / WORKLOAD_FILE, workbench)
@@ -83,6 +84,17 @@ def command(
         _show(reports, written, file, repo)
     if not measured:
         raise click.exceptions.Exit(1)
+
+
+def _offer_submodules(top: Path, has_any: bool, questions: Questions) -> None:
+    from runner.adoption.submodules import COMMAND, fetch_submodules, lacks_submodules
+
+    command = " ".join(COMMAND)
+    if has_any and lacks_submodules(top):
+        say("this clone lacks submodules, which the build needs")
+        if questions.confirm(f"Run `{command}`?", default=True):
+            with activity(command):
+                fetch_submodules(top)
 
 
 def _workload(
@@ -111,6 +123,7 @@ def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -
     from runner.adoption.first_measurement import describe
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tools_found import with_tools
+    from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
     proposals = [BuildProposal("your command", build)] if build is not None else detect(first.sources)
@@ -132,6 +145,8 @@ def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -
             with activity(f"building {first.revision.commit[:10]}"):
                 tree, seconds = first.build(proposal)
         except (BuildFailure, FaultwatchError) as failure:
+            if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
+                raise FaultwatchError(f"{first.revision.commit[:10]} cannot be checked out: {failure.message}") from None
             said = describe(failure)
             say(f"this does not build: {said}")
             continue
