@@ -1,5 +1,6 @@
 """Builds a project as proposed, and tries which of its programs can be measured."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,23 +25,27 @@ TRIAL_SECONDS = 20
 _MOST_PROGRAMS = 12
 _LEAST_SAMPLES = 3
 _INPUTS = ("README.md", "README", "README.rst", "README.txt")
+_EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
+"""Lines of a log that say nothing: those with which pip surrounds an error."""
+_TRIALS = 3
+"""Executions of a command that is tried, which show whether its count varies by itself."""
 _ANY = RunProposal("true")
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A command that was executed once.
+    """A command that was tried.
 
     Attributes
     ----------
     faults
-        Its minor faults; None if it failed.
+        Its minor faults in each execution; empty if it failed.
     problem
         Why it failed, a line.
     """
 
     run: RunProposal
-    faults: int | None
+    faults: tuple[int, ...]
     problem: str = ""
     seconds: float = 0.0
 
@@ -85,7 +90,7 @@ class FirstMeasurement:
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
     ) -> Iterator[Tried]:
-        """Execute commands, each once, until one program works; yield each result.
+        """Execute commands, each a few times, until one program works; yield each result.
 
         If a program works without arguments, it is also tried with a file: it may only have said how it is used.
         """
@@ -98,7 +103,7 @@ class FirstMeasurement:
                 return
             say(f"trying {run.command}")
             tried = self._try(proposal, run, tree)
-            programs[program] = programs.get(program, False) or tried.faults is not None
+            programs[program] = programs.get(program, False) or bool(tried.faults)
             yield tried
 
     def measure(self, workload: Workload, build: Build | None = None) -> list[Report]:
@@ -139,12 +144,12 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(least=1, most=1),
+            sampling=Sampling(least=_TRIALS, most=_TRIALS),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            return Tried(run, int(counts[0]), seconds=max(report.values("elapsed"), default=0.0))
-        return Tried(run, None, report.failure.message if report.failure else "it was not measured")
+            return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
+        return Tried(run, (), report.failure.message if report.failure else "it was not measured")
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
@@ -153,20 +158,26 @@ class FirstMeasurement:
 def best(tried: Sequence[Tried]) -> Tried | None:
     """Return the command to propose: the first that works, or the same program with a file that it reads.
 
-    A program that counts other faults with a file has read it. None if no command works.
+    A program has read the file if it counts other faults with it, by more than the counts vary by themselves. None if
+    no command works.
     """
-    working = [one for one in tried if one.faults is not None]
+    working = [one for one in tried if one.faults]
     if not working:
         return None
     first = working[0]
     program = first.run.command.split()[0]
-    with_file = (one for one in working[1:] if one.run.command.split()[0] == program and one.faults != first.faults)
-    return next(with_file, first)
+    others = (one for one in working[1:] if one.run.command.split()[0] == program)
+    return next((one for one in others if _differ(first.faults, one.faults)), first)
+
+
+def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
+    gap = max(min(some) - max(others), min(others) - max(some))
+    return gap > max(max(some) - min(some), max(others) - min(others))
 
 
 def describe(failure: BuildFailure | FaultwatchError) -> str:
     """Return why a build failed, with the end of its log."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
-    lines = [line for line in failure.build.log.splitlines() if line.strip()]
+    lines = [line for line in failure.build.log.splitlines() if not _EMPTY_TALK.match(line)]
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])

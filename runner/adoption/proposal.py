@@ -37,6 +37,8 @@ class BuildProposal:
         Programs that the build needs.
     environment
         Variables of the build.
+    git
+        The build derives a version from the history.
     runs
         What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
     """
@@ -46,6 +48,7 @@ class BuildProposal:
     tools: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunProposal, ...] = ()
+    git: bool = False
 
 
 def shell(*steps: str) -> str:

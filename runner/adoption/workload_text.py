@@ -28,6 +28,8 @@ def workload_text(
         lines += ["", "[build]", f"command = {_text(build.command)}"]
         if build.tools:
             lines.append(f"needs = {_list(build.tools)}")
+        if build.git:
+            lines.append("git = true")
         lines += _table("build.environment", build.environment)
     lines += ["", "[run]", f"command = {_text(_escaped(run.command))}"]
     if run.output != "none":

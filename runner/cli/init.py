@@ -146,7 +146,9 @@ def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -
                 tree, seconds = first.build(proposal)
         except (BuildFailure, FaultwatchError) as failure:
             if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
-                raise FaultwatchError(f"{first.revision.commit[:10]} cannot be checked out: {failure.message}") from None
+                raise FaultwatchError(
+                    f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
+                ) from None
             said = describe(failure)
             say(f"this does not build: {said}")
             continue
@@ -171,7 +173,7 @@ def _chosen_run(
     tried = []
     with activity("trying what was built") as show:
         for one in first.try_runs(proposal, runs, tree, show):
-            result = f"{one.faults:,} minor faults" if one.faults is not None else one.problem
+            result = f"{_range(one.faults)} minor faults" if one.faults else one.problem
             say(f"  {one.run.command}: {result}")
             tried.append(one)
     chosen = best(tried)
@@ -179,11 +181,16 @@ def _chosen_run(
         tips = "name one with --run, such as --run './program --input FILE'"
         what = f"{run!r} could not be measured: {tried[0].problem}" if run else "no program runs without arguments"
         raise FaultwatchError(what, tips)
-    working = [chosen, *(one for one in tried if one.faults is not None and one is not chosen)]
+    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
     if run is None:
         number = questions.choose("What is measured?", [one.run.command for one in working])
         chosen = working[number]
     return chosen.run, chosen.seconds
+
+
+def _range(counts: tuple[int, ...]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":

@@ -26,7 +26,7 @@ from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
 from runner.workload.own_places import build_command, build_path, build_variables, own_folder
-from runner.workload.source_tree import copy_sources, digest_of_all
+from runner.workload.source_tree import copy_sources
 
 LOG_LIMIT = 60_000
 """Characters kept from the end of a build log, where the errors are."""
@@ -129,7 +129,7 @@ class Builder:
         made_by = [workload.build.identity, workload.run.output_file]
         recipe = [repository.name, made_by, host, self.sandbox is not None]
         if workload.build_uses_own_folder:
-            recipe.append(digest_of_all(workload.own_files()))
+            recipe.append(workload.own_digest)
         if workload.build.git:
             recipe.append(tags_before(repository, commit))
         return f"{commit}-{hash_of(recipe)}"

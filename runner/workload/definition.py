@@ -214,6 +214,11 @@ class Workload(Table):
         return [one for one in copied(source_files(self.path.parent)) if one.name != self.path.name]
 
     @cached_property
+    def own_digest(self) -> str:
+        """Hash of the files of the workload's folder, as they were when it was first needed."""
+        return digest_of_all(self.own_files())
+
+    @cached_property
     def uses_own_folder(self) -> bool:
         """Whether a command, a variable or a file of the workload is in its own folder."""
         return self.build_uses_own_folder or any(
@@ -247,7 +252,7 @@ class Workload(Table):
         dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         document = {table: keys for table, keys in dumped.items() if keys}
         if self.uses_own_folder:
-            document["sources"] = digest_of_all(self.own_files())
+            document["sources"] = self.own_digest
         return hash_of(document)
 
 

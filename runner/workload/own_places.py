@@ -50,20 +50,19 @@ def own_folder(workload: Workload) -> Path | None:
     Raises
     ------
     FaultwatchError
-        A file of the folder must not be copied, or changes meanwhile.
+        A file of the folder must not be copied, or has changed since the definition was read.
     """
     if not workload.uses_own_folder:
         return None
-    files = workload.own_files()
-    digest = digest_of_all(files)
+    digest = workload.own_digest
     place = load_settings().home / "workloads" / digest[:_DIGITS]
     if not place.is_dir():
         _remove_unused(place.parent)
         part = place.with_name(f".{place.name}.{own_name()}")
         try:
-            copy_sources(files, part)
+            copy_sources(workload.own_files(), part)
             if digest_of_all(copied(source_files(part))) != digest:
-                raise FaultwatchError(f"the files in {workload.path.parent} change while they are read", "try again")
+                raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
                 part.rename(place)

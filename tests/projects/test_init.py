@@ -89,7 +89,9 @@ def test_a_project_is_adopted_without_a_question(name: str, folder: Path) -> Non
         (project.folder / "workload.toml").write_text(text)
         done = init(folder, "--yes", "--json")
         assert json.loads(done.stdout)["written"] == [], done.stderr
-        assert json.loads(done.stdout)["reports"][0]["command"] == ["./program", "again"], "the existing file is measured"
+        assert json.loads(done.stdout)["reports"][0]["command"] == ["./program", "again"], (
+            "the existing file is measured"
+        )
         assert json.loads(done.stdout)["reports"][0]["build"]["cached"], "another [run] needs no other build"
         assert (project.folder / "faultwatch-gate.sh").read_text() == "mine\n"
         assert (project.folder / "workload.toml").read_text() == text

@@ -32,7 +32,15 @@ def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> N
 
 
 def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() -> None:
-    names = ["build/test/unit", "lz4", "build/lz4_bench", "examples/demo", "other", "fuzz/fuzz_x", "third_party/b/bench"]
+    names = [
+        "build/test/unit",
+        "lz4",
+        "build/lz4_bench",
+        "examples/demo",
+        "other",
+        "fuzz/fuzz_x",
+        "third_party/b/bench",
+    ]
     ordered = sorted(map(BuiltProgram, names), key=lambda program: rank(program, "lz4"))
     assert [program.name for program in ordered] == [
         *("build/lz4_bench", "lz4", "other", "examples/demo", "build/test/unit", "fuzz/fuzz_x", "third_party/b/bench"),

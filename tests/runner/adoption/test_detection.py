@@ -34,14 +34,31 @@ def test_an_unknown_project_has_no_build_system() -> None:
 
 def test_a_python_package_that_runs_meson_is_a_python_package() -> None:
     files = {"meson.build": "project('x', 'c')", "pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"\n'}
-    assert [proposal.system for proposal in detect(listing(files))][0] == "Python"
+    assert detect(listing(files))[0].system == "Python"
     files["pyproject.toml"] = '[build-system]\nbuild-backend = "setuptools.build_meta"\n'
-    assert [proposal.system for proposal in detect(listing(files))][0] == "Meson"
+    assert detect(listing(files))[0].system == "Meson"
 
 
 def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package() -> None:
     files = {"Makefile": "all:\n\tcc x.c\n", "pyproject.toml": "[tool.black]\n", "scripts/gen.py": ""}
     assert {proposal.system for proposal in detect(listing(files))} == {"Make"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[build-system]\nrequires = ["setuptools-scm"]\n[project]\nname = "p"\n'),
+        ("Makefile", "VERSION = $(shell git -C . describe --tags)\nall:\n"),
+        ("CMakeLists.txt", "execute_process(COMMAND git rev-parse HEAD)\n"),
+        ("meson.build", "project('x', 'c')\nvcs_tag(input: 'v.in', output: 'v')\n"),
+    ],
+)
+def test_a_build_that_reads_the_history_gets_a_git_repository(file: str, text: str) -> None:
+    proposals = detect(listing({file: text, "p/__init__.py": ""}))
+    assert proposals
+    assert all(proposal.git for proposal in proposals)
+    assert "\ngit = true\n" in workload_text("x", proposals[0], RunProposal("./x"))
+    assert not detect(listing({"Makefile": "all:\n\tgit status\n"}))[0].git
 
 
 NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]

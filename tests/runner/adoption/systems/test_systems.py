@@ -55,7 +55,9 @@ def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
 
 
 def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
-    manifest = '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
+    manifest = (
+        '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
+    )
     files = {"Cargo.toml": manifest, "src/lib.rs": "", "benches/scan.rs": "", "Cargo.lock": ""}
     library = cargo.propose(listing(files))
     assert [run.command for run in library[0].runs] == ["target/release/bench-scan --bench --test"]
