@@ -55,6 +55,7 @@ def command(
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.sources import sources_of
     from runner.subject.repository import Repository, open_repository
+    from runner.workload import load_workload
 
     settings = load_settings()
     questions = Questions(silent=yes)
@@ -67,12 +68,20 @@ def command(
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, top / WORKLOAD_FILE, workbench)
-        text, workload = _workload(first, top, questions, build_command, run_command)
+        existing = top / WORKLOAD_FILE
+        kept = rejected = False
+        if existing.exists() and not (build_command or run_command):
+            say(f"{existing} exists")
+            kept = questions.confirm("Keep it, and measure it?", default=True)
+            rejected = not kept
+        text, workload = (
+            ("", load_workload(existing)) if kept else _proposed(first, questions, build_command, run_command)
+        )
         with activity(f"measuring {workload.name}"):
             reports = first.measure(workload)
     written = []
     if text:
-        written += _write_workload(top, text, questions)
+        written += _write_workload(top, text, questions, replace=rejected)
     chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
     file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository))
     if file:
@@ -97,18 +106,12 @@ def _offer_submodules(top: Path, has_any: bool, questions: Questions) -> None:
                 fetch_submodules(top)
 
 
-def _workload(
-    first: "FirstMeasurement", top: Path, questions: Questions, build: str | None, run: str | None
+def _proposed(
+    first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None
 ) -> tuple[str, "Workload"]:
-    """Return the text of a new workload file, empty if the existing one is kept, and the workload."""
+    """Return the text of a new workload file, and the workload."""
     from runner.adoption.workload_text import workload_text
-    from runner.workload import load_workload
 
-    existing = top / WORKLOAD_FILE
-    if existing.exists() and not (build or run):
-        say(f"{existing} exists")
-        if questions.confirm("Keep it, and measure it?", default=True):
-            return "", load_workload(existing)
     proposal, tree = _built(first, questions, build)
     chosen, seconds = _chosen_run(first, proposal, tree, questions, run)
     # A limit that a slower host does not reach.
@@ -200,22 +203,21 @@ def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":
     return order[questions.choose("Which CI runs the gate?", [str(ci) for ci in order])]
 
 
-def _write_workload(top: Path, text: str, questions: Questions) -> list[str]:
+def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA
     from runner.schemas import schema_text
 
-    files = [CiFile(WORKLOAD_FILE, text), CiFile(SCHEMA, schema_text("workload"))]
-    return [name for file in files for name in _write(top, file, questions)]
+    written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
+    return written + _write(top, CiFile(SCHEMA, schema_text("workload")), questions)
 
 
-def _write(top: Path, file: "CiFile", questions: Questions) -> list[str]:
+def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
     """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
     from runner.adoption.new_file import exists_otherwise, write_file
 
-    if exists_otherwise(top, file.path, file.text) and not questions.confirm(
-        f"{file.path} exists. Replace it?", default=False
-    ):
+    differs = not replace and exists_otherwise(top, file.path, file.text)
+    if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
         say(f"{file.path} exists and is kept")
         return []
     write_file(top, file.path, file.text, executable=file.executable)
