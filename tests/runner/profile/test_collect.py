@@ -80,9 +80,8 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "runner.profile.collect.recording_permissions", lambda: RecordingPermissions(tracepoints=False, kernel=True)
-    )
+    forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
+    monkeypatch.setattr("runner.profile.collect.recording_permissions", lambda: forbidden)
     profile = collect(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None
