@@ -66,7 +66,7 @@ _ALLOW = 0x7FFF0000
 _ERROR = 0x00050000
 _OPTIMIZE = 8
 _GREATER, _MASKED_EQUAL = 6, 7
-_OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
+OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
 """The 32-bit architecture whose programs a 64-bit kernel runs too: i386, and 32-bit Arm."""
 _CLONE_NEWUSER = 0x10000000
 _UNKNOWN = -1
@@ -111,7 +111,7 @@ def _program(no_user_namespaces: bool) -> bytes:
     if not context:
         raise FaultwatchError("libseccomp cannot make a filter")
     try:
-        if other := _OTHER_ARCHITECTURES.get(platform.machine()):
+        if other := OTHER_ARCHITECTURES.get(platform.machine()):
             # Else a program for it is ended at its first system call.
             library.seccomp_arch_add(context, other)
         library.seccomp_attr_set(context, _OPTIMIZE, 2)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
 from runner.errors import FaultwatchError
-from runner.profile.fault_access import FaultAccess
+from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.page_states import PageStates
 from runner.profile.script_parser import (
@@ -124,9 +124,8 @@ class Dissection:
         for (pid, ip, place, code, at_ip, kind, how), number in self._faults.items():
             memory[Memory(kind)] += number
             touch[self._touch(how)] += number
-            mapping = self._modules[pid, ip]
-            file, offset = (mapping.file, ip - mapping.start + mapping.offset) if mapping else ("", 0)
-            access[self.access.of(code, at_ip, ip, function_of(place)[0], file, offset)] += number
+            instruction = self._instruction(pid, ip, place)
+            access[self.access.of(code, instruction, fetched=at_ip)] += number
         sites = self._located(locate)
         return Anatomy(
             counted=counted,
@@ -175,6 +174,12 @@ class Dissection:
                 stretch.mapping = mapping
             stretch.faults += self.period
             stretch.last = time
+
+    def _instruction(self, pid: int, ip: int, place: str) -> Instruction:
+        mapping, function = self._modules[pid, ip], function_of(place)[0]
+        if mapping is None:
+            return Instruction(ip, function)
+        return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _touch(self, how: str) -> Touch:
         return Touch(how) if self.period == 1 else Touch.UNKNOWN

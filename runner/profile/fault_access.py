@@ -4,6 +4,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runner.contract.profile import Access
 from runner.system.regular_file import open_regular
@@ -31,6 +32,15 @@ def has_known_instructions(machine: str) -> bool:
     return machine in _A64
 
 
+class Instruction(NamedTuple):
+    """The place of an instruction that faulted: its address, its function as perf names it, and its file, if any."""
+
+    address: int
+    function: str
+    file: str = ""
+    offset: int = 0
+
+
 @dataclass(slots=True)
 class FaultAccess:
     """Tells how memory was accessed, on one architecture.
@@ -47,29 +57,25 @@ class FaultAccess:
     read: Callable[[str, int], int | None] = field(default_factory=lambda: instruction_at)
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
-    def of(self, code: int | None, address_is_code: bool, ip: int, function: str, file: str, offset: int) -> Access:
+    def of(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
         """Return the access of a fault.
 
         Parameters
         ----------
         code
             The error code of the processor, if it was recorded.
-        address_is_code
+        fetched
             Whether the address that faulted is that of the instruction.
-        ip, function
-            The address of the instruction, and its function as perf names it.
-        file, offset
-            The file with the instruction, and its offset there; an empty file if there is none.
         """
         if code is not None:
             return access_of_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
         if not has_known_instructions(self.machine):
             return Access.UNKNOWN
-        if address_is_code:
+        if fetched:
             return Access.INSTRUCTION
-        if ip >= _KERNEL:
-            return _access_of_kernel(function)
-        word = self._word(file, offset) if file else None
+        if instruction.address >= _KERNEL:
+            return _access_of_kernel(instruction.function)
+        word = self._word(instruction.file, instruction.offset) if instruction.file else None
         return Access.UNKNOWN if word is None else access_of_instruction(word)
 
     def _word(self, file: str, offset: int) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import shutil
 import subprocess
@@ -43,7 +42,15 @@ _EMULATOR = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 def guest(page_kib: int, key: Key) -> Iterator[Guest]:
     """Boot a machine with pages of so many KiB and yield it, with ``/opt/faultwatch`` as it is in this work tree."""
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="runner-") as folder:
-        hardware = ["nice", "-n", "15", "qemu-system-aarch64", *_MACHINE, *drive(_disk()), *drive(_runner(Path(folder)))]
+        hardware = [
+            "nice",
+            "-n",
+            "15",
+            "qemu-system-aarch64",
+            *_MACHINE,
+            *drive(_disk()),
+            *drive(_runner(Path(folder))),
+        ]
         hardware += ["-kernel", str(kernel(page_kib)), "-append", _KERNEL]
         with booted(f"arm-{page_kib}k", hardware, key, seconds=600) as made:
             made.run(_SEED)
@@ -150,3 +157,21 @@ def faultwatch(made: Guest, *words: str, variables: dict[str, str] | None = None
     settings = {"FAULTWATCH_HOME": "/root/faultwatch", **(variables or {})}
     line = shlex.join(["env", *(f"{name}={value}" for name, value in settings.items()), "/opt/bin/faultwatch", *words])
     return made.run(f"cd /opt/faultwatch && {line}", check=check).stdout
+
+
+@contextmanager
+def forwarded(made: Guest, address: str) -> Iterator[str]:
+    """Let the guest reach an address of this machine's loopback; yield its own address for it."""
+    port = address.rpartition(":")[2]
+    tunnel = subprocess.Popen(
+        [
+            *("ssh", *made.key.options, "-p", str(made.port), "-o", "ExitOnForwardFailure=yes"),
+            *("-N", "-R", f"{port}:127.0.0.1:{port}", f"root@{made.address}"),
+        ]
+    )
+    try:
+        made.run(f"until (: </dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.2; done")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        tunnel.terminate()
+        tunnel.wait()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tests.hosts.image import CACHE
 
-_SOURCES = Path("/usr/src/linux-source-6.1.tar.xz")
 _CONFIGURATION = Path(__file__).with_name("kernel.config")
 
 
@@ -25,15 +24,16 @@ def kernel(page_kib: int) -> Path:
     RuntimeError
         It cannot be built, or the configuration names an option that these sources do not have.
     """
+    sources = max(Path("/usr/src").glob("linux-source-*.tar.xz"))
     options = [*_options(_CONFIGURATION.read_text(encoding="utf-8")), f"CONFIG_ARM64_{page_kib}K_PAGES=y"]
-    recipe = hashlib.sha256(repr([_SOURCES.stat().st_size, options]).encode()).hexdigest()[:12]
+    recipe = hashlib.sha256(repr([sources.stat().st_size, options]).encode()).hexdigest()[:12]
     kept = CACHE / f"linux-aarch64-{page_kib}k-{recipe}"
     if kept.exists():
         return kept
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="kernel-") as name:
         folder = Path(name)
-        _run("tar", "--extract", "--strip-components=1", f"--file={_SOURCES}", f"--directory={folder}")
+        _run("tar", "--extract", "--strip-components=1", f"--file={sources}", f"--directory={folder}")
         wanted = folder / "wanted.config"
         wanted.write_text("".join(f"{option}\n" for option in options), encoding="utf-8")
         make = ["make", "--silent", f"--directory={folder}", "ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]

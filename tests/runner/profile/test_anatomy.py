@@ -44,7 +44,7 @@ def dissected(events: Iterable[Event], period: int = 1, page: int = PAGE, machin
 
 @dataclass(frozen=True)
 class RecordedHost:
-    """A recording of ``again.c`` on some architecture, with the instructions that faulted where they tell the access."""
+    """A recording of ``again.c`` on one architecture, with the instructions that faulted if they show the access."""
 
     machine: str
     page: int
@@ -66,6 +66,7 @@ class RecordedHost:
 HOSTS = [
     # The thread that ends advises its stack away as well; in the last two its first page lies where one was unmapped.
     RecordedHost("x86_64", 4096, faults=102, after_munmap=16, madvise=4),
+    RecordedHost("aarch64", 4096, faults=95, after_munmap=17, madvise=4),
     RecordedHost("aarch64", 65536, faults=79, after_munmap=17, madvise=4),
 ]
 

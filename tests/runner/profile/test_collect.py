@@ -61,7 +61,7 @@ def test_the_source_line_that_faults_is_named(profile: Profile) -> None:
     site = max(profile.anatomy.sites, key=lambda one: one.faults)
     line = AGAIN.read_text().splitlines()[site.frame.line - 1]
     assert site.frame.function == "touch"
-    assert "memory[page * PAGE] = 1" in line
+    assert "memory[page * page_size] = 1" in line
 
 
 def test_stacks_lead_from_main_to_the_line(profile: Profile) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.profile import Access
-from runner.profile.fault_access import FaultAccess, access_of_code, access_of_instruction
+from runner.profile.fault_access import FaultAccess, Instruction, access_of_code, access_of_instruction
 
 READ, WRITE = Access.READ, Access.WRITE
 PROGRAM, KERNEL = 0x400010, 0xFFFF_8000_0800_0000
@@ -77,13 +77,11 @@ def test_on_aarch64_the_instruction_is_read_from_its_file(tmp_path: Path) -> Non
     program = tmp_path / "program"
     program.write_bytes(struct.pack("<2I", 0xF9000001, 0xF9400001))
     arm = FaultAccess("aarch64")
-    assert [arm.of(None, False, PROGRAM, "main", str(program), offset) for offset in (0, 4, 8)] == [
-        *(WRITE, READ),
-        Access.UNKNOWN,  # behind the end of the file
-    ]
-    assert arm.of(None, True, PROGRAM, "main", str(program), 0) is Access.INSTRUCTION
-    assert arm.of(None, False, PROGRAM, "main", "", 0) is Access.UNKNOWN
-    assert arm.of(None, False, PROGRAM, "main", str(tmp_path), 0) is Access.UNKNOWN
+    store, load, end = (Instruction(PROGRAM, "main", str(program), offset) for offset in (0, 4, 8))
+    assert [arm.of(None, place, fetched=False) for place in (store, load, end)] == [WRITE, READ, Access.UNKNOWN]
+    assert arm.of(None, store, fetched=True) is Access.INSTRUCTION
+    assert arm.of(None, Instruction(PROGRAM, "main"), fetched=False) is Access.UNKNOWN
+    assert arm.of(None, Instruction(PROGRAM, "main", str(tmp_path)), fetched=False) is Access.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -97,16 +95,17 @@ def test_on_aarch64_the_instruction_is_read_from_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_what_the_kernel_copies_is_known_by_its_function(function: str, access: Access) -> None:
-    assert FaultAccess("aarch64").of(None, False, KERNEL, function, "", 0) is access
+    assert FaultAccess("aarch64").of(None, Instruction(KERNEL, function), fetched=False) is access
 
 
 def test_no_error_code_and_no_known_instruction_is_no_access(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(struct.pack("<I", 0xF9000001))
-    assert FaultAccess("x86_64").of(None, False, PROGRAM, "main", str(program), 0) is Access.UNKNOWN
-    assert FaultAccess("riscv64").of(None, True, PROGRAM, "main", str(program), 0) is Access.UNKNOWN
+    store = Instruction(PROGRAM, "main", str(program))
+    assert FaultAccess("x86_64").of(None, store, fetched=False) is Access.UNKNOWN
+    assert FaultAccess("riscv64").of(None, store, fetched=True) is Access.UNKNOWN
     # The codes of another architecture have another meaning.
-    assert FaultAccess("riscv64").of(15, False, PROGRAM, "main", "", 0) is Access.UNKNOWN
+    assert FaultAccess("riscv64").of(15, store, fetched=False) is Access.UNKNOWN
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -27,7 +27,8 @@ PARANOID = "proc/sys/kernel/perf_event_paranoid"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    for name, text in ((ID, "700"), *((file, "90") for file in EXCEPTION_IDS), (PARANOID, "2"), ("proc/sys/kernel/kptr_restrict", "0")):
+    settings = {PARANOID: "2", "proc/sys/kernel/kptr_restrict": "0"}
+    for name, text in {**dict.fromkeys((ID, *EXCEPTION_IDS), "700"), **settings}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return Tree(tmp_path)
