@@ -43,6 +43,26 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: wheel
+wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
+	@rm -rf dist
+	@$(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --no-index --wheel-dir dist \
+		. ./pyperf-hook
+	@ls dist/*.whl
+
+.PHONY: image
+image: wheel ## Build the service's container image; ENGINE=docker, BASE=image, IMAGE=name
+	$(or $(ENGINE),podman) build $(if $(filter docker,$(ENGINE)),,--format docker) $(if $(BASE),--build-arg BASE=$(BASE)) \
+		$(IMAGE_OPTIONS) --file Containerfile --tag $(or $(IMAGE),faultwatch:latest) .
+
+.PHONY: test-wheel
+test-wheel: system-tests .venv/.dev node_modules/.installed ## Test the installed wheel: its demo, its counts, its packages
+	@FAULTWATCH_TEST_WHEEL=1 $(PYTHON) -m pytest tests/wheel
+
+.PHONY: test-image
+test-image: system-tests system-image .venv/.dev node_modules/.installed ## Build the container image on a base of its own, and run it
+	@FAULTWATCH_TEST_IMAGE=1 $(PYTHON) -m pytest --timeout 900 tests/image
+
 .PHONY: test-projects
 test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
 	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest tests/projects
@@ -103,10 +123,10 @@ lock: ## Regenerate the lock files (needs uv and npm)
 
 .PHONY: clean
 clean: ## Remove everything installed and built here; measurements stay
-	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-projects system-hosts system-aarch64
+.PHONY: system system-tests system-projects system-hosts system-aarch64 system-image
 system:
 	@setup/system-packages
 system-tests:
@@ -117,6 +137,8 @@ system-hosts:
 	@setup/system-packages hosts
 system-aarch64:
 	@setup/system-packages aarch64
+system-image:
+	@setup/system-packages image
 
 # Order-only: with several make jobs, nothing is installed before its tools.
 .venv/bin/pip: | system
@@ -125,14 +147,14 @@ system-aarch64:
 .venv/.run: requirements.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements.txt into .venv"
 	@$(PIP) install --require-hashes --requirement requirements.txt
-	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch $@
 
 # requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements-dev.txt into .venv"
 	@$(PIP) install --require-hashes --requirement requirements-dev.txt
-	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch .venv/.run $@
 
 # The other detectors require another numpy version than the service.

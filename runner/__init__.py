@@ -1,3 +1,1 @@
 """The runner: builds revisions, runs cases under perf stat and reports what was counted."""
-
-__version__ = "0.1.0"

@@ -15,6 +15,8 @@ from service.config.settings import Config
 from service.errors import ServiceError
 from service.version import VERSION
 
+_INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
+
 
 @click.group()
 @click.version_option(VERSION, prog_name="faultwatch-service")
@@ -59,6 +61,12 @@ def main() -> None:
         cli.main(standalone_mode=True)
     except ServiceError as error:
         click.echo(f"faultwatch-service: {error}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"service", "runner"}:
+            raise
+        # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
+        click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
         sys.exit(1)
 
 

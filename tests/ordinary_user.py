@@ -24,5 +24,7 @@ def as_ordinary(command: Sequence[str], owned: Path) -> list[str]:
     """Return a command line that runs a command as the ordinary user, to whom a folder is given with all in it."""
     for place in (owned, *owned.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # a service that runs removes its temporary files
-            os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
+            # Giving a file to its owner would change its times, and kept builds are recognised by theirs.
+            if place.lstat().st_uid != ORDINARY:
+                os.chown(place, ORDINARY, ORDINARY, follow_symlinks=False)
     return ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", sys.base_prefix, *command]

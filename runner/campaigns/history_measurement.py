@@ -10,6 +10,7 @@ from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import failed_build, measure
+from runner.measuring.same_bytes import SameBytes
 from runner.measuring.sampling import Sampling, levels
 from runner.measuring.scaling import with_scaling_efficiency
 from runner.measuring.trial import Bench
@@ -53,7 +54,11 @@ class HistorySummary:
     revisions: int = 0
     stored: int = 0
     measured: int = 0
+    taken_over: int = 0
+    """Revisions that were not measured, because their program has the bytes of one that was."""
     failed: list[Report] = field(default_factory=list)
+    contradicted: list[Report] = field(default_factory=list)
+    """Runs that show that this host counts the same bytes differently."""
     waiting: int = 0
     """Reports of this history that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
@@ -68,7 +73,9 @@ class HistorySummary:
             self.revisions + other.revisions,
             self.stored + other.stored,
             self.measured + other.measured,
+            self.taken_over + other.taken_over,
             self.failed + other.failed,
+            self.contradicted + other.contradicted,
             self.waiting + other.waiting,
             other.waiting_before,
             other.error,
@@ -94,6 +101,8 @@ class HistoryMeasurement:
     """How many revisions to build at once."""
     again: bool = False
     """Whether to measure every revision again that could not be measured before."""
+    measure_all: bool = True
+    """Whether to measure revisions whose program has the bytes of the one measured before, too."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -104,7 +113,7 @@ class HistoryMeasurement:
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
         self.service.send_revisions(self.repository.name, (*revisions, *self.beside))
-        planned, stored = self._plan(revisions, again=self.again)
+        planned, stored = self._plan(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.of(self.workload, self.samples).least + 1
@@ -117,7 +126,9 @@ class HistoryMeasurement:
                 watcher.reported(report, each - executions)
                 tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
-                    summary.measured += 1
+                    summary.taken_over += report.taken_over is not None
+                    summary.measured += report.taken_over is None
+                    summary.contradicted += [report] if is_contradicted(report) else []
                     latest[report.case.name] = levels(report.samples)
                 else:
                     summary.failed.append(report)
@@ -164,6 +175,7 @@ class HistoryMeasurement:
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
+        same_bytes = None if self.measure_all else SameBytes(self.workload, self.bench)
         commits = [run.revision for run in planned]
         with BuildAhead(self.builder, self.repository, self.workload, commits, self.build_jobs) as builds:
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
@@ -171,10 +183,12 @@ class HistoryMeasurement:
                 if revision is None:
                     watcher.absent(commit, sum(1 for _ in group))
                     continue
-                expected_by_case = [(run.case, latest.get(run.case.name) or run.expected) for run in group]
-                yield from self._measure_revision(revision, builds, expected_by_case, watcher)
+                runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
+                yield from self._measure_revision(revision, builds, runs, watcher, same_bytes)
 
-    def _plan(self, revisions: Sequence[Revision], *, again: bool = False) -> tuple[list[PlannedRun], int]:
+    def _plan(
+        self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
+    ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
         environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
@@ -190,6 +204,7 @@ class HistoryMeasurement:
                     cases=cases,
                     revisions=tuple(revision.commit for revision in revisions),
                     again=again,
+                    measure_all=measure_all,
                 )
             )
             planned += plan.runs
@@ -203,39 +218,61 @@ class HistoryMeasurement:
         self,
         revision: Revision,
         builds: BuildAhead,
-        expected_by_case: Sequence[tuple[Case, Mapping[str, Number]]],
+        runs: Sequence[PlannedRun],
         watcher: HistoryObserver,
+        same_bytes: SameBytes | None,
     ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each case, given the counts that it should repeat, and the number of its executions."""
+        """Yield the report of each planned run of a revision, and the number of its executions."""
         subject = self.repository.name
-        watcher.started(revision, expected_by_case[0][0])
+        watcher.started(revision, runs[0].case)
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
-            for case, _ in expected_by_case:
+            for run in runs:
                 yield (
-                    failed_build(self.workload, case, failure, bench=self.bench, subject=subject, revision=revision),
+                    failed_build(
+                        self.workload, run.case, failure, bench=self.bench, subject=subject, revision=revision
+                    ),
                     0,
                 )
             return
+        names = same_bytes.names_of(tree) if same_bytes else ""
         reports: list[Report] = []
-        for case, expected in expected_by_case:
-            watcher.started(revision, case)
+        for run in runs:
+            watcher.started(revision, run.case)
+            # Every other reason for a run is the doubt about a count.
+            source = (
+                same_bytes.source_of(run.case, tree, names) if same_bytes and run.reason is Reason.MISSING else None
+            )
+            taken_over = same_bytes.take_over(source, revision, build) if same_bytes and source else None
+            if taken_over is not None:
+                yield taken_over, 0
+                continue
             executions = _ExecutionCounter(watcher)
             with builds.paused():
                 report = measure(
                     self.workload,
-                    case,
+                    run.case,
                     tree,
                     bench=self.bench,
                     subject=subject,
                     revision=revision,
                     build=build,
-                    sampling=Sampling.of(self.workload, self.samples, expected),
+                    sampling=Sampling.of(
+                        self.workload, self.samples, levels(source.samples) if source else run.expected
+                    ),
                     progress=executions,
                 )
+            if same_bytes:
+                report = same_bytes.checked(report, source) if source else report
+                same_bytes.remember(report, names)
             reports.append(with_scaling_efficiency(report, reports, self.workload))
             yield reports[-1], executions.count
+
+
+def is_contradicted(report: Report) -> bool:
+    """Return whether a run shows that its host counts the same bytes differently."""
+    return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
 class _ExecutionCounter:

@@ -13,7 +13,6 @@ from typing import NoReturn
 
 import click
 
-from runner import __version__
 from runner.cli.untrusted_text import harmless
 from runner.errors import FaultwatchError
 
@@ -69,7 +68,7 @@ class LazyGroup(click.Group):
 
 
 @click.command(cls=LazyGroup)
-@click.version_option(__version__, prog_name="faultwatch")
+@click.version_option(package_name="faultwatch", prog_name="faultwatch")
 def cli() -> None:
     """Measure page faults, system time and throughput of native programs, and report which change moved them."""
 

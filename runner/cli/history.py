@@ -54,6 +54,12 @@ from runner.workload.lookup import find_workload
         "processor.",
     ),
     again_option,
+    click.option(
+        "--measure-all",
+        is_flag=True,
+        help="Measure also the revisions whose program has the same bytes as the one measured before. Default: take "
+        "its counts over, and measure one in twenty to check the host.",
+    ),
     json_option,
 )
 def command(
@@ -68,14 +74,16 @@ def command(
     all_parents: bool,
     build_jobs: int | None,
     again: bool,
+    measure_all: bool,
     as_json: bool,
 ) -> None:
     """Measure every commit of a range that is not stored yet, oldest first.
 
     A revision that does not build is recorded with its log, and the command continues. It also continues if the
     service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as a
-    full disk or a time-out, is measured again up to three times. Exit code 1 if something failed and nothing was
-    measured, if reports wait, or if the service refused one.
+    full disk or a time-out, is measured again up to three times. A revision whose program has the same bytes as the
+    one measured before is not measured: its counts are taken over. Exit code 1 if something failed and nothing was
+    measured, if reports wait, if the service refused one, or if this host counted the same bytes differently.
     """
     from runner.reporting.embedded import connect
 
@@ -95,6 +103,7 @@ def command(
             first_parent=not all_parents,
             build_jobs=build_jobs or settings.build_jobs,
             again=again,
+            measure_all=measure_all,
         )
         with connect(settings) as service:
             summary = prepared.measure(service)
@@ -107,7 +116,7 @@ def command(
         from runner.cli.history_tables import show_history
 
         show_history(summary, drifts)
-    if summary.waiting or summary.refused or (summary.failed and not summary.measured):
+    if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
 
@@ -125,6 +134,7 @@ class PreparedHistory:
     samples: int | None
     build_jobs: int = 1
     again: bool = False
+    measure_all: bool = True
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
 
@@ -144,6 +154,7 @@ class PreparedHistory:
             beside=self.beside,
             build_jobs=self.build_jobs,
             again=self.again,
+            measure_all=self.measure_all,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
             return measurement.measure(self.revisions, watcher)
@@ -164,6 +175,7 @@ def prepare(
     first_parent: bool = True,
     build_jobs: int = 1,
     again: bool = False,
+    measure_all: bool = True,
 ) -> PreparedHistory:
     """Check a request before anything is started; then begin the turn on this host.
 
@@ -192,6 +204,7 @@ def prepare(
         samples=samples,
         build_jobs=build_jobs,
         again=again,
+        measure_all=measure_all,
         beside=tuple(revision for revision in merged if revision.commit not in measured),
     )
 
@@ -221,7 +234,17 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
         "revisions": summary.revisions,
         "stored": summary.stored,
         "measured": summary.measured,
+        "taken_over": summary.taken_over,
         "failed": failed,
+        "contradicted": [
+            {
+                "revision": report.revision.commit,
+                "case": report.case.name,
+                "message": report.same_bytes_check.sentence,
+            }
+            for report in summary.contradicted
+            if report.same_bytes_check
+        ],
         "waiting": summary.waiting,
         "waiting_before": summary.waiting_before,
         "refused": summary.refused,

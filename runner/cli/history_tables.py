@@ -14,10 +14,22 @@ _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> None:
     """Print the result of a history, and the drifts that the service has found."""
     console = Console()
+    same = f"{summary.taken_over} taken over from a run of the same bytes, " if summary.taken_over else ""
     console.print(
-        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {summary.stored} stored before, "
-        f"{len(summary.failed)} failed."
+        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
+        f"before, {len(summary.failed)} failed.",
+        soft_wrap=True,
     )
+    for report in summary.contradicted:
+        check = report.same_bytes_check
+        sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
+        console.print(
+            f"[yellow]This host counted the same bytes differently: {escape_text(sentence)}.[/]\nThe run is stored "
+            "and not judged. See `faultwatch doctor`. If the program reads something outside of its build that "
+            "changes, use --measure-all.",
+            highlight=False,
+            soft_wrap=True,
+        )
     if summary.refused:
         console.print(
             f"[yellow]The service refused {count_of(len(summary.refused), 'report')}: "

@@ -97,7 +97,8 @@ class ProgressBar:
             if self._rerunning:
                 self._reruns.setdefault(label, []).append(count)
                 return
-            text = f"  {label} {count}  [dim]{escape_text(report.revision.title)}[/]"
+            origin = f"taken over from {report.taken_over.commit[:10]}  " if report.taken_over else ""
+            text = f"  {label} {count}  [dim]{origin}{escape_text(report.revision.title)}[/]"
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:

@@ -35,6 +35,8 @@ class PlanRequest(Strict):
     """Oldest first."""
     again: bool = False
     """Plan every revision again that was not measured, whatever the reason."""
+    measure_all: bool = False
+    """Plan every revision again whose counts were taken over from a run of the same bytes."""
 
 
 class PlannedRun(Strict):

@@ -12,6 +12,7 @@ from pydantic import Field, StrictInt, StringConstraints, model_validator
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
+from runner.contract.taken_over import DISAGREES, TAKEN_OVER, SameBytesCheck, TakenOver
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -35,6 +36,8 @@ SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured fo
 """Why runs of a bisect are not judged with the history: a search reads them."""
 OUTSIDE = (ASIDE, *SEARCHED.values())
 """Why runs are outside of the history, although their host counts right."""
+NO_FAULT_OF_HOST = (*OUTSIDE, TAKEN_OVER)
+"""Why runs are no evidence, although their host counts right."""
 
 
 class Status(StrEnum):
@@ -207,6 +210,10 @@ class Report(Strict):
     """Measured with knobs that a search tries. The run is stored, but is not a point of any series."""
     purpose: Purpose | None = None
     """What it was measured for; None for the history. Other runs are stored, but are not points of any series."""
+    taken_over: TakenOver | None = None
+    """Whose counts these are, if the run was not measured because its program has the bytes of a run that was."""
+    same_bytes_check: SameBytesCheck | None = None
+    """What a run of the same bytes counted before, if this one was measured to check that."""
     judging: Judging = Judging()
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
@@ -216,6 +223,8 @@ class Report(Strict):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
+        if self.taken_over and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
+            raise ValueError("counts that are taken over need samples, and check nothing")
         return self
 
     @property
@@ -223,8 +232,12 @@ class Report(Strict):
         """Why the samples are stored but not judged, in one line; empty if they are judged."""
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
+        if self.same_bytes_check is not None and not self.same_bytes_check.holds:
+            return DISAGREES
         if self.purpose is not None:
             return SEARCHED[self.purpose]
+        if self.taken_over is not None:
+            return TAKEN_OVER
         return ASIDE if self.aside else ""
 
     @property

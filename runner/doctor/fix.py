@@ -16,7 +16,7 @@ from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckStatus
 from runner.doctor.undo_record import read_record, restorable, write_record
 from runner.errors import FaultwatchError
-from runner.execution.own_command import own_module
+from runner.execution.own_command import installed_module
 
 _CPU = "sys/devices/system/cpu"
 _RATE = "proc/sys/kernel/perf_event_max_sample_rate"
@@ -79,7 +79,7 @@ def fix(host: HostProbe) -> FixReport:
     before = _current_values(host)
     _store_values(host, before)
     fix_report = FixReport(cleared=cleared)
-    answer = host.run(own_module("pyperf", "system", "tune"))
+    answer = host.run(installed_module("pyperf", "system", "tune"))
     _note_reset(host, needed=_did_more_than_files(answer.text))
     # pyperf lowers this to one event per second, which would ruin profiles.
     _write_values(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
@@ -108,7 +108,7 @@ def undo(host: HostProbe) -> FixReport:
     fix_report = FixReport()
     before = _current_values(host)
     if noted.get("reset"):
-        host.run(own_module("pyperf", "system", "reset"))
+        host.run(installed_module("pyperf", "system", "reset"))
     _write_values(host, settings, fix_report)
     fix_report.changed = _difference(before, _current_values(host))
     if not fix_report.failed:

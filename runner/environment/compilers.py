@@ -12,18 +12,19 @@ TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "li
 """The default tools of a build: role → command."""
 
 
-def knobs(tools: Mapping[str, str] | None = None, path: str = BASE_VARIABLES["PATH"]) -> Knobs:
-    """Return the first line of each tool's ``--version``; a missing tool is left out.
-
-    ``path`` is the ``PATH`` on which a build finds them, which the caller's may differ from.
-    """
+def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
+    """Return the first line of each tool's ``--version``; a missing tool is left out."""
     tools = TOOLS if tools is None else tools
-    return {f"compiler.{role}": version(command, path) for role, command in tools.items()}
+    return {f"compiler.{role}": version(command) for role, command in tools.items()}
 
 
-def version(command: str, path: str = BASE_VARIABLES["PATH"]) -> str | None:
-    """Return the first line of ``command --version``, or ``None`` if there is no such command on a path."""
-    program = shutil.which(command, path=path)
+def version(command: str) -> str | None:
+    """Return the first line of ``command --version``, or ``None`` if this host has no such command.
+
+    The command is executed outside of any sandbox, so it is looked up on the runner's own ``PATH`` alone: a workload
+    may name another one, and a stranger's workload one that leads to the stranger's programs.
+    """
+    program = shutil.which(command, path=BASE_VARIABLES["PATH"])
     return _version(program) if program else None
 
 

@@ -7,11 +7,14 @@ otherwise have an environment of its own. What a program maps besides is part of
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.environment import compilers, libraries, loaded_libraries
+from runner.execution.start_block import BASE_VARIABLES
+from runner.system.regular_file import read_regular
 from runner.system.tree import Knobs, Tree
 
 TOOLS = (
@@ -21,12 +24,14 @@ TOOLS = (
 """Tools that builds use without naming them in the workload."""
 RUNTIMES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
 """Libraries that compilers add to the programs that they make."""
-_PROXY = "rustup"
+_MOST_SETTINGS = 1 << 16
 _PRELOAD = "etc/ld.so.preload"
 
 
 def build_knobs(command: Sequence[str], needs: Iterable[str], path: str) -> Knobs:
     """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
+
+    Nothing that only this ``PATH`` leads to is executed: it may be a stranger's.
 
     Parameters
     ----------
@@ -37,7 +42,10 @@ def build_knobs(command: Sequence[str], needs: Iterable[str], path: str) -> Knob
     """
     words = {word for part in command for word in re.findall(r"[A-Za-z0-9_.+-]+", part)}
     names = sorted({*TOOLS, *needs, *words})
-    return {**compilers.knobs(path=path), **{f"tool.{name}"[:200]: _tool(name, path) for name in names}}
+    return {
+        **{f"compiler.{role}": _compiler(name, path) for role, name in compilers.TOOLS.items()},
+        **{f"tool.{name}"[:200]: _tool(name, path) for name in names},
+    }
 
 
 def run_knobs(tree: Tree, program: str, path: str) -> Knobs:
@@ -64,12 +72,33 @@ def library_knobs(tree: Tree, needed: Iterable[str] = ()) -> Knobs:
     }
 
 
+def _compiler(name: str, path: str) -> str | None:
+    file = _found(name, path)
+    if file is None:
+        return None
+    return compilers.version(name) if file == _found(name, BASE_VARIABLES["PATH"]) else _identity(file)
+
+
 def _tool(name: str, path: str) -> str | None:
     file = _found(name, path)
     if file is None:
         return None
-    # A proxy decides at each call which version it starts.
-    return compilers.version(name, path) if file.resolve().name == _PROXY else _identity(file)
+    proxy = file.resolve().with_name("rustup")
+    # All of Rust's tools are then links to the one program, hard or symbolic.
+    is_proxy = proxy.exists() and proxy.samefile(file)
+    return _toolchain(proxy, name) if is_proxy else _identity(file)
+
+
+def _toolchain(proxy: Path, name: str) -> str | None:
+    """Return the program that Rust's proxy starts where a revision names no toolchain: the default one's."""
+    home = proxy.parents[2] / ".rustup"
+    try:
+        settings = tomllib.loads(read_regular(home / "settings.toml", _MOST_SETTINGS).decode())
+    except (OSError, ValueError):
+        return _identity(proxy)
+    toolchain = str(settings.get("default_toolchain"))
+    inside = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
+    return (_identity(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identity(proxy)
 
 
 def _found(name: str, path: str) -> Path | None:

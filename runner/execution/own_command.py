@@ -19,6 +19,11 @@ _CREDENTIALS = re.compile(r"ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN
 
 
 def own_module(name: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module of the runner or the service."""
+    return installed_module("faultwatch.module", name, *arguments)
+
+
+def installed_module(name: str, *arguments: str) -> list[str]:
     """Return the command line that runs an installed module, whatever the current directory holds."""
     return [sys.executable, "-P", "-m", name, *arguments]
 

@@ -28,12 +28,15 @@ class KnownFiles:
         Remembers the files that it has prepared.
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
+    own
+        The files of the build that a case mapped or read last, by case; relative to the build's directory.
     shared
         The identity and the copy of each file that other programs map, by path.
     """
 
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    own: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
@@ -113,6 +116,7 @@ class TrialFiles:
         mapped = tuple(self._mapped_file(file) for file in self.faults.files if file.path in self._preparations)
         own = {source_of(path) for path in self._opened if path.is_file()}
         own |= {self._tree / file.path for file in mapped if file.own}
+        self._known.own[self._case] = tuple(sorted(str(self._relative(path)) for path in own))
         own_bytes = combine_digests((str(self._relative(path)), digest_built_file(path, self._tree)) for path in own)
         return ProgramFiles(
             mapped=mapped,

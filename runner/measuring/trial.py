@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner import __version__
+from runner.contract.level import Number
 from runner.contract.report import (
     Build,
     Case,
@@ -16,11 +16,13 @@ from runner.contract.report import (
     Failure,
     Host,
     Outcome,
+    Reading,
     Report,
     Revision,
     Sample,
     Stage,
 )
+from runner.contract.taken_over import TakenOver
 from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
@@ -45,6 +47,7 @@ from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.system.tree import Knobs, Tree
+from runner.version import version
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
@@ -275,6 +278,18 @@ class Trial:
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
+    def taken_over(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+        """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
+
+        None if the environment has changed since that run, or if it has the state of a file among its conditions.
+        """
+        if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
+            return None
+        sample = Sample(readings={name: Reading(value=value) for name, value in counts.items()})
+        report = self._report(Outcome.MEASURED, samples=(sample,))
+        origin = TakenOver(run_id=source.run_id, commit=source.revision.commit)
+        return report.model_copy(update={"files": source.files, "remarks": source.remarks, "taken_over": origin})
+
     def skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
         failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
@@ -309,7 +324,7 @@ class Trial:
             case=self.subject.case,
             host=self._bench.host,
             environment=self._environment,
-            runner_version=__version__,
+            runner_version=version(),
             command=self._case.command if built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from runner import __version__
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
@@ -30,6 +29,7 @@ from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, coun
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import begin_session
 from runner.system.scratch import scratch_folder
+from runner.version import version
 
 Progress = Callable[[str], None]
 
@@ -193,7 +193,7 @@ def collect(
         case=trial.subject.case,
         host=trial.host,
         environment=trial.environment,
-        runner_version=__version__,
+        runner_version=version(),
         started_at=started_at,
         finished_at=datetime.now(UTC),
         scope="region" if trial.workload.run.region else "process",

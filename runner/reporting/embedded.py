@@ -70,9 +70,7 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
         time.sleep(0.02)
     output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     why = output[-1] if output else "it printed nothing"
-    # For example after an update of the checkout that requires a new package.
-    missing = why.startswith("ModuleNotFoundError")
     raise FaultwatchError(
-        f"the local service did not start: {why}",
-        "install the packages in requirements.txt, as `make run` does" if missing else "",
+        f"the local service did not start: {why.removeprefix('faultwatch-service: ')}",
+        "or name a service that runs elsewhere with FAULTWATCH_URL" if "is not installed" in why else "",
     )

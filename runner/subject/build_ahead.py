@@ -65,9 +65,10 @@ class BuildAhead:
 
     def expect(self, commits: Sequence[str]) -> None:
         """Replace the commits that will be needed. Whatever else is being built is given up."""
-        self._next = deque(dict.fromkeys(commits))
+        building = {worker.commit for worker in self._workers}
+        self._next = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
         self._finished.clear()
-        needless = [worker for worker in self._workers if worker.commit not in {None, *self._next}]
+        needless = [worker for worker in self._workers if worker.commit not in {None, *commits}]
         for worker in needless:
             worker.end()
             self._workers.remove(worker)

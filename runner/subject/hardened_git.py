@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
@@ -52,7 +53,12 @@ class GitError(FaultwatchError):
     """Git refused; holds what it said."""
 
 
-def run_git(*arguments: str, git_dir: str | None = None, checkout: Checkout | None = None) -> str:
+def run_git(
+    *arguments: str,
+    git_dir: str | None = None,
+    checkout: Checkout | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Run git and return what it printed.
 
     Parameters
@@ -61,6 +67,8 @@ def run_git(*arguments: str, git_dir: str | None = None, checkout: Checkout | No
         A bare repository that the caller named. No other bare repository is used.
     checkout
         The work tree and the index to use instead of the repository's own.
+    variables
+        More variables, such as the author of a commit.
 
     Raises
     ------
@@ -75,7 +83,7 @@ def run_git(*arguments: str, git_dir: str | None = None, checkout: Checkout | No
     environment = hardened_environment(filters=filters)
     if checkout:
         environment |= {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)}
-    done = _finished([*own, *arguments], verb, environment)
+    done = _finished([*own, *arguments], verb, environment | dict(variables))
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])

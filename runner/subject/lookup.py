@@ -3,6 +3,7 @@
 from runner.errors import FaultwatchError
 from runner.settings import Settings
 from runner.subject.repository import Repository, open_repository
+from runner.subject.shipped_workloads import shipped_repository
 from runner.workload import Workload
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload
 
@@ -26,11 +27,14 @@ def repository_of(workload: Workload, repo: str | None, settings: Settings) -> R
     FaultwatchError
         There is no repository, or none is named for a shipped workload that builds another repository.
     """
-    if not repo and workload.build.directory == "subject" and workload.path.is_relative_to(SHIPPED_WORKLOADS):
-        raise FaultwatchError(
-            f"{workload.name} does not build the repository that contains it",
-            "name the repository to build with --repo",
-        )
+    if not repo and workload.path.is_relative_to(SHIPPED_WORKLOADS):
+        if workload.build.directory == "subject":
+            raise FaultwatchError(
+                f"{workload.name} does not build the repository that contains it",
+                "name the repository to build with --repo",
+            )
+        if shipped := shipped_repository(SHIPPED_WORKLOADS, settings.home):
+            return shipped
     return open_repository(repo or str(workload.path.parent), settings.clones, named=bool(repo))
 
 

@@ -99,7 +99,7 @@ class LocalStarter:
         with log.open("ab") as stream:
             process = subprocess.Popen(
                 # Isolated from the current directory: it may be anybody's.
-                [sys.executable, "-P", "-m", "runner", "job", "run", *self._sandbox(), str(job_id)],
+                [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._sandbox(), str(job_id)],
                 cwd=self.home,
                 env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
                 stdin=subprocess.DEVNULL,

@@ -116,7 +116,8 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
         for name, shift, small in named
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
-    judged_points = {point.run_id: point for sequence in (trend.path, *trend.beside) for point in sequence}
+    on_trend = (point for sequence in (trend.path, *trend.beside) for point in sequence)
+    judged_points = {point.run_id: point for point in on_trend if not point.is_taken_over}
     withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
     return rows, outlines.compute(trend, views), withdrawn
 

@@ -51,6 +51,8 @@ class StoredRun:
     outcome: Outcome
     temporary: bool = False
     """It failed for a reason that may have passed."""
+    taken_over: bool = False
+    """Its counts are those of a run of the same bytes, or contradict it."""
 
 
 def make_plan(
@@ -81,7 +83,7 @@ def make_plan(
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
     for index, case in _distinct(request.cases):
-        runs = list(stored.get(index, ()))
+        runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.taken_over)]
         here = settled(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in here]
         stored_runs += len(revisions) - len(missing)

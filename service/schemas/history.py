@@ -88,6 +88,8 @@ class RunSummary(View):
     failure: FailureSummary | None
     quarantine: str | None
     """Why the run is never judged; None where it is."""
+    taken_over: bool = False
+    """Whether it was not measured: its counts are those of a run of the same bytes."""
     started_at: datetime
     finished_at: datetime
 
@@ -133,6 +135,8 @@ class SeriesPoint(View):
     """Whether the point is on the path along which the trend is drawn and judged."""
     quarantine: str | None = None
     """Why the point is never judged; None where it is."""
+    taken_over: bool = False
+    """Whether it was not measured: its value is that of a run of the same bytes."""
 
 
 class ConfigChange(View):

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from runner.contract.report import OUTSIDE
+from runner.contract.report import NO_FAULT_OF_HOST
 from service.schemas.directory import HostEntry
 from service.store import runs
 from service.store.models import Environment, Host, Run, RunCount
@@ -30,7 +30,7 @@ def _entry(session: Session, host: Host) -> HostEntry | None:
     newest = session.execute(
         select(Run.id, Run.finished_at, Run.outcome, Run.quarantine, Environment.hash)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(Run.host_id == host.id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
+        .where(Run.host_id == host.id, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
         .order_by(Run.started_at.desc())
         .limit(1)
     ).first()

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import median
 from runner.contract.report import OUTSIDE
+from runner.contract.taken_over import TAKEN_OVER
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import tracks
 from service.schemas import history
@@ -76,8 +77,9 @@ class PointRow(NamedTuple):
         del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
+        more = {"low": low, "high": high, "on_path": on_path, "taken_over": self.quarantine == TAKEN_OVER}
         point = history.SeriesPoint.__new__(history.SeriesPoint)
-        object.__setattr__(point, "__dict__", fields | {"low": low, "high": high, "on_path": on_path})
+        object.__setattr__(point, "__dict__", fields | more)
         object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
         object.__setattr__(point, "__pydantic_extra__", None)
         object.__setattr__(point, "__pydantic_private__", None)
@@ -117,6 +119,11 @@ def by_run(*columns: Any) -> Select[Any]:
     return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
 
 
+IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == TAKEN_OVER)
+"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run of the same
+bytes."""
+
+
 _ROWS = joined(
     *(Run.id, Point.status, Point.value, Point.n, Point.samples),
     *(Revision.commit, Revision.title, Revision.author, Revision.committed_at, Revision.position),
@@ -133,25 +140,26 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
 
 
 def trend_of(session: Session, series_id: int) -> tracks.Trend:
-    """Arrange the judged points of a series: those with a level and outside of quarantine. Reads only their levels."""
+    """Arrange the points of a series that have a place in its trend. Reads only their levels."""
     rows = session.execute(
         joined(
             *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
-            *(Point.value, Point.n, Point.samples, *BYTES_COLUMNS),
-        ).where(Point.series_id == series_id, Point.value.is_not(None), Run.quarantine.is_(None))
+            *(Point.value, Point.n, Point.samples, Run.quarantine, *BYTES_COLUMNS),
+        ).where(Point.series_id == series_id, Point.value.is_not(None), IS_ON_TREND)
     )
     return tracks.arrange_trend(
         tracks.PathPoint(
             *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
             program_bytes=bytes_of(*bytes_values),
+            is_taken_over=quarantine is not None,
         )
-        for run_id, revision, position, environment, measured_at, value, n, samples, *bytes_values in rows
+        for run_id, revision, position, environment, measured_at, value, n, samples, quarantine, *bytes_values in rows
         if value is not None
     )
 
 
 def arrange(rows: list[PointRow]) -> tracks.Trend:
-    """Arrange the judged points: those with a level and outside of quarantine."""
+    """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
     return tracks.arrange_trend(
         tracks.PathPoint(
             run_id=row.run_id,
@@ -163,7 +171,7 @@ def arrange(rows: list[PointRow]) -> tracks.Trend:
             samples=row.samples,
         )
         for row in rows
-        if row.value is not None and row.quarantine is None
+        if row.value is not None and row.quarantine in {None, TAKEN_OVER}
     )
 
 

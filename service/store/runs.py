@@ -8,13 +8,14 @@ from functools import reduce
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, TextClause, func, select
+from sqlalchemy import ColumnElement, Select, TextClause, func, or_, select
 from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
-from runner.contract.report import OUTSIDE
+from runner.contract.report import NO_FAULT_OF_HOST
+from runner.contract.taken_over import DISAGREES, TAKEN_OVER
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
@@ -134,7 +135,7 @@ def some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
 
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
-    judged = func.coalesce(Run.quarantine, "").not_in(OUTSIDE)
+    judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
     newest = (
         run
         for host in session.scalars(select(Host.id).order_by(Host.name)).all()
@@ -153,16 +154,19 @@ def _newest(session: Session, conditions: Sequence[Condition], limit: int, offse
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
 
-    Runs in quarantine are left out, to be measured again.
+    Runs in quarantine are left out, to be measured again; but not those that contradict a run of the same bytes. They
+    would do so again, or show a drift that no commit has caused.
     """
+    settled = or_(Run.quarantine.is_(None), Run.quarantine.in_((TAKEN_OVER, DISAGREES)))
     rows = session.execute(
-        joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary).where(
-            Subject.name == subject, Host.name == host, Run.quarantine.is_(None)
+        joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine).where(
+            Subject.name == subject, Host.name == host, settled
         )
     )
     by_key: dict[str, list[StoredRun]] = {}
-    for key, commit, environment, outcome, temporary in rows:
-        by_key.setdefault(key, []).append(StoredRun(commit, environment, outcome, bool(temporary)))
+    for key, commit, environment, outcome, temporary, quarantine in rows:
+        run = StoredRun(commit, environment, outcome, bool(temporary), taken_over=quarantine is not None)
+        by_key.setdefault(key, []).append(run)
     return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
 
 
@@ -182,6 +186,7 @@ def _summary(run: Run) -> RunSummary:
         outcome=run.outcome,
         failure=failure,
         quarantine=run.quarantine,
+        taken_over=run.quarantine == TAKEN_OVER,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )

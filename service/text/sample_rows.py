@@ -42,6 +42,8 @@ class SampleRow(NamedTuple):
     value: int | float | None
     level: int | float | None
     """The level of the run."""
+    taken_over: bool
+    """Whether the run was not measured: its counts are those of a run of the same bytes."""
 
 
 COLUMNS = SampleRow._fields

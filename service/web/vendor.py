@@ -11,6 +11,8 @@ from pathlib import Path
 
 from flask import Blueprint, Response, abort, send_file, url_for
 
+from service.web.vendored import FILES
+
 NODE_MODULES = Path(__file__).resolve().parents[2] / "node_modules"
 CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-plugin-zoom")
 """What the chart needs, in the order of loading: the plugins expect Chart and Hammer to be there."""
@@ -18,15 +20,6 @@ CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-p
 FLAME_SCRIPTS = ("d3-selection", "d3-flame-graph")
 """What flame graphs need, in the order of loading."""
 
-_FILES = {
-    "chart.js": "dist/chart.umd.min.js",
-    "chartjs-plugin-annotation": "dist/chartjs-plugin-annotation.min.js",
-    "chartjs-plugin-zoom": "dist/chartjs-plugin-zoom.min.js",
-    "d3-flame-graph": "dist/d3-flamegraph.min.js",
-    "d3-selection": "dist/d3-selection.min.js",
-    "hammerjs": "hammer.min.js",
-    "htmx.org": "dist/htmx.min.js",
-}
 _ONE_YEAR = 365 * 24 * 3600
 
 bp = Blueprint("vendor", __name__, url_prefix="/vendor")
@@ -39,7 +32,7 @@ class MissingPackageError(Exception):
 @bp.get("/<package>/<version>/<path:name>")
 def file(package: str, version: str, name: str) -> Response:
     """Serve one allowed file of one package in the installed version."""
-    path = _FILES.get(package)
+    path = FILES.get(package)
     if path is None or name != Path(path).name:
         abort(404)
     try:
@@ -55,13 +48,13 @@ def file(package: str, version: str, name: str) -> Response:
 
 def address(package: str) -> str:
     """Return the address of a package's file, with its version, or raise :class:`MissingPackageError`."""
-    return url_for("vendor.file", package=package, version=_version(package), name=Path(_FILES[package]).name)
+    return url_for("vendor.file", package=package, version=_version(package), name=Path(FILES[package]).name)
 
 
 def missing() -> str | None:
     """Return what is not installed and how to install it, or None where all is there."""
     try:
-        for package in _FILES:
+        for package in FILES:
             _version(package)
     except MissingPackageError as problem:
         return str(problem)
@@ -70,7 +63,7 @@ def missing() -> str | None:
 
 def _version(package: str) -> str:
     root = NODE_MODULES / package
-    if not (root / _FILES[package]).is_file():
+    if not (root / FILES[package]).is_file():
         raise MissingPackageError(
             f"The front-end package {package} is not installed. Run `npm ci` in the folder that holds package.json."
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runner.version import version
 from tests.aarch64.kernel import kernel
 from tests.hosts.image import CACHE, image
 from tests.hosts.machine import booted, drive
@@ -88,6 +89,9 @@ def _runner(folder: Path) -> Path:
     for words in (["init", "--quiet"], ["add", "."], [*_AUTHOR, "commit", "--quiet", "--message=Measure"]):
         subprocess.run(["git", "-C", product, *words], check=True)
     shutil.copytree(_python_packages(), tree / "packages")
+    metadata = tree / "packages" / f"faultwatch-{version()}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: faultwatch\nVersion: {version()}\n", encoding="utf-8")
     command = tree / "bin" / "faultwatch"
     command.parent.mkdir()
     command.write_text(_COMMAND, encoding="utf-8")

@@ -47,7 +47,7 @@ def pages(size: int, page: int) -> int:
     return -(-size // page)
 
 
-@pytest.fixture(scope="module", params=[64, 4], ids=["64 KiB", "4 KiB"])
+@pytest.fixture(scope="module", params=[64, 4], ids=["pages64k", "pages4k"])
 def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     with guest(request.param, Key.fresh(tmp_path_factory.mktemp("key"))) as booted:
         yield Machine(booted, request.param << 10)

@@ -143,7 +143,15 @@ class Runner:
 
     def history(self, repository: Path, *words: str) -> tuple[dict[str, Any], str]:
         """Measure all commits; return the result, and what was said."""
-        command: Sequence[str] = [str(FAULTWATCH), "history", "--repo", str(repository), "--json", *words]
+        command: Sequence[str] = [
+            str(FAULTWATCH),
+            "history",
+            "--repo",
+            str(repository),
+            "--json",
+            "--measure-all",
+            *words,
+        ]
         if self.user != "root":
             command = as_ordinary(command, self.folder)
         done = subprocess.run(

@@ -28,6 +28,8 @@ class PathPoint:
     value: Number
     samples: tuple[Number, ...]
     program_bytes: ProgramBytes = UNKNOWN
+    is_taken_over: bool = False
+    """It repeats a run of the same bytes. It shows which commits changed nothing, and says nothing about the level."""
 
 
 Points = tuple[PathPoint, ...]

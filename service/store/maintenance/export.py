@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric, to_suite
+from runner.contract.taken_over import TAKEN_OVER
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import decode_samples, joined
 from service.store.stored_reports import unpack
@@ -38,10 +39,11 @@ def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
+        taken_over = quarantine == TAKEN_OVER
         if not values:
-            yield SampleRow._make((*head, None, None, None))
+            yield SampleRow._make((*head, None, None, None, taken_over))
         for index, sample in enumerate(values):
-            yield SampleRow._make((*head, index, sample, value))
+            yield SampleRow._make((*head, index, sample, value, taken_over))
 
 
 def reports(session: Session, subject: str | None = None) -> Iterator[Report]:

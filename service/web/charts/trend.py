@@ -208,9 +208,15 @@ class _DotMaker:
             "commit": point.revision[:10],
             "title": point.title,
             "environment": point.environment[:8],
-            "text": quantity(point.value, self._unit) + (", in quarantine" if point.quarantine else ""),
+            "text": quantity(point.value, self._unit) + _remark(point),
             "url": self._run_url(point.run_id),
         }
+
+
+def _remark(point: SeriesPoint) -> str:
+    if point.taken_over:
+        return ", taken over from a run of the same bytes"
+    return ", in quarantine" if point.quarantine else ""
 
 
 def _flag(drift: Drift, dot: Dot) -> FlaggedDot:

@@ -33,7 +33,7 @@ def point_table(series: SeriesDetail) -> Table:
     """Return one row for each point of a series."""
     columns = (
         *("run_id", "revision", "title", "committed_at", "position", "measured_at", "environment", "status"),
-        *(f"value ({series.unit})", "low", "high", "samples", "on_path", "quarantine"),
+        *(f"value ({series.unit})", "low", "high", "samples", "on_path", "quarantine", "taken_over"),
     )
     return Table(
         columns,
@@ -41,7 +41,7 @@ def point_table(series: SeriesDetail) -> Table:
             (
                 *(point.run_id, point.revision, point.title, point.committed_at, point.position, point.measured_at),
                 *(point.environment, point.status.value, point.value, point.low, point.high, point.n),
-                *(point.on_path, point.quarantine),
+                *(point.on_path, point.quarantine, point.taken_over),
             )
             for point in series.points
         ),
@@ -52,7 +52,7 @@ def run_table(runs: Iterable[RunSummary]) -> Table:
     """Return one row for each run."""
     columns = (
         *("run_id", "subject", "host", "case", "revision", "title", "environment", "outcome", "failure"),
-        *("quarantine", "started_at", "finished_at"),
+        *("quarantine", "started_at", "finished_at", "taken_over"),
     )
     return Table(
         columns,
@@ -60,7 +60,7 @@ def run_table(runs: Iterable[RunSummary]) -> Table:
             (
                 *(run.run_id, run.subject, run.host, run.case, run.revision, run.title, run.environment),
                 *(run.outcome.value, run.failure.message if run.failure else None, run.quarantine),
-                *(run.started_at, run.finished_at),
+                *(run.started_at, run.finished_at, run.taken_over),
             )
             for run in runs
         ),
@@ -70,11 +70,11 @@ def run_table(runs: Iterable[RunSummary]) -> Table:
 def sample_table(report: Report) -> Table:
     """Return one row for each reading of a run."""
     return Table(
-        ("sample", "metric", "unit", "status", "value", "running_percent", "reason"),
+        ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "taken_over"),
         (
             (
                 *(number, name, metric(name).unit, reading.status.value, reading.value),
-                *(reading.running_percent, reading.reason or None),
+                *(reading.running_percent, reading.reason or None, report.taken_over is not None),
             )
             for number, sample in enumerate(report.samples, 1)
             for name, reading in sample.readings.items()

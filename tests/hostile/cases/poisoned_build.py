@@ -28,7 +28,8 @@ def held(arena: Arena, outcome: Outcome) -> None:
     assert (tree / "kept").exists()
     (tree / "probe").write_text("#!/bin/sh\necho POISONED; exit 1\n")
     for _ in range(2):
-        assert _build(arena.run(*WORDS)) == ("measured", True)
+        again = arena.run(*WORDS)
+        assert _build(again) == ("measured", True), again.said
     # What ran in a sandbox is never executed without one.
     trusted = tuple("--no-sandbox" if word == "--sandbox" else word for word in WORDS)
     assert _build(arena.run(*trusted)) == ("measured", False)

@@ -5,9 +5,20 @@ from tests.hostile.arena import Arena, Outcome
 WORDS = ("measure", "workload.toml", "--repo", ".", "--no-sandbox", "--report", "REPORT")
 
 
+# The builder passes no variable on, but /proc shows those of each process above.
+SCRIPT = """#!/bin/sh
+process=$PPID
+while [ "$process" -gt 1 ]; do
+    tr '\\0' '\\n' < /proc/$process/environ
+    process=$(cut -d ' ' -f 4 /proc/$process/stat)
+done
+exit 1
+"""
+
+
 def prepare(arena: Arena) -> None:
-    # The builder passes no variable on, but /proc shows its parent's.
-    arena.workload(build="command = ['sh', '-c', 'tr \"\\\\0\" \"\\\\n\" < /proc/$PPID/environ; exit 1']")
+    arena.write("probe", SCRIPT, executable=True)
+    arena.workload(build="command = './probe'")
     arena.commit()
 
 

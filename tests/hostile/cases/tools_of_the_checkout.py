@@ -1,4 +1,7 @@
-"""The checkout brings its own bwrap, perf, git, cc and so on, and its workload a PATH that begins with them."""
+"""The checkout brings its own bwrap, perf, git, cc and so on, and its workload a PATH that begins with them.
+
+On a host of a CI a stranger knows the absolute place of the checkout.
+"""
 
 from tests.hostile.arena import Arena, Outcome
 
@@ -14,7 +17,8 @@ def prepare(arena: Arena) -> None:
         text = f"#!/bin/bash\n: > {arena.outside}/{name}\necho '{name} 99.9 (a lie)'\n"
         arena.write(name, text, executable=True)
         arena.write(f"bin/{name}", text, executable=True)
-    variables = 'environment = {PATH = ".:bin:/usr/bin:/bin", CC = "./cc", LD = "./ld", SHELL = "./sh"}'
+    path = f".:bin:{arena.subject}/bin:/usr/bin:/bin"
+    variables = f'environment = {{PATH = "{path}", CC = "./cc", LD = "./ld", SHELL = "./sh"}}'
     arena.workload(f'[run]\ncommand = "/bin/true"\n{variables}', build=f"command = 'make'\n{variables}")
     arena.commit()
 

@@ -15,7 +15,7 @@ from runner.cli import doctor
 from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
 from runner.doctor.probe import HostProbe, ProgramOutput, run
 from runner.errors import FaultwatchError
-from runner.execution.own_command import own_module
+from runner.execution.own_command import installed_module
 from runner.system.tree import Tree
 
 RATE = "proc/sys/kernel/perf_event_max_sample_rate"
@@ -213,6 +213,8 @@ def test_a_link_is_not_followed_to_what_it_would_overwrite(tmp_path: Path) -> No
 def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:
     (tmp_path / "pyperf.py").write_text("print('planted')")
     for folder in (tmp_path, "/tmp"):
-        done = subprocess.run(own_module("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            installed_module("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False
+        )
         assert "planted" not in done.stdout
     assert run(["pwd"]).text.strip() == "/"

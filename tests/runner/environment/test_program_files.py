@@ -1,6 +1,7 @@
 """What an upgrade of the host can change is a knob; what a revision changes is none."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from runner.system.tree import Tree
 
 
 def tool(folder: Path, name: str, text: str = "#!/bin/sh\n", modified: float = 1e9) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
     file.write_text(text)
     file.chmod(0o755)
@@ -38,7 +39,7 @@ def test_tools_are_those_of_the_builds_path_not_of_the_callers(tmp_path: Path, m
     tool(ours, "cc", "#!/bin/sh\necho ours\n")
     tool(theirs, "cc", "#!/bin/sh\necho theirs\n")
     monkeypatch.setenv("PATH", f"{theirs}:{os.environ['PATH']}")
-    assert knobs(ours)["compiler.cc"] == "ours"
+    assert knobs(ours)["compiler.cc"].startswith(f"{ours}/cc, ")
     assert knobs(tmp_path, path="/nonexistent") == {}
 
 
@@ -48,6 +49,33 @@ def test_a_workload_cannot_name_programs_by_a_relative_path(tmp_path: Path, monk
     assert "tool.odd-tool" not in knobs(tmp_path, path=".:/usr/bin")
     assert "tool.odd-tool" not in knobs(tmp_path, path="")
     assert run_knobs(Tree(), "odd-tool", ".")["program"] is None
+
+
+def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Path) -> None:
+    """A stranger's workload names a folder of the checkout, whose place on a host of a CI is known."""
+    names = ("cc", "c++", "gfortran", "ld", "rustc", "rustup", "odd-tool")
+    for name in names:
+        tool(tmp_path / "bin", name, f"#!/bin/sh\n: > {tmp_path}/executed-{name}\n")
+    found = knobs(tmp_path / "bin")
+    assert not list(tmp_path.glob("executed-*"))
+    assert found["compiler.cc"].startswith(f"{tmp_path}/bin/cc, ")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_rusts_default_toolchain_is_a_knob_though_a_proxy_starts_it(
+    link: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
+    proxy = tool(tmp_path / ".cargo" / "bin", "rustup")
+    link(proxy, proxy.with_name("rustc"))
+    settings = tmp_path / ".rustup" / "settings.toml"
+    shown = []
+    for toolchain in ("stable", "nightly"):
+        compiler = tool(tmp_path / ".rustup" / "toolchains" / toolchain / "bin", "rustc")
+        settings.write_text(f'default_toolchain = "{toolchain}"\n')
+        shown.append(knobs(proxy.parent)["tool.rustc"])
+        assert shown[-1].startswith(f"{compiler}, ")
+    settings.write_text('default_toolchain = "../../.."\n')
+    assert knobs(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
 
 
 def test_an_interpreter_and_what_it_loads_are_knobs() -> None:

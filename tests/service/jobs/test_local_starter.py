@@ -50,4 +50,4 @@ def test_a_job_that_others_can_order_is_confined(
     monkeypatch.setattr(starter.__class__, "_token", lambda *_: {})
     starter._carry_out(7)
     seen = starter.log(7).read_text().splitlines()
-    assert seen == [f"words: -P -m runner job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
+    assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]

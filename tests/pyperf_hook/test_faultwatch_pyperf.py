@@ -8,8 +8,7 @@ from typing import Any
 
 import pyperf
 import pytest
-
-from runner.pyperf_hook import FaultwatchHook
+from faultwatch_pyperf import FaultwatchHook
 
 ROOT = Path(__file__).parents[2]
 PAGES, LOOPS, VALUES = 100, 8, 3
@@ -94,7 +93,7 @@ def test_a_worker_that_measured_nothing_says_so() -> None:
 
 
 def test_the_hook_is_light() -> None:
-    code = "import sys; before = set(sys.modules); import runner.pyperf_hook; print(*(set(sys.modules) - before))"
+    code = "import sys; before = set(sys.modules); import faultwatch_pyperf; print(*(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -103,4 +102,4 @@ def test_the_hook_is_light() -> None:
         check=True,
         env={"PYTHONPATH": str(ROOT)},
     )
-    assert set(done.stdout.split()) <= {"runner", "runner.pyperf_hook", "resource", "types", "enum"}
+    assert set(done.stdout.split()) <= {"faultwatch_pyperf", "resource", "types", "enum"}

@@ -1,0 +1,54 @@
+"""Counts that were taken over from a run of the same bytes, and the measurements that check such counts."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from runner.contract.base import CommitHash, Strict
+from runner.contract.level import Number
+
+TAKEN_OVER = "taken over from a run of the same bytes"
+"""Why the points of a run that was not measured are no evidence: they repeat those of another run."""
+DISAGREES = "this host counted the same bytes differently before"
+"""Why a check that failed is not judged: no commit can have changed the count."""
+
+_MetricName = Annotated[str, StringConstraints(max_length=200)]
+_Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
+
+
+class TakenOver(Strict):
+    """Says that a run was not measured, and whose counts it has: a run of the same bytes in the same environment."""
+
+    run_id: UUID
+    commit: CommitHash
+
+
+class SameBytesCheck(Strict):
+    """Compares the counts of a run with those that could have been taken over instead of measuring."""
+
+    run_id: UUID
+    """The run of the same bytes."""
+    commit: CommitHash
+    expected: _Levels
+    """Its exact counts, by metric."""
+    counted: _Levels
+    """The levels that were counted now. A metric without a level has no entry."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the host counted the same again."""
+        return self.counted == self.expected
+
+    @property
+    def sentence(self) -> str:
+        """What was counted before and now, for the metrics that differ; empty if none does."""
+        differ = (
+            f"{name} {self.expected[name]:,} at {self.commit[:10]}, {self._now(name)} now"
+            for name in self.expected
+            if self.counted.get(name) != self.expected[name]
+        )
+        return "; ".join(differ)
+
+    def _now(self, name: str) -> str:
+        return f"{self.counted[name]:,}" if name in self.counted else "no count that repeats"

@@ -1,0 +1,163 @@
+"""Recognises builds whose program has the bytes of one that was measured, and takes its counts over.
+
+A revision can change a count only through the files that its program maps and reads. If the files that the program used
+in the measured build are the same in the next one, and both builds consist of files of the same names, the program does
+the same there: what is opened by name, listed or missing is the same too. One build in twenty is measured all the same,
+to check the host.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.contract.level import Number
+from runner.contract.metrics import metric
+from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
+from runner.contract.taken_over import SameBytesCheck
+from runner.mapped_files.digests import combine_digests, digest_built_file, digest_file
+from runner.measuring.sampling import levels
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.system.tree_walk import TreeTooLarge, walk
+from runner.workload import Workload
+
+CHECKED = 20
+"""One in so many is measured although its counts could be taken over."""
+_OTHER_FILES = (
+    "the files that the program used at {} are the same in this build, but here it used other ones; for the rest of "
+    "this command every revision is measured"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The newest measured run of a case, and what another build is compared with."""
+
+    report: Report
+    names: str
+    own: tuple[str, ...]
+
+
+class SameBytes:
+    """Remembers the newest measured run of each case."""
+
+    def __init__(self, workload: Workload, bench: Bench) -> None:
+        self._workload = workload
+        self._bench = bench
+        # What depends on time, or on other cases, says something new each time that it is measured.
+        self._is_usable = str(workload.run.processes) == "1" and all(
+            metric(name).exact for name in workload.metrics.judge
+        )
+        self._newest: dict[str, _Measured] = {}
+        self._never: set[str] = set()
+        self._contradicted: set[str] = set()
+
+    def names_of(self, tree: Path) -> str:
+        """Return the digest of all names in a tree as it was built; empty if nothing can be taken over."""
+        return _digest_of_names(tree, self._workload.run.output_file) if self._is_usable else ""
+
+    def source_of(self, case: Case, tree: Path, names: str) -> Report | None:
+        """Return the run whose counts a built tree has too; None if the case has to be measured there."""
+        newest = self._newest.get(case.name)
+        if newest is None or not names or newest.names != names or case.name in self._never:
+            return None
+        files, place = newest.report.files, tree.resolve()
+        if files is None:
+            return None
+        own = combine_digests((name, digest_built_file(place / name, place)) for name in newest.own)
+        system = combine_digests((file.path, digest_file(Path(file.path))) for file in files.mapped if not file.own)
+        return newest.report if (own, system) == (files.own_bytes, files.system_bytes) else None
+
+    def take_over(self, source: Report, revision: Revision, build: Build) -> Report | None:
+        """Return the report of a revision with the counts of a run; None if it has to be measured.
+
+        That is in another environment, and to check the host: one revision in twenty, and each one from the first on
+        that contradicts another run.
+        """
+        if source.case.name in self._contradicted or is_checked(revision.commit, source.case):
+            return None
+        subject = Subject(source.subject, revision, source.case, build)
+        return Trial(self._workload, subject, self._bench).taken_over(source, _exact_counts(source) or {})
+
+    def checked(self, report: Report, source: Report) -> Report:
+        """Return the report of a revision that was measured although its counts could be taken over."""
+        if report.outcome is not Outcome.MEASURED:
+            return report
+        if not _have_same_bytes(report, source):
+            self._never.add(report.case.name)
+            remark = _OTHER_FILES.format(source.revision.commit[:10])
+            return report.model_copy(update={"remarks": (*report.remarks, remark)})
+        expected, counted = _exact_counts(source) or {}, levels(report.samples)
+        check = SameBytesCheck(
+            run_id=source.run_id,
+            commit=source.revision.commit,
+            expected=expected,
+            counted={name: counted[name] for name in expected if name in counted},
+        )
+        if not check.holds:
+            self._contradicted.add(report.case.name)
+        return report.model_copy(update={"same_bytes_check": check})
+
+    def remember(self, report: Report, names: str) -> None:
+        """Remember a measured run, if its counts are facts that hold for the same bytes anywhere on this host."""
+        if report.same_bytes_check and not report.same_bytes_check.holds:
+            return
+        own = self._bench.known_files.own.get(report.case.name, ())
+        if names and own and _is_certain(report):
+            self._newest[report.case.name] = _Measured(report, names, own)
+        else:
+            self._newest.pop(report.case.name, None)
+
+
+def is_checked(commit: str, case: Case) -> bool:
+    """Return whether a run is measured although its counts could be taken over: the same ones always, one in twenty."""
+    return int(hash_of([commit, case.name, case.definition]), 16) % CHECKED == 0
+
+
+def _is_certain(report: Report) -> bool:
+    """Return whether each count of a run repeats, and no state of the page cache can move it."""
+    files = report.files
+    return (
+        report.outcome is Outcome.MEASURED
+        and not report.quarantine
+        and files is not None
+        and bool(files.own_bytes and files.system_bytes)
+        and not files.uncertain_faults.most
+        and bool(_exact_counts(report))
+    )
+
+
+def _exact_counts(report: Report) -> Mapping[str, Number] | None:
+    """Return the exact counts of a run by metric; None if one of them varies or was not counted in each sample."""
+    counts: dict[str, Number] = {}
+    for name in report.metrics:
+        if not metric(name).exact:
+            continue
+        readings = report.readings(name)
+        values = {reading.value for reading in readings if reading.status is Status.COUNTED}
+        first = readings[0].value
+        if len(readings) != len(report.samples) or first is None or values != {first}:
+            return None
+        counts[name] = first
+    return counts
+
+
+def _have_same_bytes(report: Report, source: Report) -> bool:
+    here, there = report.files, source.files
+    same = here and there and (here.own_bytes, here.system_bytes) == (there.own_bytes, there.system_bytes)
+    return bool(same) and report.environment.hash == source.environment.hash
+
+
+def _digest_of_names(tree: Path, ignored: str | None) -> str:
+    """Return the digest of the paths, modes and link targets in a tree; empty if it is too large."""
+    lines = []
+    try:
+        for entry in walk(tree):
+            name = os.path.relpath(entry.path, tree)
+            if name != ignored:
+                target = str(Path(entry.path).readlink()) if entry.is_symlink() else ""
+                lines.append(repr((name, entry.stat(follow_symlinks=False).st_mode, target)))
+    except (OSError, TreeTooLarge):
+        return ""
+    return hashlib.sha256("\n".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()

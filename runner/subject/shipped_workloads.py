@@ -1,0 +1,67 @@
+"""The shipped workloads as a repository, for an installation from a wheel: a run belongs to a commit.
+
+The commit has the files' content and the date of the build, so that all hosts with one version make the same commit. A
+later version becomes the next commit.
+"""
+
+from pathlib import Path
+
+from runner.subject.hardened_git import Checkout, GitError, run_git
+from runner.subject.repository import Repository
+from runner.system.scratch import scratch_folder
+
+_NAME = "workloads"
+_BRANCH = "refs/heads/main"
+_DATE = ".date"
+"""The file, beside the workloads, in which the build of a wheel records the date of their last change."""
+
+
+def shipped_repository(workloads: Path, home: Path) -> Repository | None:
+    """Return a repository whose newest commit is a folder of shipped workloads; None in a clone, which is one itself.
+
+    Raises
+    ------
+    FaultwatchError
+        git fails; the message contains its error.
+    """
+    date = workloads / _DATE
+    if not date.exists():
+        return None
+    git_dir = home / f"{_NAME}.git"
+    if not git_dir.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(home) as scratch:
+            run_git("init", "--quiet", "--bare", "--initial-branch=main", str(scratch / "new"))
+            try:
+                (scratch / "new").rename(git_dir)
+            except OSError:
+                if not git_dir.exists():  # Else another command made it meanwhile.
+                    raise
+    with scratch_folder(home) as scratch:
+        _commit(git_dir, Checkout(workloads, scratch / "index"), date.read_text(encoding="ascii").strip())
+    return Repository(git_dir, _NAME, bare=True)
+
+
+def _commit(git_dir: Path, checkout: Checkout, date: str) -> None:
+    """Commit the files, unless the newest commit has them."""
+
+    def git(*arguments: str, **variables: str) -> str:
+        return run_git(*arguments, git_dir=str(git_dir), checkout=checkout, variables=variables).strip()
+
+    # Python compiles some of the files where they are installed.
+    git("-C", str(checkout.tree), "add", "--all", "--force", "--", ".", ":(exclude,glob)**/__pycache__/**")
+    tree = git("write-tree")
+    try:
+        parents = [git("rev-parse", "--verify", "--quiet", _BRANCH)]
+    except GitError:
+        parents = []
+    if parents and git("rev-parse", f"{parents[0]}^{{tree}}") == tree:
+        return
+    author = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", "Faultwatch"), ("EMAIL", "faultwatch@localhost"), ("DATE", f"@{date} +0000"))
+    }
+    after = [word for parent in parents for word in ("-p", parent)]
+    commit = git("commit-tree", *after, "-m", "The shipped workloads", tree, **author)
+    git("update-ref", _BRANCH, commit, *parents)

@@ -1,0 +1,124 @@
+"""A revision whose program has the bytes of the one before is not measured, and that is said wherever it shows."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.measuring.same_bytes import is_checked
+from runner.workload import cases
+from runner.workload.lookup import find_workload
+from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
+
+pytestmark = pytest.mark.perf
+HISTORY = ("history", "--repo", "repo", "--workload", "repo/workload.toml")
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[Proxy]:
+    with served(tmp_path / "service") as made:
+        yield made
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return folder
+
+
+def commit(folder: Path, *, checked: bool = False, workload: str = WORKLOAD, **files: str) -> str:
+    """Commit files; its hash decides whether it belongs to those that are measured in any case."""
+    (folder / "workload.toml").write_text(workload, encoding="utf-8")
+    (case,) = cases(find_workload(str(folder / "workload.toml")), ())
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text, encoding="utf-8")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Try 0")
+    number = 0
+    while is_checked(git(folder, "rev-parse", "HEAD"), case) != checked:
+        number += 1
+        git(folder, "commit", "--quiet", "--amend", "--message", f"Try {number}")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def program(pages: int) -> str:
+    return PROGRAM.format(pages=pages, number=0)
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        body: bytes = answer.read()
+    return body.decode()
+
+
+def test_the_same_bytes_are_measured_once(proxy: Proxy, repository: Path, tmp_path: Path) -> None:
+    first = commit(repository, pages__c=program(10), README="one")
+    doc = commit(repository, README="two")
+    checked = commit(repository, README="three", checked=True)
+    status, output, messages = faultwatch(tmp_path / "home", *HISTORY, url=proxy.url)
+    assert status == 0, messages
+    assert "3 revisions: 2 measured, 1 taken over from a run of the same bytes, 0 stored before" in output
+    assert len(re.findall(rf"{doc[:10]} .* taken over from {first[:10]}", messages)) == 1
+
+    runs = {run["revision"]: run for run in proxy.ask("/runs")["items"]}  # type: ignore[attr-defined]
+    assert {name for name, run in runs.items() if run["taken_over"]} == {doc}
+    report = proxy.ask(f"/runs/{runs[doc]['run_id']}")
+    assert report["taken_over"] == {"run_id": runs[first]["run_id"], "commit": first}
+    assert proxy.ask(f"/runs/{runs[checked]['run_id']}")["same_bytes_check"]["run_id"] == runs[first]["run_id"]  # type: ignore[index]
+
+    service = proxy.service
+    page = read(f"{service}/runs/{runs[doc]['run_id']}")
+    assert "This revision was not measured." in page
+    assert "In quarantine" not in page
+    assert "taken over" in read(f"{service}/runs")
+    assert "quarantine" not in read(f"{service}/hosts")
+    assert "taken_over" in read(f"{service}/runs.csv").splitlines()[0]
+    series = next(row for row in proxy.ask("/series")["items"] if row["metric"] == "minor-faults")  # type: ignore[attr-defined]
+    points = {point["revision"]: point for point in proxy.ask(f"/series/{series['id']}")["points"]}  # type: ignore[attr-defined]
+    assert points[doc]["taken_over"]
+    assert points[doc]["on_path"]
+    assert points[doc]["value"] == points[first]["value"]
+
+    every = json.loads(faultwatch(tmp_path / "home", *HISTORY, "--json", "--measure-all", url=proxy.url)[1])
+    assert (every["measured"], every["taken_over"], every["stored"]) == (1, 0, 2)
+
+
+def test_a_check_that_fails_is_a_problem_of_the_host_and_no_drift(
+    proxy: Proxy, repository: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    source = f"""
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void) {{
+    int number = 0;
+    FILE *file = fopen("{outside}", "r");
+    if (!file || fscanf(file, "%d", &number) != 1) return 1;
+    char *pages = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < number; i++) pages[4096 * i] = 1;
+    return 0;
+}}
+"""
+    workload = WORKLOAD.replace(
+        'command = "cc -O0 -o pages pages.c"',
+        f'command = ["sh", "-c", "cp README {outside} && cc -O0 -o pages pages.c"]',
+    )
+    commit(repository, pages__c=source, README="10\n", workload=workload)
+    bad = commit(repository, README="20\n", checked=True, workload=workload)
+    after = commit(repository, README="20 \n", workload=workload)
+    words = (*HISTORY, "--build-jobs", "1")
+    status, output, messages = faultwatch(tmp_path / "home", *words, url=proxy.url)
+    assert status == 1, messages
+    assert "3 revisions: 3 measured" in output
+    assert f"This host counted the same bytes differently: {bad[:10]} pages: minor-faults" in output
+
+    runs = {run["revision"]: run for run in proxy.ask("/runs?quarantined=true")["items"]}  # type: ignore[attr-defined]
+    assert runs.keys() == {bad, after}
+    page = read(f"{proxy.service}/runs/{runs[bad]['run_id']}")
+    assert "no commit can have changed the count" in page
+    assert proxy.ask("/drifts")["items"] == []

@@ -1,0 +1,104 @@
+"""The wheel is whole: everything that a clone has works from another folder, as another user, with an empty home."""
+
+import json
+import re
+import subprocess
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.wheel.installation import ROOT, Installation
+
+
+@pytest.fixture(scope="module")
+def served(installed: Installation) -> Iterator[str]:
+    """The address of the installed service."""
+    port = installed.home / "port"
+    with subprocess.Popen(
+        installed.command("faultwatch-service", "serve", "--port", "0", "--port-file", str(port)),
+        cwd=installed.home,
+        env=installed.variables(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        try:
+            address = re.search(r"http://\S+", first)
+            assert address, first + process.stdout.read()
+            yield address[0].rstrip("/")
+        finally:
+            process.terminate()
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def test_the_wheel_has_every_file_of_the_parts_that_run(wheel: Path) -> None:
+    parts = ["faultwatch", "runner", "service", "templates", "workloads"]
+    tracked = subprocess.run(["git", "ls-files", "--", *parts], cwd=ROOT, check=True, capture_output=True, text=True)
+    expected = {
+        name if name.startswith("faultwatch/") else f"faultwatch/tree/{name}" for name in tracked.stdout.split()
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        assert expected - set(archive.namelist()) == set()
+
+
+def test_an_environment_gets_no_top_level_name_but_faultwatch(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"faultwatch"}
+
+
+def test_other_programs_of_the_environment_do_not_see_the_parts(installed: Installation) -> None:
+    code = "import faultwatch, importlib.util as u; print(u.find_spec('runner'), u.find_spec('service'))"
+    assert installed.run("python", "-P", "-c", code).stdout.split() == ["None", "None"]
+
+
+def test_a_module_of_the_same_name_in_the_environment_does_not_get_in_the_way(installed: Installation) -> None:
+    planted = installed.site / "runner.py"
+    planted.write_text("raise SystemExit('the wrong one')")
+    try:
+        done = installed.run("faultwatch", "workloads", "tensor_copy")
+    finally:
+        planted.unlink()
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_finds_its_template_its_styles_and_its_scripts(served: str) -> None:
+    page = get(f"{served}/")
+    files = set(re.findall(r'(?:href|src)="(/(?:static|vendor)/[^"]+)"', page))
+    assert any(file.startswith("/static/") and ".css" in file for file in files)
+    assert any(file.startswith("/vendor/htmx.org/") for file in files)
+    for file in files:
+        assert get(served + file.replace("&amp;", "&")), file
+
+
+def test_the_database_is_made_by_the_migrations(installed: Installation, served: str) -> None:
+    assert json.loads(get(f"{served}/api/v1/health"))["database"] == "ok"
+    done = installed.run("faultwatch-service", "upgrade")
+    assert done.returncode == 0, done.stderr
+    assert str(installed.home / ".local/share/faultwatch/faultwatch.db") in done.stdout
+
+
+def test_commands_have_the_version_of_the_wheel(installed: Installation, wheel: Path) -> None:
+    version = wheel.name.split("-")[1]
+    for name in ("faultwatch", "faultwatch-service"):
+        assert installed.run(name, "--version").stdout.split()[-1] == version
+
+
+def test_the_workloads_are_those_of_the_clone(installed: Installation) -> None:
+    from runner.workload import load_workload
+    from runner.workload.lookup import SHIPPED_WORKLOADS, shipped_names
+
+    listed = json.loads(installed.run("faultwatch", "workloads", "--json").stdout)
+    assert {one["name"]: one["definition"] for one in listed} == {
+        name: load_workload(SHIPPED_WORKLOADS / name).definition for name in shipped_names()
+    }
