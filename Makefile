@@ -111,6 +111,10 @@ screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pict
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
 		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
 
+.PHONY: schemas
+schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml
+	@$(PYTHON) -m runner.schemas.generate
+
 .PHONY: lock
 lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
