@@ -51,7 +51,7 @@ wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, withou
 	@ls dist/*.whl
 
 .PHONY: image
-image: wheel ## Build the service's container image; ENGINE=docker, BASE=image, IMAGE=name
+image: wheel ## Build the service's container image; ENGINE=docker, BASE=, IMAGE=, IMAGE_OPTIONS=
 	$(or $(ENGINE),podman) build $(if $(filter docker,$(ENGINE)),,--format docker) $(if $(BASE),--build-arg BASE=$(BASE)) \
 		$(IMAGE_OPTIONS) --file Containerfile --tag $(or $(IMAGE),faultwatch:latest) .
 
