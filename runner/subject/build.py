@@ -226,7 +226,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         ) from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
     failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
-    if failure and (hint := advice(missing_tool(done.output), environment["PATH"])):
+    if failure and (hint := advice(missing_tool(done.output) or command[0], environment["PATH"], sandbox)):
         failure = f"{failure}: {hint}"
     if is_temporary(done):
         raise BuildFailure(failure, build, temporary=True)

@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from runner.execution.sandbox import Sandbox
+
 _USUAL = (
     *("~/.cargo/bin", "~/.local/bin", "~/go/bin", "~/bin", "/usr/local/go/bin", "/usr/local/cargo/bin"),
     *("/opt/go/bin", "/opt/cmake/bin", "/usr/lib/ccache", "/snap/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"),
@@ -34,8 +36,15 @@ def whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.en
     return Path(file) if file else None
 
 
-def advice(tool: str, build_path: str) -> str:
+def advice(tool: str, build_path: str, sandbox: Sandbox | None = None) -> str:
     """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
+    found = shutil.which(tool, path=build_path) if "/" not in tool else None
+    if found and sandbox and not sandbox.shows(Path(found)):
+        top = Path(found).parent.parent if Path(found).parent.name == "bin" else Path(found).parent
+        return (
+            f"{tool} is at {found}, which the sandbox does not show: "
+            f"add its folder to FAULTWATCH_SANDBOX_READ on this host, such as FAULTWATCH_SANDBOX_READ={top}"
+        )
     file = whereabouts(tool, build_path)
     if file is None:
         return ""

@@ -104,6 +104,18 @@ def test_every_command_of_the_readme_exists() -> None:
     assert used <= set(COMMANDS)
 
 
+def test_every_command_has_its_row_in_the_table_of_exit_codes() -> None:
+    from runner.cli.entry_point import COMMANDS
+
+    table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("| command | exit code 1 |")[2]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, re.MULTILINE))
+    assert set(rows) == set(COMMANDS)
+    for name, meaning in rows.items():
+        module = next((ROOT / "runner" / "cli").glob(f"{name}*.py"))
+        fails = re.search(r"Exit\(1\)|exit\(", (ROOT / "runner" / "cli" / module).read_text(encoding="utf-8"))
+        assert bool(fails) is (meaning != "never"), name
+
+
 def test_no_file_names_the_address_of_a_registry() -> None:
     found = []
     for file in tracked():

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.execution.sandbox import Sandbox
 from runner.subject.tool_search import advice, missing_tool, whereabouts
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
@@ -27,6 +28,17 @@ def test_a_tool_outside_of_the_path_is_named_with_what_to_write(tool: Path) -> N
 
 def test_nothing_is_said_of_a_tool_that_is_there_or_nowhere() -> None:
     assert advice("sh", SYSTEM) == advice("no-such-tool", SYSTEM) == advice("", SYSTEM) == ""
+
+
+def test_a_tool_that_the_sandbox_hides_is_named_with_the_folder_to_show(tool: Path) -> None:
+    path = f"{tool.parent}:{SYSTEM}"
+    assert advice("crago", path) == ""
+    assert advice("crago", path, Sandbox()) == (
+        f"crago is at {tool}, which the sandbox does not show: add its folder to FAULTWATCH_SANDBOX_READ on this host, "
+        f"such as FAULTWATCH_SANDBOX_READ={tool.parent.parent}"
+    )
+    assert advice("crago", path, Sandbox(readable=(str(tool.parent),))) == ""
+    assert advice("sh", path, Sandbox()) == ""
 
 
 @pytest.mark.parametrize(
