@@ -36,15 +36,8 @@ def whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.en
     return Path(file) if file else None
 
 
-def advice(tool: str, build_path: str, sandbox: Sandbox | None = None) -> str:
+def advice(tool: str, build_path: str) -> str:
     """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
-    found = shutil.which(tool, path=build_path) if "/" not in tool else None
-    if found and sandbox and not sandbox.shows(Path(found)):
-        top = Path(found).parent.parent if Path(found).parent.name == "bin" else Path(found).parent
-        return (
-            f"{tool} is at {found}, which the sandbox does not show: "
-            f"add its folder to FAULTWATCH_SANDBOX_READ on this host, such as FAULTWATCH_SANDBOX_READ={top}"
-        )
     file = whereabouts(tool, build_path)
     if file is None:
         return ""
@@ -52,6 +45,32 @@ def advice(tool: str, build_path: str, sandbox: Sandbox | None = None) -> str:
         f"{tool} is at {file}, outside of the build's PATH ({build_path}): "
         f'write PATH = "{file.parent}:{build_path}" under [build.environment]'
     )
+
+
+def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path) -> str:
+    """Return what a build needs and its sandbox hides, as a sentence; empty if nothing.
+
+    Parameters
+    ----------
+    tool
+        A program that the build uses.
+    environment
+        The variables of the build. Those that name a folder outside of its tree need it.
+    """
+    needed = {name: Path(text) for name, text in environment.items() if text.startswith("/") and ":" not in text}
+    if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
+        folder = Path(file).parent
+        needed = {tool: folder.parent if folder.name == "bin" else folder, **needed}
+    hidden = {
+        name: folder
+        for name, folder in needed.items()
+        if folder.is_dir() and not folder.is_relative_to(tree) and not sandbox.shows(folder)
+    }
+    if not hidden:
+        return ""
+    named = ", ".join(f"{folder} ({name})" for name, folder in hidden.items())
+    value = ":".join(dict.fromkeys(map(str, (*sandbox.readable, *hidden.values()))))
+    return f"the sandbox does not show {named}: set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 
 def missing_tool(log: str) -> str:

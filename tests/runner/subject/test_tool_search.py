@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.tool_search import advice, missing_tool, whereabouts
+from runner.subject.tool_search import advice, hidden_folders, missing_tool, whereabouts
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -30,15 +30,18 @@ def test_nothing_is_said_of_a_tool_that_is_there_or_nowhere() -> None:
     assert advice("sh", SYSTEM) == advice("no-such-tool", SYSTEM) == advice("", SYSTEM) == ""
 
 
-def test_a_tool_that_the_sandbox_hides_is_named_with_the_folder_to_show(tool: Path) -> None:
-    path = f"{tool.parent}:{SYSTEM}"
-    assert advice("crago", path) == ""
-    assert advice("crago", path, Sandbox()) == (
-        f"crago is at {tool}, which the sandbox does not show: add its folder to FAULTWATCH_SANDBOX_READ on this host, "
-        f"such as FAULTWATCH_SANDBOX_READ={tool.parent.parent}"
+def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tool: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
+    variables["PATH"] = f"{tool.parent}:{SYSTEM}"
+    assert hidden_folders("crago", variables, Sandbox(readable=("/opt",)), tree) == (
+        f"the sandbox does not show {tmp_path} (crago), {tmp_path}/cache (CACHE): "
+        f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
     )
-    assert advice("crago", path, Sandbox(readable=(str(tool.parent),))) == ""
-    assert advice("sh", path, Sandbox()) == ""
+    assert hidden_folders("crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
+    assert hidden_folders("sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
 
 
 @pytest.mark.parametrize(
