@@ -45,13 +45,23 @@ test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service ar
 
 .PHONY: wheel
 wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
+	@rm -rf dist
 	@$(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --no-index --wheel-dir dist \
 		. ./pyperf-hook
 	@ls dist/*.whl
 
+.PHONY: image
+image: wheel ## Build the service's container image; ENGINE=docker, BASE=image, IMAGE=name
+	$(or $(ENGINE),podman) build $(if $(filter docker,$(ENGINE)),,--format docker) $(if $(BASE),--build-arg BASE=$(BASE)) \
+		$(IMAGE_OPTIONS) --file Containerfile --tag $(or $(IMAGE),faultwatch:latest) .
+
 .PHONY: test-wheel
 test-wheel: system-tests .venv/.dev node_modules/.installed ## Test the installed wheel: its demo, its counts, its packages
 	@FAULTWATCH_TEST_WHEEL=1 $(PYTHON) -m pytest tests/wheel
+
+.PHONY: test-image
+test-image: system-tests system-image .venv/.dev node_modules/.installed ## Build the container image on a base of its own, and run it
+	@FAULTWATCH_TEST_IMAGE=1 $(PYTHON) -m pytest --timeout 900 tests/image
 
 .PHONY: test-projects
 test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
@@ -98,6 +108,10 @@ screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pict
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
 		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
 
+.PHONY: schemas
+schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml
+	@$(PYTHON) -m runner.schemas.generate
+
 .PHONY: lock
 lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra service --extra build --output-file requirements.txt
@@ -113,7 +127,7 @@ clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-projects system-hosts
+.PHONY: system system-tests system-projects system-hosts system-image
 system:
 	@setup/system-packages
 system-tests:
@@ -122,6 +136,8 @@ system-projects:
 	@setup/system-packages projects
 system-hosts:
 	@setup/system-packages hosts
+system-image:
+	@setup/system-packages image
 
 # Order-only: with several make jobs, nothing is installed before its tools.
 .venv/bin/pip: | system

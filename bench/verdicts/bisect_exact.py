@@ -166,11 +166,10 @@ def _jitter(random_: random.Random, figures: dict[str, object], misses: list[str
 
 
 def _lua(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
-    repository = Path(os.environ.get("LUA_REPO", "/nonexistent"))
-    if not repository.exists():
+    if not (repository := os.environ.get("LUA_REPO")):
         figures["lua"] = "no clone: set LUA_REPO"
         return
-    good, bad, nodes = histories.of_repository(repository, "v5.4.6", "v5.5.0")
+    good, bad, nodes = histories.of_repository(Path(repository), "v5.4.6", "v5.5.0")
     inside = [node.commit for node in nodes]
     merges = [node.commit for node in nodes if len(node.parents) > 1]
     planted = list(dict.fromkeys([*merges, *random_.sample(inside, PLACES)]))

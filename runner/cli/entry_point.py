@@ -23,6 +23,7 @@ COMMANDS = {
     "env": "Show every knob of this host that can move a fault count.",
     "gate": "Compare the head of a pull request with its merge base, as a CI job.",
     "history": "Measure a range of a repository's history.",
+    "init": "Propose a workload.toml for a repository, measure it, and write its CI file.",
     "import": "Store measurements of other tools: pyperf suites, perf output, CSV.",
     "job": "Run a job that the service ordered, or manage jobs.",
     "jobs": "List the open jobs.",

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -73,6 +73,10 @@ class Sandbox:
         """The limits for the launcher to set."""
         share = PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
         return Confinement(*share, self.user, self.group)
+
+    def showing(self, folder: Path | None) -> "Sandbox":
+        """Return a sandbox that shows one more folder, read-only."""
+        return self if folder is None else replace(self, readable=(*self.readable, str(folder)))
 
     def command_prefix(
         self, tree: Path, launcher: Path, seccomp: int, copies: Mapping[str, Path] = MappingProxyType({})

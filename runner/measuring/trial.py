@@ -29,7 +29,6 @@ from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
-from runner.execution.start_block import BASE_VARIABLES
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
@@ -51,6 +50,7 @@ from runner.version import version
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
 from runner.workload.bound_case import BoundCase, bind
+from runner.workload.own_places import build_path
 
 _LONG = 5.0
 """Seconds after which a watched execution is not repeated."""
@@ -88,7 +88,7 @@ class Bench:
         """Return the environment in which a case is measured now."""
         bound = bind(workload, case)
         state = self.state(bound)
-        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        path = build_path(workload)
         files: Knobs = {
             **build_knobs(workload.build.command or (), workload.build.needs, path),
             **run_knobs(Tree(), bound.command[0], state.environment["PATH"]),
@@ -137,7 +137,8 @@ class Trial:
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
-        self._files = TrialFiles(tree, subject.case.name, bench.known_files, bench.sandbox, self._cold)
+        self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
+        self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, self._cold)
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
 
@@ -181,7 +182,7 @@ class Trial:
     @property
     def sandbox(self) -> Sandbox | None:
         """The sandbox that confines it; None for no sandbox."""
-        return self._bench.sandbox
+        return self._sandbox
 
     @property
     def program(self) -> Path:
@@ -248,7 +249,7 @@ class Trial:
             timeout=self.workload.workload.timeout,
             events=self.workload.metrics.events,
             region=self.workload.run.region,
-            sandbox=self._bench.sandbox,
+            sandbox=self._sandbox,
             processes=processes or self._case.processes,
             recording=recording,
             copies=self._files.copies,

@@ -30,12 +30,17 @@ class Configuration(Table):
     """``[configurations.NAME]``: settings in addition to those of the workload file."""
 
     allocator: str | None = None
+    """Name of the allocator that is preloaded."""
     huge_pages: str | None = None
+    """Which memory gets transparent huge pages."""
     threads: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Value of ``OMP_NUM_THREADS``, or of the workload's parameter ``threads``."""
     processes: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """How many processes run the command at once."""
     memory_limit: Size | None = None
+    """Bytes that the processes may use together, with K, M or G; or none."""
     environment: dict[str, str] = Field(default_factory=dict)
+    """Variables of the measured process."""
 
     @field_validator("allocator")
     @classmethod
@@ -54,10 +59,15 @@ class WorkloadEntry(Table):
     path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     """Its file or folder, relative to the matrix file, or the name of a shipped workload."""
     repository: str | None = None
+    """Path or address of the repository; by default the one that contains the workload."""
     revision: str = "HEAD"
+    """The commit to measure."""
     set: dict[Name, Parameter | tuple[Parameter, ...]] = Field(default_factory=dict)
+    """Parameters of the workload to choose, by name: a value, or several."""
     hosts: tuple[Name, ...] | None = None
+    """The hosts that measure it; by default all."""
     configurations: tuple[Name, ...] | None = None
+    """The configurations in which it is measured; by default all."""
 
 
 class Matrix(Table):
@@ -66,8 +76,11 @@ class Matrix(Table):
     retries: Annotated[int, Field(ge=0, le=10)] = 1
     """How often the failed cases of a cell are measured again."""
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
+    """Machines by name; by default the one that reads the file."""
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
+    """Settings by name; by default those of the workload files alone."""
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
+    """What is measured."""
     path: Path = Field(default=Path(), exclude=True)
     """The path of the file."""
 

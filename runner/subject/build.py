@@ -12,7 +12,6 @@ from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.sandbox import Sandbox
-from runner.execution.start_block import BASE_VARIABLES
 from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
@@ -21,10 +20,13 @@ from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
+from runner.subject.tool_search import advice, missing_tool
+from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
-from runner.workload.source_tree import copy_sources, digest_of_all
+from runner.workload.own_places import build_command, build_path, build_variables, own_folder
+from runner.workload.source_tree import copy_sources
 
 LOG_LIMIT = 60_000
 """Characters kept from the end of a build log, where the errors are."""
@@ -120,12 +122,16 @@ class Builder:
             return None
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
-        path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+        path = build_path(workload)
         tools = build_knobs(workload.build.command or (), workload.build.needs, path)
         host = {**self.machine, **library_knobs(Tree()), **tools}
-        recipe = [repository.name, workload.definition, host, self.sandbox is not None]
-        if workload.build.directory == "workload":
-            recipe.append(digest_of_all(workload.own_files()))
+        # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
+        made_by = [workload.build.identity, workload.run.output_file]
+        recipe = [repository.name, made_by, host, self.sandbox is not None]
+        if workload.build_uses_own_folder:
+            recipe.append(workload.own_digest)
+        if workload.build.git:
+            recipe.append(tags_before(repository, commit))
         return f"{commit}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
@@ -167,6 +173,8 @@ class Builder:
             write_commit(
                 repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
             )
+            if workload.build.git:
+                write_git_directory(repository, commit, tree)
         except TooLargeCheckout as error:
             raise BuildFailure(str(error), Build()) from None
         except IncompleteCheckout as error:
@@ -180,9 +188,12 @@ class Builder:
 
 def missing_programs(workload: Workload) -> str:
     """Return which of the programs that the build needs are missing, as a sentence; empty if none are."""
-    path = workload.build.environment.get("PATH", BASE_VARIABLES["PATH"])
+    path = build_path(workload)
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
-    return f"this host does not have {', '.join(missing)}, which the build needs" if missing else ""
+    if not missing:
+        return ""
+    elsewhere = filter(None, (advice(name, path) for name in missing))
+    return next(elsewhere, f"this host does not have {', '.join(missing)}, which the build needs")
 
 
 def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
@@ -193,10 +204,12 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     BuildFailure
         It failed for a temporary reason.
     """
-    command = workload.build.command
+    command = build_command(workload)
     if command is None:
         return "", Build()
-    environment = {**BASE_VARIABLES, "HOME": str(tree), **workload.build.environment}
+    environment = build_variables(workload, str(tree))
+    if sandbox and workload.build_uses_own_folder:
+        sandbox = sandbox.showing(own_folder(workload))
     try:
         timeout = workload.build.timeout
         if sandbox:
@@ -208,10 +221,13 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{' '.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
         raise FaultwatchError(
-            f"{workload.path}: [build] command: {command[0]!r} is not installed", "install it, or correct the command"
+            f"{workload.path}: [build] command: {command[0]!r} is not installed",
+            advice(command[0], environment["PATH"]) or "install it, or correct the command",
         ) from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
     failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
+    if failure and (hint := advice(missing_tool(done.output), environment["PATH"])):
+        failure = f"{failure}: {hint}"
     if is_temporary(done):
         raise BuildFailure(failure, build, temporary=True)
     return failure, build

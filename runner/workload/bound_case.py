@@ -3,12 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
+from runner.workload.own_places import own_folder
 
 MOST_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -34,6 +36,8 @@ class BoundCase:
         Bytes that they may use together; None for no limit.
     huge_pages
         Which of their memory gets transparent huge pages; ``host`` leaves that to the host.
+    own_folder
+        The copy of the workload's folder, if the workload uses it.
     """
 
     command: tuple[str, ...]
@@ -43,6 +47,7 @@ class BoundCase:
     processes: int
     memory_limit: int | None
     huge_pages: HugePageChoice
+    own_folder: Path | None = None
 
 
 def bind(workload: Workload, case: Case) -> BoundCase:
@@ -54,9 +59,11 @@ def bind(workload: Workload, case: Case) -> BoundCase:
         Where a filled value is not valid for its key: names the file, the key and the value.
     """
     run = workload.run
+    folder = own_folder(workload)
+    values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
 
     def filled(text: str) -> str:
-        return fill(text, case.parameters, where=str(workload.path))
+        return fill(text, values, where=str(workload.path))
 
     allocator = filled(run.allocator)
     command = tuple(filled(part) for part in run.command)
@@ -71,6 +78,7 @@ def bind(workload: Workload, case: Case) -> BoundCase:
         processes=process_count(workload, case),
         memory_limit=_memory_limit(workload, filled(run.memory_limit)),
         huge_pages=_huge_pages(workload, filled(run.huge_pages)),
+        own_folder=folder,
     )
 
 

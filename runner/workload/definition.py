@@ -59,10 +59,16 @@ def _only_counters(events: tuple[str, ...]) -> tuple[str, ...]:
 
 
 PAGE_CACHE_STATES = ("host", "cold")
+OWN_FOLDER = "{workload}"
+"""Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
+HOME = "{home}"
+"""Placeholder of the home of the runner's user, in ``[build] environment``."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
-Command = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_not_empty)]
+Command = Annotated[
+    tuple[str, ...], BeforeValidator(_split, json_schema_input_type=str | tuple[str, ...]), AfterValidator(_not_empty)
+]
 Variables = Annotated[dict[str, str], AfterValidator(_variable_names)]
 
 
@@ -70,7 +76,9 @@ class General(Table):
     """``[workload]``: its name, and how long and how often it runs."""
 
     name: Name
+    """Letters, digits, underscores, dots and dashes."""
     description: str = ""
+    """One sentence for people."""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
@@ -85,21 +93,33 @@ class BuildRecipe(Table):
     """``[build]``: how to build a revision. Without it, the command runs in the unbuilt checkout."""
 
     command: Command | None = None
+    """Arguments, or a string that is split as a shell would split it; no shell runs it. By default nothing is built."""
     needs: tuple[str, ...] = ()
     """Programs that the build needs: if this host lacks one, the cases are skipped."""
     directory: Literal["subject", "workload"] = "subject"
     """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
+    """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
+    """Variables of the build, in addition to PATH, LC_ALL and HOME, or in their place."""
     incomplete: bool = False
     """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
+    git: bool = False
+    """Whether the build finds a git repository, as scripts that derive a version from tags need."""
+
+    @property
+    def identity(self) -> str:
+        """Hash of everything in this table that decides what a build makes."""
+        return hash_of(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
 
 
 class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
+    """What to execute, in the folder of the build: arguments, or one string that is split as a shell would split it."""
     environment: Variables = Field(default_factory=dict)
+    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or in their place."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"
@@ -121,11 +141,17 @@ class RunRecipe(Table):
     huge_pages: Annotated[str, _one_of(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
+    def texts(self) -> tuple[str, ...]:
+        """Return everything in which placeholders are replaced."""
+        limits = str(self.processes), self.memory_limit, self.huge_pages
+        return (*self.command, *self.environment.values(), self.allocator, self.page_cache, *self.files, *limits)
+
 
 class Metrics(Table):
     """``[metrics]``: additional perf events, and the required precision and the budgets of metrics."""
 
     events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_only_counters)] = ()
+    """perf events to count in addition to the standard ones, by their perf names."""
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
@@ -166,6 +192,7 @@ class Workload(Table):
     run: RunRecipe
     build: BuildRecipe = BuildRecipe()
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
+    """By parameter: its values. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
     """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
@@ -187,12 +214,31 @@ class Workload(Table):
         return [one for one in copied(source_files(self.path.parent)) if one.name != self.path.name]
 
     @cached_property
+    def own_digest(self) -> str:
+        """Hash of the files of the workload's folder, as they were when it was first needed."""
+        return digest_of_all(self.own_files())
+
+    @cached_property
+    def uses_own_folder(self) -> bool:
+        """Whether a command, a variable or a file of the workload is in its own folder."""
+        return self.build_uses_own_folder or any(
+            match[1] == "workload" for text in self.run.texts() for match in _PLACEHOLDER.finditer(text)
+        )
+
+    @cached_property
+    def build_uses_own_folder(self) -> bool:
+        """Whether the build reads the workload's own folder."""
+        recipe = self.build
+        named = any(OWN_FOLDER in text for text in (*(recipe.command or ()), *recipe.environment.values()))
+        return named or recipe.directory == "workload"
+
+    @cached_property
     def definition(self) -> str:
         """Hash of everything in the workload that can move a number.
 
         It excludes the description and the number of executions, and the matrix, because each of its points is a case
         of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the workload
-        contains its own program, it includes every file that its build gets.
+        contains its own program, or names its own folder, it includes every file there.
         """
         often = {"description", "samples", "max_samples", "unmeasured"}
         left_out: dict[str, Any] = {
@@ -205,8 +251,8 @@ class Workload(Table):
         }
         dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         document = {table: keys for table, keys in dumped.items() if keys}
-        if self.build.directory == "workload":
-            document["sources"] = digest_of_all(self.own_files())
+        if self.uses_own_folder:
+            document["sources"] = self.own_digest
         return hash_of(document)
 
 
@@ -227,6 +273,7 @@ def load_workload(path: Path) -> Workload:
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
+    _check_own_folder(workload, file)
     _check_placeholders(workload, file)
     return workload
 
@@ -250,14 +297,23 @@ def _check_matrix(workload: Workload, file: Path) -> None:
 
 def _check_placeholders(workload: Workload, file: Path) -> None:
     """Refuse ``{name}`` without values in the matrix before anything is built."""
-    point = {name: values[0] for name, values in workload.matrix.items()}
-    run = workload.run
-    for text in (*run.command, *run.environment.values(), run.allocator, run.page_cache, *run.files, *_asked(run)):
-        fill(text, point, where=str(file))
+    point: dict[str, Parameter] = {name: values[0] for name, values in workload.matrix.items()}
+    for text in workload.run.texts():
+        fill(text, point | {"workload": ""}, where=str(file))
 
 
-def _asked(run: RunRecipe) -> tuple[str, ...]:
-    return str(run.processes), run.memory_limit, run.huge_pages
+def _check_own_folder(workload: Workload, file: Path) -> None:
+    """Refuse ``{workload}`` where it would be ambiguous, or a whole repository."""
+    if "workload" in workload.matrix:
+        raise FaultwatchError(
+            f"{file}: [matrix] workload: {OWN_FOLDER} is the workload's own folder", "give the parameter another name"
+        )
+    named = workload.uses_own_folder and workload.build.directory == "subject"
+    if named and (workload.path.parent / ".git").exists():
+        raise FaultwatchError(
+            f"{file}: {OWN_FOLDER} is the folder of this file, which is a whole repository",
+            "move the file and what it needs to a folder of their own, such as faultwatch/workload.toml",
+        )
 
 
 def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
@@ -275,7 +331,7 @@ def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload"
         if match[1] is None:
             raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
-            known = ", ".join(sorted(parameters)) or "none"
+            known = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
             raise FaultwatchError(
                 f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
                 f"its parameters: {known}",

@@ -1,5 +1,6 @@
 """The wheel, built once; an environment with it and one with the runner alone."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from tests.wheel.installation import ROOT, Installation, build_wheel, install
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
+    """The wheel of this checkout, or the one that FAULTWATCH_WHEEL names."""
+    if named := os.environ.get("FAULTWATCH_WHEEL"):
+        return Path(named)
     return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
 
 

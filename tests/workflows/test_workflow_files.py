@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".venv-workflows" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
 
 
@@ -71,7 +72,29 @@ def test_no_workflow_reads_a_secret_or_runs_strangers_code_with_rights(file: Pat
     text = file.read_text()
     assert "secrets." not in text
     assert "pull_request_target" not in text
-    assert ": write" not in text.replace("id-token: write", "")
+    if file.name != RELEASE.name:
+        assert ": write" not in text.replace("id-token: write", "")
+
+
+def test_only_a_tag_starts_a_release_and_no_job_with_rights_runs_the_code_of_the_repository() -> None:
+    document = yaml.safe_load(RELEASE.read_text())
+    assert document[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key "on" as true
+    with_rights = [job for job in document["jobs"].values() if "write" in job["permissions"].values()]
+    assert len(with_rights) == 4
+    for job in with_rights:
+        assert not any("checkout" in step.get("uses", "") for step in job["steps"])
+
+
+def test_what_a_release_publishes_has_been_tested() -> None:
+    jobs = yaml.safe_load(RELEASE.read_text())["jobs"]
+
+    def before(name: str) -> set[str]:
+        needs = jobs[name].get("needs", [])
+        direct = {needs} if isinstance(needs, str) else set(needs)
+        return direct.union(*map(before, direct))
+
+    for name in ("attest", "publish-wheels", "publish-image", "publish-notes"):
+        assert {"build", "test"} <= before(name)
 
 
 def test_every_command_that_a_workflow_calls_exists() -> None:

@@ -160,6 +160,36 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     assert not list(builder.cache.folder.glob("*/*/build.json"))
 
 
+def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
+    builder: Builder, commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tool = tmp_path / "tools" / "crago"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"/usr/bin:/bin:{tool.parent}")
+    place = f"crago is at {tool}, outside of the build's PATH"
+    with pytest.raises(BuildFailure, match=place):
+        builder.build(repository, head, workload("true", needs=["crago"]))
+    with pytest.raises(BuildFailure, match=f"exit code 127: {place}"):
+        builder.build(repository, head, workload("sh -c 'crago build'"))
+    with pytest.raises(FaultwatchError, match=place):
+        builder.build(repository, head, workload("crago build"))
+
+
+def test_what_is_run_does_not_decide_what_is_built(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    tree, _ = builder.build(repository, head, workload("cp source program"))
+    other = {"workload": {"name": "other", "timeout": 3}, "run": {"command": "./program -x", "huge_pages": "never"}}
+    same = Workload.model_validate({**other, "build": {"command": "cp source program", "timeout": 9}})
+    again, build = builder.build(repository, head, same)
+    assert (again, build.cached) == (tree, True)
+    assert same.definition != workload("cp source program").definition
+
+
 def test_a_build_happens_where_its_program_runs(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)

@@ -1,0 +1,130 @@
+"""Finds the programs that a build made, and decides which one to measure first."""
+
+import os
+import re
+import stat
+import struct
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from runner.adoption.proposal import RunProposal
+from runner.adoption.sources import FOREIGN
+from runner.system.regular_file import open_regular
+from runner.system.tree_walk import walk
+
+_MOST_BYTES = 64 << 20
+_HEADER_BYTES = 20
+_EXECUTABLE, _SHARED = 2, 3
+_INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
+_GOOGLE_BENCHMARK = b"benchmark_out_format"
+"""An option that the library reads, in the program or in its shared library."""
+_GOOGLE_LIBRARY = b"libbenchmark.so"
+_GENERATED = {
+    *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
+    *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
+}
+"""Folders of build systems that hold their own programs, or programs under a second name."""
+ROUNDS = "10x"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltProgram:
+    """A program in a built tree.
+
+    Attributes
+    ----------
+    name
+        Its path in the tree.
+    google
+        It uses Google Benchmark.
+    """
+
+    name: str
+    google: bool = False
+
+
+def built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
+    """Return the programs in a built tree that are not files of the commit, sorted by path."""
+    known = set(tracked)
+    found = []
+    for entry in walk(tree):
+        name = os.path.relpath(entry.path, tree)
+        if name in known or not entry.is_file(follow_symlinks=False) or not _is_interesting(name):
+            continue
+        state = entry.stat(follow_symlinks=False)
+        if state.st_mode & stat.S_IXUSR and (program := _program(Path(entry.path), name)):
+            found.append(program)
+    return sorted(found, key=lambda program: program.name)
+
+
+def _is_interesting(name: str) -> bool:
+    path = PurePosixPath(name)
+    in_cargo = "target" in path.parts and "build" in path.parts
+    return _GENERATED.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+
+
+def _program(file: Path, name: str) -> BuiltProgram | None:
+    try:
+        with open_regular(file, links=False) as stream:
+            content = stream.read(_MOST_BYTES)
+    except OSError:
+        return None
+    if len(content) < _HEADER_BYTES or content[:4] != b"\x7fELF":
+        return None
+    (kind,) = struct.unpack_from("<H" if content[5] == 1 else ">H", content, 16)
+    begins = content[:4096]
+    if kind != _EXECUTABLE and not (kind == _SHARED and any(word in begins for word in _INTERPRETER)):
+        return None
+    return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
+
+
+def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
+    """Return where a program stands: benchmarks first, then the project's own program, others, examples, tests."""
+    path = PurePosixPath(program.name.lower())
+    words = set(re.split(r"[^a-z]+", str(path)))
+    if not words.isdisjoint(FOREIGN) or any(part in FOREIGN for part in path.parts):
+        place = 6
+    elif program.google or any("bench" in part for part in path.parts):
+        place = 0
+    elif _plain(path.name) == _plain(project.lower()):
+        place = 1
+    elif any("fuzz" in word for word in words):
+        place = 5
+    elif any(word.startswith(("test", "check")) or word.endswith("test") for word in words):
+        place = 4
+    elif any(word.startswith(("example", "demo", "sample")) for word in words):
+        place = 3
+    else:
+        place = 2
+    return place, path.name.count("_") + len(path.parts), program.name
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name)
+
+
+def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
+    """Return the commands to try, the most telling first.
+
+    A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with
+    options that every program has.
+
+    Parameters
+    ----------
+    inputs
+        Files of the project that a program can read.
+    """
+    runs: list[RunProposal] = []
+    files = list(inputs)
+    for program in sorted(programs, key=lambda program: rank(program, project)):
+        start = program.name if "/" in program.name else f"./{program.name}"
+        if program.google:
+            options = f"--benchmark_min_time={ROUNDS} --benchmark_format=json"
+            runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
+            continue
+        runs.append(RunProposal(start))
+        if rank(program, project)[0] in {1, 2}:
+            runs += [RunProposal(f"{start} {file}") for file in files]
+            runs += [RunProposal(f"{start} --version"), RunProposal(f"{start} --help")]
+    return runs

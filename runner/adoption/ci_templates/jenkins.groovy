@@ -1,0 +1,26 @@
+// Compares each change with its merge base: page faults, to the fault. Written by `faultwatch init`.
+pipeline {
+    agent { label 'faultwatch' }
+    options {
+        timeout(time: 1, unit: 'HOURS')
+    }
+    stages {
+        stage('faultwatch') {
+            when { changeRequest() }
+            steps {
+                sh '''
+                    if [ "$(git rev-parse --is-shallow-repository)" = true ]; then git fetch --unshallow origin; fi
+                    git fetch --no-tags origin "+refs/heads/$CHANGE_TARGET:refs/remotes/origin/$CHANGE_TARGET"
+                    git submodule update --init --recursive
+                    faultwatch gate --workload @WORKLOAD@ --repo . --report faultwatch-gate.json \
+                        -- "origin/$CHANGE_TARGET" HEAD
+                '''
+            }
+            post {
+                always {
+                    archiveArtifacts artifacts: 'faultwatch-gate.json', allowEmptyArchive: true
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Compares HEAD with its merge base with a branch: page faults, to the fault. Exits with 1 if it got worse, and with 2
+# if the host or the request is wrong. Written by `faultwatch init`.
+#
+#   faultwatch-gate.sh [BASE]
+set -eu
+
+cd "$(git rev-parse --show-toplevel)"
+exec faultwatch gate --workload @WORKLOAD@ --repo . --report faultwatch-gate.json -- "${1:-origin/@BRANCH@}" HEAD

@@ -1,0 +1,47 @@
+"""Describes how exact the first counts of a program are. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.contract.level import majority
+
+
+@dataclass(frozen=True, slots=True)
+class Exactness:
+    """How a count repeats.
+
+    Attributes
+    ----------
+    exact
+        Whether more than half of the executions, and at least two, agree.
+    sentence
+        What that means.
+    """
+
+    exact: bool
+    sentence: str
+
+
+def exactness(counts: Sequence[float]) -> Exactness:
+    """Judge the minor faults of several executions of one program.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    low, high = int(min(counts)), int(max(counts))
+    agreed = majority(counts)
+    if low == high and len(counts) >= 2:
+        return Exactness(True, f"{low:,} minor faults in each of {len(counts)} executions: one fault more is a drift.")
+    if agreed and agreed[1] >= 2:
+        return Exactness(
+            True,
+            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} in all: "
+            "counts that lie off the others are stored as outliers.",
+        )
+    return Exactness(
+        False,
+        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies by itself. Threads, random "
+        "sizes and work that depends on the time are the usual reasons; a comparison then needs more executions.",
+    )

@@ -1,0 +1,183 @@
+"""Builds a project as proposed, and tries which of its programs can be measured."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.adoption.built_programs import built_programs, runs_of
+from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.sources import Sources
+from runner.adoption.workload_text import workload_text
+from runner.contract.report import Build, Outcome, Report, Revision
+from runner.errors import FaultwatchError
+from runner.measuring.measurement import measure
+from runner.measuring.preflight import Workbench
+from runner.measuring.sampling import Sampling
+from runner.subject.build import BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload, cases
+
+FAULTS = "minor-faults"
+TRIAL_SECONDS = 20
+"""Time limit of a program that is only tried."""
+_MOST_PROGRAMS = 12
+_LEAST_SAMPLES = 3
+_INPUTS = ("README.md", "README", "README.rst", "README.txt")
+_EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
+"""Lines of a log that say nothing: those with which pip surrounds an error."""
+_TRIALS = 3
+"""Executions of a command that is tried, which show whether its count varies by itself."""
+_ANY = RunProposal("true")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A command that was tried.
+
+    Attributes
+    ----------
+    faults
+        Its minor faults in each execution; empty if it failed.
+    problem
+        Why it failed, a line.
+    """
+
+    run: RunProposal
+    faults: tuple[int, ...]
+    problem: str = ""
+    seconds: float = 0.0
+
+
+class FirstMeasurement:
+    """Builds one revision in several ways, and measures it."""
+
+    def __init__(
+        self, repository: Repository, revision: Revision, sources: Sources, file: Path, workbench: Workbench
+    ) -> None:
+        """Prepare to measure a revision.
+
+        Parameters
+        ----------
+        file
+            Where the workload file will be.
+        """
+        self.repository = repository
+        self.revision = revision
+        self.sources = sources
+        self._file = file
+        self._workbench = workbench
+
+    def build(self, proposal: BuildProposal) -> tuple[Path, Build]:
+        """Build as proposed.
+
+        Raises
+        ------
+        BuildFailure, FaultwatchError
+            As :meth:`runner.subject.build.Builder.build` does.
+        """
+        return self._workbench.builder.build(
+            self.repository, self.revision.commit, self._workload(proposal, _ANY, TRIAL_SECONDS)
+        )
+
+    def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        """Return the commands that can be tried after a build, the most telling first."""
+        inputs = [name for name in _INPUTS if self.sources.has(name)][:1]
+        programs = built_programs(tree, self.sources.files)
+        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs)]
+
+    def try_runs(
+        self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
+    ) -> Iterator[Tried]:
+        """Execute commands, each a few times, until one program works; yield each result.
+
+        If a program works without arguments, it is also tried with a file: it may only have said how it is used.
+        """
+        programs: dict[str, bool] = {}
+        for run in runs:
+            program, *arguments = run.command.split()
+            if programs.get(program) and (not arguments or arguments[0].startswith("-")):
+                continue
+            if any(worked for other, worked in programs.items() if other != program) or len(programs) > _MOST_PROGRAMS:
+                return
+            say(f"trying {run.command}")
+            tried = self._try(proposal, run, tree)
+            programs[program] = programs.get(program, False) or bool(tried.faults)
+            yield tried
+
+    def measure(self, workload: Workload, build: Build | None = None) -> list[Report]:
+        """Measure all cases of a workload, with enough executions to see whether its counts repeat.
+
+        Raises
+        ------
+        BuildFailure, FaultwatchError
+            It does not build, or this host cannot measure.
+        """
+        tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
+        rule = Sampling.of(workload)
+        sampling = Sampling(max(rule.least, _LEAST_SAMPLES), max(rule.most, _LEAST_SAMPLES), rule.precision)
+        return [
+            measure(
+                workload,
+                case,
+                tree,
+                bench=self._workbench.bench,
+                subject=self.repository.name,
+                revision=self.revision,
+                build=build or built,
+                sampling=sampling,
+            )
+            for case in cases(workload)
+        ]
+
+    def workload_of(self, text: str) -> Workload:
+        """Return the workload that a text defines."""
+        return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
+
+    def _try(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        workload = self._workload(proposal, run, TRIAL_SECONDS)
+        report = measure(
+            workload,
+            cases(workload)[0],
+            tree,
+            bench=self._workbench.bench,
+            subject=self.repository.name,
+            revision=self.revision,
+            sampling=Sampling(least=_TRIALS, most=_TRIALS),
+        )
+        counts = report.values(FAULTS)
+        if report.outcome is Outcome.MEASURED and counts:
+            return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
+        return Tried(run, (), report.failure.message if report.failure else "it was not measured")
+
+    def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
+        return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def best(tried: Sequence[Tried]) -> Tried | None:
+    """Return the command to propose: the first that works, or the same program with a file that it reads.
+
+    A program has read the file if it counts other faults with it, by more than the counts vary by themselves. None if
+    no command works.
+    """
+    working = [one for one in tried if one.faults]
+    if not working:
+        return None
+    first = working[0]
+    program = first.run.command.split()[0]
+    others = (one for one in working[1:] if one.run.command.split()[0] == program)
+    return next((one for one in others if _differ(first.faults, one.faults)), first)
+
+
+def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
+    gap = max(min(some) - max(others), min(others) - max(some))
+    return gap > max(max(some) - min(some), max(others) - min(others))
+
+
+def describe(failure: BuildFailure | FaultwatchError) -> str:
+    """Return why a build failed, with the end of its log."""
+    if isinstance(failure, FaultwatchError):
+        return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
+    lines = [line for line in failure.build.log.splitlines() if not _EMPTY_TALK.match(line)]
+    return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])

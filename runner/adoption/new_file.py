@@ -1,0 +1,47 @@
+"""Writes files into a user's work tree: never through a link that leads out of it, and never half."""
+
+import os
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.system.durable_files import rename_durably
+from runner.system.processes import own_name
+
+
+def exists_otherwise(top: Path, name: str, text: str) -> bool:
+    """Return whether a file exists that has another content."""
+    place = _place(top, name)
+    if not os.path.lexists(place):
+        return False
+    try:
+        return place.is_symlink() or place.read_text(encoding="utf-8") != text
+    except (OSError, UnicodeDecodeError):
+        return True
+
+
+def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> None:
+    """Write a file, or replace one.
+
+    Raises
+    ------
+    FaultwatchError
+        Its folder leads out of the work tree, or cannot be written.
+    """
+    place = _place(top, name)
+    part = place.with_name(f".{place.name}.{own_name()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.chmod(0o755 if executable else 0o644)
+        rename_durably(part, place)
+    except OSError as error:
+        raise FaultwatchError(f"{place} cannot be written: {error.strerror}", "check the permissions") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _place(top: Path, name: str) -> Path:
+    place = top / name
+    if not place.parent.resolve().is_relative_to(top.resolve()):
+        raise FaultwatchError(f"{place.parent} leads out of {top}", "remove the link")
+    return place

@@ -1,0 +1,63 @@
+"""What detection proposes: how to build a project, and what to run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RunProposal:
+    """A command to measure, as ``[run]`` of a workload file has it.
+
+    Attributes
+    ----------
+    command
+        A command line, relative to the build's directory.
+    output
+        The format in which the program reports its work.
+    environment
+        Variables of the measured process.
+    """
+
+    command: str
+    output: str = "none"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildProposal:
+    """A way to build a project, as ``[build]`` of a workload file has it.
+
+    Attributes
+    ----------
+    system
+        The build system, as people call it.
+    command
+        A command line; empty if nothing is built.
+    tools
+        Programs that the build needs.
+    environment
+        Variables of the build.
+    git
+        The build derives a version from the history.
+    runs
+        What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
+    """
+
+    system: str
+    command: str
+    tools: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[RunProposal, ...] = ()
+    git: bool = False
+
+
+def shell(*steps: str) -> str:
+    """Return a command line that runs steps one after the other; a single plain one needs no shell."""
+    text = " && ".join(steps)
+    if not any(sign in text for sign in "&|;$*<>(){}\"'~"):
+        return text
+    assert "'" not in text
+    return f"sh -c '{text}'"
+
+
+JOBS = "-j$(nproc)"

@@ -1,0 +1,97 @@
+"""The files of a commit, as detection sees them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from runner.errors import FaultwatchError
+from runner.subject.repository import Repository
+
+MOST_CHARACTERS = 256 * 1024
+"""Of a file that detection reads."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The tracked files of a commit.
+
+    Attributes
+    ----------
+    name
+        The name of the project.
+    files
+        Paths, relative to the top.
+    read
+        Returns the text of a file.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    read: Callable[[str], str]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.files)
+
+    def has(self, *names: str) -> bool:
+        """Return whether any of some files exists."""
+        return not self._known.isdisjoint(names)
+
+    def text(self, name: str) -> str:
+        """Return the text of a file; empty if there is none."""
+        return self.read(name)[:MOST_CHARACTERS] if name in self._known else ""
+
+    def has_folder(self, name: str) -> bool:
+        """Return whether a folder of this name is at the top."""
+        return any(file.startswith(f"{name}/") for file in self.files)
+
+    def with_suffix(self, *suffixes: str) -> list[str]:
+        """Return the files with one of some suffixes."""
+        return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
+
+    def place_of(self, *names: str) -> str | None:
+        """Return the file of one of some names that is nearest to the top, at most two folders deep; None if none is.
+
+        Among files at the same level, an earlier name wins.
+        """
+        found = [
+            (file.count("/"), names.index(PurePosixPath(file).name), file)
+            for file in self.files
+            if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_foreign(file)
+        ]
+        return min(found)[2] if found else None
+
+    @property
+    def build_folder(self) -> str:
+        """A name for the folder of a build that no tracked file uses."""
+        return next(name for name in ("build", "_build", "build-faultwatch") if not self.has_folder(name))
+
+
+FOREIGN = ("third_party", "third-party", "thirdparty", "vendor", "external", "extern", "deps", "_deps", "subprojects")
+"""Folders in which projects keep the sources of others."""
+
+
+def is_foreign(file: str) -> bool:
+    """Return whether a path lies in a folder for the sources of others, for tests or for examples."""
+    folders = [part.lower() for part in PurePosixPath(file).parent.parts]
+    return any(part in {*FOREIGN, "test", "tests", "fuzz", "contrib", "examples", "docs"} for part in folders)
+
+
+def sources_of(repository: Repository, commit: str) -> Sources:
+    """Return the files of a commit of a repository.
+
+    Raises
+    ------
+    FaultwatchError
+        If git fails.
+    """
+    listing = repository.git("ls-tree", "-r", "-z", "--full-tree", "--name-only", commit)
+
+    def read(name: str) -> str:
+        try:
+            return repository.git("cat-file", "blob", f"{commit}:{name}")
+        except FaultwatchError:  # a submodule, or a file that a partial clone lacks
+            return ""
+
+    return Sources(repository.name, tuple(filter(None, listing.split("\0"))), read)

@@ -1,0 +1,25 @@
+"""Autoconf and Automake, and hand-written ``configure`` scripts."""
+
+import re
+
+from runner.adoption.proposal import JOBS, BuildProposal, shell
+from runner.adoption.sources import Sources
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose to configure and make; ``configure`` is generated first if it is not committed.
+
+    Libtool makes each program a script that starts the real one, unless it is linked statically. The faults of the
+    shell would then be counted too, and they vary.
+    """
+    recipe = next((name for name in ("configure.ac", "configure.in") if sources.has(name)), None)
+    if recipe is None and not sources.has("configure"):
+        return []
+    libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.text(recipe)))
+    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS}"]
+    tools = ["make"]
+    if not sources.has("configure"):
+        script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
+        steps.insert(0, f"NOCONFIGURE=1 sh ./{script}" if script else "autoreconf -fi")
+        tools += ["autoreconf", *(["libtoolize"] if libtool else [])]
+    return [BuildProposal("Autotools", shell(*steps), tuple(tools))]

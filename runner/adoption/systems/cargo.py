@@ -1,0 +1,62 @@
+"""Cargo: programs, else benchmarks that can run once, else examples."""
+
+import tomllib
+from pathlib import PurePosixPath
+from typing import Any
+
+from runner.adoption.proposal import BuildProposal, RunProposal, shell
+from runner.adoption.sources import Sources
+
+_HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
+"""Benchmark libraries whose programs execute each benchmark once with ``--test``."""
+CARGO_HOME = {"CARGO_HOME": "{home}/.cargo"}
+"""Packages are downloaded once, not once for each revision."""
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose a release build of the package, or of the workspace."""
+    if not sources.has("Cargo.toml"):
+        return []
+    manifest = _manifest(sources)
+    locked = " --locked" if sources.has("Cargo.lock") else ""
+    tools = ("cargo",)
+    programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
+    benchmarks = [_benchmark(name, locked) for name in _benchmarks(manifest)]
+    examples = []
+    if sources.has_folder("examples") or "example" in manifest:
+        examples = [BuildProposal("Cargo", f"cargo build --release --examples{locked}", tools, CARGO_HOME)]
+    if _has_programs(manifest, sources):
+        return [programs, *benchmarks, *examples]
+    return [*benchmarks, *examples, programs]
+
+
+def _manifest(sources: Sources) -> dict[str, Any]:
+    try:
+        return tomllib.loads(sources.text("Cargo.toml"))
+    except ValueError:
+        return {}
+
+
+def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
+    if "bin" in manifest or "workspace" in manifest:
+        return True
+    return any(PurePosixPath(file).match("src/main.rs") or file.startswith("src/bin/") for file in sources.files)
+
+
+def _benchmarks(manifest: dict[str, Any]) -> list[str]:
+    dependencies = manifest.get("dev-dependencies")
+    entries = manifest.get("bench")
+    if not isinstance(dependencies, dict) or not isinstance(entries, list):
+        return []
+    if not any(name in dependencies for name in _HARNESSES):
+        return []
+    names = [entry.get("name") for entry in entries if isinstance(entry, dict) and entry.get("harness") is False]
+    return [name for name in names if isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()]
+
+
+def _benchmark(name: str, locked: str) -> BuildProposal:
+    # Cargo adds a hash to the name of the program.
+    program = f"target/release/bench-{name}"
+    copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'
+    build = shell(f"cargo build --release --bench {name}{locked}", copy)
+    return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(f"{program} --bench --test"),))

@@ -1,0 +1,37 @@
+"""CMake, for C, C++ and Fortran. Options that build benchmarks are switched on."""
+
+import re
+from pathlib import PurePosixPath
+
+from runner.adoption.proposal import JOBS, BuildProposal, shell
+from runner.adoption.sources import Sources
+
+_OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
+_BENCHMARKS = re.compile(r"BENCH")
+_EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose to build with benchmarks, as the project does by default, and without tests and other extras."""
+    file = sources.place_of("CMakeLists.txt")
+    if file is None:
+        return []
+    text = sources.text(file)
+    folder = str(PurePosixPath(file).parent)
+    names = list(dict.fromkeys(_OPTION.findall(text)))
+    benchmarks = [f"-D{name}=ON" for name in names if _BENCHMARKS.search(name.upper())]
+    extras = [f"-D{name}=OFF" for name in names if _EXTRAS.search(name.upper())]
+    variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras]]
+    distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
+    return [_build(folder, sources.build_folder, options, text) for options in distinct]
+
+
+def _build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
+    configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
+    languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
+    fortran = bool(languages and re.search(r"\bFortran\b", languages[1]))
+    return BuildProposal(
+        "CMake",
+        shell(" ".join(configure), f"cmake --build {target} {JOBS}"),
+        ("cmake", *(("gfortran",) if fortran else ())),
+    )

@@ -1,0 +1,48 @@
+"""Fortran without another build system: its package manager, or plain source files of one program."""
+
+import re
+
+from runner.adoption.proposal import BuildProposal, RunProposal, shell
+from runner.adoption.sources import Sources, is_foreign
+
+_SUFFIXES = (".f90", ".F90", ".f95", ".f03", ".f08", ".f", ".F")
+_MODULE = re.compile(r"^\s*module\s+(?!procedure\b|subroutine\b|function\b)(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
+_USE = re.compile(r"^\s*use\s*(?:,\s*non_intrinsic\s*)?(?:::)?\s*(\w+)", re.IGNORECASE | re.MULTILINE)
+_PROGRAM = re.compile(r"^\s*program\s+(\w+)", re.IGNORECASE | re.MULTILINE)
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose the package manager, or to compile all files in the order of their modules."""
+    proposals = []
+    if sources.has("fpm.toml"):
+        install = shell("fpm install --profile release --prefix $PWD/installed")
+        proposals.append(BuildProposal("fpm", install, ("fpm", "gfortran")))
+    files = {
+        file: sources.text(file) for file in sources.with_suffix(*_SUFFIXES) if not is_foreign(file) and " " not in file
+    }
+    programs = [file for file, text in files.items() if _PROGRAM.search(text)]
+    if len(programs) == 1:
+        ordered = in_order(files)
+        command = shell(f"gfortran -O2 -g -o program {' '.join(ordered)}")
+        proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(RunProposal("./program"),)))
+    return proposals
+
+
+def in_order(files: dict[str, str]) -> list[str]:
+    """Return files so that each comes after those whose modules it uses. Files in a circle keep their order."""
+    owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
+    ordered: dict[str, None] = {}
+    entered: set[str] = set()
+
+    def visit(file: str) -> None:
+        if file in entered:
+            return
+        entered.add(file)
+        for name in _USE.findall(files[file]):
+            if name.lower() in owner:
+                visit(owner[name.lower()])
+        ordered[file] = None
+
+    for file in files:
+        visit(file)
+    return list(ordered)

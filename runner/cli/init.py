@@ -1,0 +1,283 @@
+"""``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli.options import json_option, options, sandbox_option
+from runner.cli.questions import Questions
+from runner.cli.terminal import activity, say
+from runner.cli.workbench import host_turn, prepare_workbench
+from runner.errors import FaultwatchError
+from runner.settings import load_settings
+
+if TYPE_CHECKING:
+    from runner.adoption.ci_files import Ci, CiFile
+    from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.proposal import BuildProposal, RunProposal
+    from runner.contract.report import Report
+    from runner.workload import Workload
+
+WORKLOAD_FILE = "workload.toml"
+
+
+@click.command(name="init")
+@options(
+    click.option("--repo", default=".", metavar="PATH", help="The repository to adopt. Default: the current folder."),
+    click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
+    click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
+    click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
+    click.option(
+        "--ci",
+        type=click.Choice(["github", "gitlab", "forgejo", "jenkins", "shell", "none"]),
+        help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
+    ),
+    sandbox_option,
+    json_option,
+)
+def command(
+    repo: str,
+    yes: bool,
+    build_command: str | None,
+    run_command: str | None,
+    ci: str | None,
+    confined: bool | None,
+    as_json: bool,
+) -> None:
+    """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
+
+    The build system is detected: CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a
+    default. No existing file is replaced unless you say so. Exit code 1 if the program was not measured.
+    """
+    from runner.adoption.ci_files import Ci, ci_file, detect_ci
+    from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.sources import sources_of
+    from runner.subject.repository import Repository, open_repository
+    from runner.workload import load_workload
+
+    settings = load_settings()
+    questions = Questions(silent=yes)
+    found = open_repository(repo, settings.clones)
+    top = _work_tree(found)
+    repository = Repository(top, found.name)
+    revision = repository.revision("HEAD")
+    sources = sources_of(repository, revision.commit)
+    _offer_submodules(top, sources.has(".gitmodules"), questions)
+    with host_turn(settings) as turn:
+        workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
+        first = FirstMeasurement(repository, revision, sources, top / WORKLOAD_FILE, workbench)
+        existing = top / WORKLOAD_FILE
+        kept = rejected = False
+        if existing.exists() and not (build_command or run_command):
+            say(f"{existing} exists")
+            kept = questions.confirm("Keep it, and measure it?", default=True)
+            rejected = not kept
+        text, workload = (
+            ("", load_workload(existing)) if kept else _proposed(first, questions, build_command, run_command)
+        )
+        with activity(f"measuring {workload.name}"):
+            reports = first.measure(workload)
+    written = []
+    if text:
+        written += _write_workload(top, text, questions, replace=rejected)
+    chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
+    file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository))
+    if file:
+        written += _write(top, file, questions)
+    measured = any(report.samples for report in reports)
+    if as_json:
+        click.echo(json.dumps(_document(top, written, reports), indent=2))
+    else:
+        _show(reports, written, file, repo)
+    if not measured:
+        raise click.exceptions.Exit(1)
+
+
+def _offer_submodules(top: Path, has_any: bool, questions: Questions) -> None:
+    from runner.adoption.submodules import COMMAND, fetch_submodules, lacks_submodules
+
+    command = " ".join(COMMAND)
+    if has_any and lacks_submodules(top):
+        say("this clone lacks submodules, which the build needs")
+        if questions.confirm(f"Run `{command}`?", default=True):
+            with activity(command):
+                fetch_submodules(top)
+
+
+def _proposed(
+    first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None
+) -> tuple[str, "Workload"]:
+    """Return the text of a new workload file, and the workload."""
+    from runner.adoption.workload_text import workload_text
+
+    proposal, tree = _built(first, questions, build)
+    chosen, seconds = _chosen_run(first, proposal, tree, questions, run)
+    # A limit that a slower host does not reach.
+    timeout = int(seconds * 20) if seconds * 20 > 60 else None
+    text = workload_text(first.sources.name, proposal, chosen, timeout=timeout)
+    return text, first.workload_of(text)
+
+
+def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -> tuple["BuildProposal", Path]:
+    """Build the project in the first way that works."""
+    from runner.adoption.detection import KNOWN, detect
+    from runner.adoption.first_measurement import describe
+    from runner.adoption.proposal import BuildProposal
+    from runner.adoption.tools_found import with_tools
+    from runner.contract.report import Stage
+    from runner.subject.build import BuildFailure
+
+    proposals = [BuildProposal("your command", build)] if build is not None else detect(first.sources)
+    if not proposals:
+        raise FaultwatchError(
+            f"{first.repository.path} has no build system that init knows ({KNOWN})",
+            "name the commands with --build and --run",
+        )
+    proposals = [with_tools(proposal) for proposal in proposals]
+    said = ""
+    while proposals:
+        number = 0
+        if build is None:
+            say(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
+            labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
+            number = questions.choose("How is it built?", labels)
+        proposal = proposals.pop(number)
+        try:
+            with activity(f"building {first.revision.commit[:10]}"):
+                tree, seconds = first.build(proposal)
+        except (BuildFailure, FaultwatchError) as failure:
+            if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
+                raise FaultwatchError(
+                    f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
+                ) from None
+            said = describe(failure)
+            say(f"this does not build: {said}")
+            continue
+        if first.runs(proposal, tree) or build is not None:
+            say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
+            return proposal, tree
+        said = "the build makes no program that could be run"
+        say(said)
+    raise FaultwatchError(
+        f"{first.repository.name} was not built: {said.splitlines()[0]}", "name the commands with --build and --run"
+    )
+
+
+def _chosen_run(
+    first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, questions: Questions, run: str | None
+) -> tuple["RunProposal", float]:
+    """Return the command to measure, and how many seconds it takes."""
+    from runner.adoption.first_measurement import best
+    from runner.adoption.proposal import RunProposal
+
+    runs = [RunProposal(run)] if run else first.runs(proposal, tree)
+    tried = []
+    with activity("trying what was built") as show:
+        for one in first.try_runs(proposal, runs, tree, show):
+            result = f"{_range(one.faults)} minor faults" if one.faults else one.problem
+            say(f"  {one.run.command}: {result}")
+            tried.append(one)
+    chosen = best(tried)
+    if chosen is None:
+        tips = "name one with --run, such as --run './program --input FILE'"
+        what = f"{run!r} could not be measured: {tried[0].problem}" if run else "no program runs without arguments"
+        raise FaultwatchError(what, tips)
+    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
+    if run is None:
+        number = questions.choose("What is measured?", [one.run.command for one in working])
+        chosen = working[number]
+    return chosen.run, chosen.seconds
+
+
+def _range(counts: tuple[int, ...]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":
+    from runner.adoption.ci_files import Ci
+
+    order = [detected, *(ci for ci in Ci if ci is not detected)]
+    return order[questions.choose("Which CI runs the gate?", [str(ci) for ci in order])]
+
+
+def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
+    from runner.adoption.ci_files import CiFile
+    from runner.adoption.workload_text import SCHEMA
+    from runner.schemas import schema_text
+
+    written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
+    return written + _write(top, CiFile(SCHEMA, schema_text("workload")), questions)
+
+
+def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
+    """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
+    from runner.adoption.new_file import exists_otherwise, write_file
+
+    differs = not replace and exists_otherwise(top, file.path, file.text)
+    if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
+        say(f"{file.path} exists and is kept")
+        return []
+    write_file(top, file.path, file.text, executable=file.executable)
+    return [file.path]
+
+
+def _work_tree(repository: Any) -> Path:
+    try:
+        return Path(repository.git("rev-parse", "--path-format=absolute", "--show-toplevel").strip())
+    except FaultwatchError:
+        what = f"{repository.path} has no work tree to write files to"
+        raise FaultwatchError(what, "name a clone with one") from None
+
+
+def _remote(repository: Any) -> str:
+    try:
+        return str(repository.git("remote", "get-url", "origin")).strip()
+    except FaultwatchError:
+        return ""
+
+
+def _branch(repository: Any) -> str:
+    """Return the branch into which changes are merged, as far as the clone knows."""
+    for arguments in (("refs/remotes/origin/HEAD",), ("HEAD",)):
+        try:
+            name = repository.git("symbolic-ref", "--short", *arguments).strip().removeprefix("origin/")
+        except FaultwatchError:
+            continue
+        if name and all(letter.isalnum() or letter in "._/+-" for letter in name) and name.isascii():
+            return str(name)
+    return "main"
+
+
+def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[str, Any]:
+    from runner.adoption.exactness import exactness
+    from runner.adoption.first_measurement import FAULTS
+
+    counts = [report.values(FAULTS) for report in reports]
+    return {
+        "repository": str(top),
+        "workload": str(top / WORKLOAD_FILE),
+        "written": written,
+        "exact": [exactness(values).exact if values else None for values in counts],
+        "reports": [report.model_dump(mode="json") for report in reports],
+    }
+
+
+def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", repo: str) -> None:
+    from runner.adoption.exactness import exactness
+    from runner.adoption.first_measurement import FAULTS
+    from runner.cli.report_tables import show_reports
+
+    show_reports(reports)
+    for report in reports:
+        if counts := report.values(FAULTS):
+            prefix = f"{report.case.name}: " if len(reports) > 1 else ""
+            click.echo(f"{prefix}{exactness(counts).sentence}")
+    if written:
+        click.echo(f"\nWritten: {', '.join(written)}")
+    if file and file.path in written and file.remark:
+        click.echo(f"  → {file.remark}")
+    click.echo(f"Next: faultwatch history --repo {repo} --range HEAD~10..HEAD")
+    click.echo("      faultwatch demo --serve    (or faultwatch-service serve) shows the results")

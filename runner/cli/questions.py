@@ -1,0 +1,44 @@
+"""Asks a person. Every question has a default."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from runner.cli.untrusted_text import harmless
+from runner.errors import FaultwatchError
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Asks questions on the terminal.
+
+    Attributes
+    ----------
+    silent
+        Take every default, and ask nothing.
+    """
+
+    silent: bool
+
+    def confirm(self, text: str, *, default: bool) -> bool:
+        """Ask for yes or no."""
+        if self.silent:
+            return default
+        _require_terminal()
+        return click.confirm(harmless(text), default=default, err=True)
+
+    def choose(self, text: str, options: Sequence[str]) -> int:
+        """Ask for one of some options; the first is the default. Return its index."""
+        if self.silent or len(options) == 1:
+            return 0
+        _require_terminal()
+        for number, option in enumerate(options, 1):
+            click.echo(harmless(f"  {number}. {option}"), err=True)
+        return int(click.prompt(text, type=click.IntRange(1, len(options)), default=1, err=True)) - 1
+
+
+def _require_terminal() -> None:
+    if not sys.stdin.isatty():
+        raise FaultwatchError("there is no terminal to ask on", "pass --yes to take every default")

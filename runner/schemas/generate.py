@@ -1,0 +1,74 @@
+"""Generates the schemas from the models that read the files: ``make schemas`` writes them."""
+
+import ast
+import inspect
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from runner.nightly.matrix_file import Matrix
+from runner.workload import Workload
+
+_REMARKS = {
+    "workload": "A workload file of Faultwatch: a program, and how to build and run it.",
+    "matrix": "A matrix file of Faultwatch: hosts, configurations and workloads of nightly runs.",
+}
+MODELS: dict[str, type[BaseModel]] = {"workload": Workload, "matrix": Matrix}
+
+
+def generate(name: str, model: type[BaseModel]) -> str:
+    """Return the schema of a model as text. Each key is described by the string below its field."""
+    schema = model.model_json_schema(mode="validation")
+    schema["properties"].pop("path", None)  # not a key of the file
+    _describe(schema, model)
+    for inner in _models(model):
+        if inner.__name__ in schema.get("$defs", {}):
+            _describe(schema["$defs"][inner.__name__], inner)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"{name}.toml"}
+    document = {**head, **{key: value for key, value in schema.items() if key != "title"}}
+    document["description"] = _REMARKS[name]
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """Return the other models in the module of a model."""
+    module = inspect.getmodule(model)
+    return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
+
+
+def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    if model.__doc__:
+        schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
+    for name, text in _docstrings(model).items():
+        if name in schema["properties"]:
+            schema["properties"][name]["description"] = text
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the string below each field of a model."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, after in zip(tree.body, tree.body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+            and isinstance(after.value.value, str)
+        ):
+            found[field.target.id] = " ".join(after.value.value.split())
+    return found
+
+
+def main() -> None:
+    """Write the shipped schemas."""
+    for name, model in MODELS.items():
+        Path(__file__).with_name(f"{name}.schema.json").write_text(generate(name, model), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Finds a tool that a build lacks elsewhere on this host, so that a message can name the cause.
+
+A build gets a ``PATH`` of its own, the same on every host. Tools that a user has installed, such as those of rustup,
+lie outside of it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+_USUAL = (
+    *("~/.cargo/bin", "~/.local/bin", "~/go/bin", "~/bin", "/usr/local/go/bin", "/usr/local/cargo/bin"),
+    *("/opt/go/bin", "/opt/cmake/bin", "/usr/lib/ccache", "/snap/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"),
+)
+_MISSING = (
+    re.compile(r"^(?:\S+: (?:line )?(?:\d+: )?)?([\w.+-]{1,60}): (?:command )?not found$"),
+    re.compile(r"^(?:\S*/)?env: [‘'\"]?([\w.+-]{1,60})[’'\"]?: No such file or directory$"),
+    re.compile(r"^make(?:\[\d+\])?: ([\w.+-]{1,60}): No such file or directory$"),
+)
+"""Lines with which shells, ``env`` and make say that a program is missing."""
+
+
+def whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
+    """Return where a tool is that the build's ``PATH`` lacks: on the caller's ``PATH``, or in a usual folder.
+
+    Returns None if the build finds the tool, or if the tool is nowhere.
+    """
+    if shutil.which(tool, path=build_path):
+        return None
+    usual = (str(Path(folder).expanduser()) for folder in _USUAL)
+    file = shutil.which(tool, path=os.pathsep.join((variables.get("PATH", ""), *usual)))
+    return Path(file) if file else None
+
+
+def advice(tool: str, build_path: str) -> str:
+    """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
+    file = whereabouts(tool, build_path)
+    if file is None:
+        return ""
+    return (
+        f"{tool} is at {file}, outside of the build's PATH ({build_path}): "
+        f'write PATH = "{file.parent}:{build_path}" under [build.environment]'
+    )
+
+
+def missing_tool(log: str) -> str:
+    """Return the program that a build's log reports as missing; empty if there is none."""
+    for line in reversed(log.splitlines()[-50:]):
+        for pattern in _MISSING:
+            if match := pattern.match(line.strip()):
+                return match[1]
+    return ""

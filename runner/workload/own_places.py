@@ -1,0 +1,98 @@
+"""Replaces ``{workload}``, the folder of the workload file, and ``{home}``, the home of the runner's user.
+
+A program never sees the folder itself but a copy of it, named by a digest of its content: what the definition of the
+workload covers is what the program reads. A sandbox shows the copy, which is read-only.
+"""
+
+import os
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.start_block import BASE_VARIABLES
+from runner.settings import BUILDS_DAYS, load_settings
+from runner.system.processes import own_name
+from runner.system.tree_walk import remove_tree, walk
+from runner.workload.definition import HOME, OWN_FOLDER, Workload
+from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
+
+_DIGITS = 32
+
+
+def build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
+    """Return the variables with which a build starts.
+
+    Parameters
+    ----------
+    home
+        What ``HOME`` is unless the workload sets it: the folder of the build.
+    """
+    own = {name: _replaced(text, workload) for name, text in workload.build.environment.items()}
+    return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
+
+
+def build_path(workload: Workload) -> str:
+    """Return the ``PATH`` of a build."""
+    return build_variables(workload)["PATH"]
+
+
+def build_command(workload: Workload) -> tuple[str, ...] | None:
+    """Return the build command; None if nothing is built."""
+    command = workload.build.command
+    return command and tuple(_replaced(word, workload) for word in command)
+
+
+def own_folder(workload: Workload) -> Path | None:
+    """Return the copy of a workload's folder, made if needed; None if the workload does not use it.
+
+    Raises
+    ------
+    FaultwatchError
+        A file of the folder must not be copied, or has changed since the definition was read.
+    """
+    if not workload.uses_own_folder:
+        return None
+    digest = workload.own_digest
+    place = load_settings().home / "workloads" / digest[:_DIGITS]
+    if not place.is_dir():
+        _remove_unused(place.parent)
+        part = place.with_name(f".{place.name}.{own_name()}")
+        try:
+            copy_sources(workload.own_files(), part)
+            if digest_of_all(copied(source_files(part))) != digest:
+                raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
+            _make_readable(part)
+            with suppress(OSError):  # Another process was faster.
+                part.rename(place)
+        finally:
+            remove_tree(part)
+    os.utime(place)
+    return place
+
+
+def _replaced(text: str, workload: Workload) -> str:
+    if HOME in text:
+        text = text.replace(HOME, str(Path.home()))
+    if OWN_FOLDER in text:
+        text = text.replace(OWN_FOLDER, str(own_folder(workload)))
+    return text
+
+
+def _make_readable(tree: Path) -> None:
+    """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
+    for entry in walk(tree):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        executable = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
+        Path(entry.path).chmod(0o755 if stat.S_ISDIR(mode) else 0o555 if executable else 0o444)
+    tree.chmod(0o755)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the copies that nobody has used for as long as builds are kept."""
+    oldest = time.time() - BUILDS_DAYS * 86_400
+    for place in folder.glob("*"):
+        with suppress(OSError):
+            if place.stat().st_mtime < oldest:
+                remove_tree(place)

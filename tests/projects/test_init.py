@@ -1,0 +1,115 @@
+"""`faultwatch init --yes` adopts each small project without a workload file: it builds, measures and writes."""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.workload import load_workload
+from tests.projects.project import FAULTWATCH, FEW, MOVED, Project
+
+EVERYTHING = "FAULTWATCH_TEST_PROJECTS" in os.environ
+CASES = {
+    "autotools": "./program",
+    "cargo": "target/release/program",
+    "cmake": "build/program",
+    "compiler_cache": "./program",
+    "fortran": "build/program",
+    "go": "bin/program",
+    "in_tree": "./program",
+    "meson": "build/program",
+    "python_extension": "venv/bin/python -m package",
+}
+"""By project: the command that init chooses."""
+FAST = ("in_tree",)
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+pytestmark = [pytest.mark.perf, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="init-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(FAULTWATCH), "init", "--repo", str(folder / "project"), *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ["HOME"],
+            "FAULTWATCH_HOME": str(folder / "faultwatch"),
+            "FAULTWATCH_HOST_LOCK": str(folder),
+        },
+    )
+
+
+@pytest.mark.parametrize("name", CASES if EVERYTHING else FAST)
+def test_a_project_is_adopted_without_a_question(name: str, folder: Path) -> None:
+    case = importlib.import_module(f"tests.projects.cases.{name}")
+    missing = [tool for tool in case.TOOLS if not shutil.which(tool, path=f"{os.environ['PATH']}:{SYSTEM_PATH}")]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not here; make test-projects installs it")
+    project = Project(folder / "project")
+    case.grow(project)
+    project.git("rm", "--quiet", "workload.toml")
+    project.git("commit", "--quiet", "--message", "Without a workload file")
+    before = set(project.git("ls-files").splitlines())
+
+    done = init(folder, "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (report,) = result["reports"]
+    counts = [sample["readings"]["minor-faults"]["value"] for sample in report["samples"]]
+    assert len(counts) >= 3
+    assert min(counts) >= FEW + MOVED, "the program that touches the pages was chosen"
+    assert load_workload(project.folder).run.command == tuple(CASES[name].split())
+    assert result["written"] == ["workload.toml", ".faultwatch/workload.schema.json", "faultwatch-gate.sh"]
+    assert not project.git("status", "--porcelain", "--untracked-files=no"), "nothing of the user's has changed"
+    untracked = project.git("ls-files", "--others").splitlines()
+    assert set(untracked) == set(result["written"]), "and nothing else is left in the work tree"
+    assert set(project.git("ls-files").splitlines()) == before
+
+    if name in FAST:
+        (project.folder / "faultwatch-gate.sh").write_text("mine\n")
+        text = (project.folder / "workload.toml").read_text().replace('"./program"', '"./program again"')
+        (project.folder / "workload.toml").write_text(text)
+        done = init(folder, "--yes", "--json")
+        assert json.loads(done.stdout)["written"] == [], done.stderr
+        assert json.loads(done.stdout)["reports"][0]["command"] == ["./program", "again"], (
+            "the existing file is measured"
+        )
+        assert json.loads(done.stdout)["reports"][0]["build"]["cached"], "another [run] needs no other build"
+        assert (project.folder / "faultwatch-gate.sh").read_text() == "mine\n"
+        assert (project.folder / "workload.toml").read_text() == text
+
+
+def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"Makefile": "all:\n\ttrue\n", "CMakeLists.txt": "project(x)\n"})
+    done = init(folder)
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith("→ pass --yes to take every default")
+    assert not project.git("ls-files", "--others")
+
+
+def test_a_repository_without_a_build_system_is_one_line(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"README": "What.\n"})
+    done = init(folder, "--yes")
+    assert done.returncode == 2
+    assert "has no build system that init knows" in done.stderr
+    assert not project.git("ls-files", "--others")

@@ -1,0 +1,114 @@
+"""What each build system proposes for files as projects have them."""
+
+from runner.adoption.systems import autotools, cargo, cmake, fortran, go, make, meson, python
+from tests.runner.adoption.listings import listing
+
+
+def test_cmake_switches_benchmarks_on_and_as_a_last_resort_tests_off() -> None:
+    text = 'project(s CXX)\noption(S_BUILD_TESTS "t" ON)\noption(S_BUILD_BENCHMARKS "b" OFF)\n'
+    commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
+    assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
+
+
+def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
+    (proposal, *_) = cmake.propose(listing({"build/cmake/CMakeLists.txt": "project(lz C)", "lib/lz.c": ""}))
+    assert "-S build/cmake -B _build " in proposal.command
+
+
+def test_cmake_of_a_foreign_library_is_not_the_projects_own() -> None:
+    assert cmake.propose(listing({"third_party/z/CMakeLists.txt": "project(z C)", "Makefile": ""})) == []
+
+
+def test_cmake_with_fortran_needs_its_compiler() -> None:
+    (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": "project(p LANGUAGES C Fortran)"}))
+    assert proposal.tools == ("cmake", "gfortran")
+
+
+def test_meson_switches_benchmarks_on_first() -> None:
+    options = "option('benchmarks', type: 'boolean', value: false)\noption('bench', type : 'feature')\n"
+    first, second = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
+    assert "-Dbenchmarks=true -Dbench=enabled" in first.command
+    assert "-D" not in second.command
+
+
+def test_a_subdirectory_of_meson_is_no_project() -> None:
+    assert meson.propose(listing({"src/meson.build": "executable('x', 'x.c')"})) == []
+
+
+def test_autotools_links_statically_where_libtool_would_make_scripts() -> None:
+    (proposal,) = autotools.propose(listing({"configure.ac": "AC_INIT\nLT_INIT\n", "configure": ""}))
+    assert proposal.command.startswith("sh -c './configure --disable-shared && make")
+    (proposal,) = autotools.propose(listing({"configure.ac": "AC_INIT\n", "autogen.sh": ""}))
+    assert proposal.command.startswith("sh -c 'NOCONFIGURE=1 sh ./autogen.sh && ./configure && make")
+
+
+def test_a_configure_script_written_by_hand_is_run() -> None:
+    (proposal,) = autotools.propose(listing({"configure": "#!/bin/sh", "Makefile": "all:"}))
+    assert proposal.command.startswith("sh -c './configure && make")
+
+
+def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
+    text = "x := 1\nprogram: x.o\nbench: program\n\t./program\ntests:\n"
+    commands = [proposal.command for proposal in make.propose(listing({"src/Makefile": text}))]
+    assert commands == [f"sh -c 'make -C src -j$(nproc){target}'" for target in ("", " bench", " tests")]
+
+
+def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
+    manifest = (
+        '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
+    )
+    files = {"Cargo.toml": manifest, "src/lib.rs": "", "benches/scan.rs": "", "Cargo.lock": ""}
+    library = cargo.propose(listing(files))
+    assert [run.command for run in library[0].runs] == ["target/release/bench-scan --bench --test"]
+    program = cargo.propose(listing(files | {"src/main.rs": ""}))
+    assert program[0].command == "cargo build --release --locked"
+    assert program[1] == library[0]
+
+
+def test_go_builds_all_programs_but_not_ignored_ones() -> None:
+    main = "package main\n\nfunc main() {}\n"
+    files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
+    (proposal,) = go.propose(listing(files))
+    assert proposal.command == "go build -o bin/ ./. ./cmd/tool"
+
+
+def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
+    test = "package deep\n\nfunc BenchmarkScan(b *testing.B) {}\n"
+    (proposal,) = go.propose(listing({"go.mod": "module m", "a/deep/x_test.go": test, "go.sum": ""}))
+    assert proposal.command == "go test -c -o bin/benchmarks ./a/deep"
+    (run,) = proposal.runs
+    assert run.command.startswith("sh -c 'cd a/deep && exec ../../bin/benchmarks ")
+    assert "-test.benchtime=10x" in run.command
+    assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod"}
+
+
+def test_python_scripts_need_no_build() -> None:
+    (proposal,) = python.propose(listing({"bench_sum.py": "import numpy", "util.py": ""}))
+    assert proposal.command == ""
+    assert proposal.runs[0].command == "python3 bench_sum.py"
+
+
+def test_python_packages_are_built_offline_first() -> None:
+    files = {"pyproject.toml": '[project]\nname = "p"\n[project.scripts]\nptool = "p:main"\n', "src/p/__init__.py": ""}
+    first, second = python.propose(listing(files | {"benchmarks/bench_a.py": ""}))
+    assert "--no-index" in first.command
+    assert "--no-index" not in second.command
+    commands = [run.command for run in first.runs]
+    assert commands[0] == "venv/bin/python benchmarks/bench_a.py"
+    assert "venv/bin/ptool" in commands
+    assert commands[-1] == 'venv/bin/python -c "import p"'
+
+
+def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
+    files = {
+        "a_main.f90": "program main\n  use fields\nend program\n",
+        "fields.f90": "MODULE Fields\n  use, non_intrinsic :: kinds\nend module\n",
+        "kinds.f90": "module kinds\nend module\n",
+    }
+    (proposal,) = fortran.propose(listing(files))
+    assert proposal.command.endswith("-o program kinds.f90 fields.f90 a_main.f90'") or proposal.command.endswith(
+        "-o program kinds.f90 fields.f90 a_main.f90"
+    )
+    circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
+    assert sorted(fortran.in_order(circle)) == ["a.f90", "b.f90"]

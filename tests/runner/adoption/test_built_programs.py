@@ -1,0 +1,53 @@
+import subprocess
+from pathlib import Path
+
+from runner.adoption.built_programs import BuiltProgram, built_programs, rank, runs_of
+
+
+def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
+    source = tmp_path / "x.c"
+    source.write_text("int main(void) { return 0; }\n")
+    for name in ("program", "build/CMakeFiles/probe", "build/app", "committed", "target/release/deps/app-1f"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-o", tmp_path / name, source], check=True)
+    subprocess.run(["cc", "-static", "-o", tmp_path / "static", source], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "plugin", source], check=True)
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    (tmp_path / "script").chmod(0o755)
+    (tmp_path / "link").symlink_to("program")
+    (tmp_path / "empty").touch(0o755)
+    found = built_programs(tmp_path, ["x.c", "committed"])
+    assert [program.name for program in found] == ["build/app", "program", "static"]
+
+
+def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> None:
+    source = tmp_path / "x.c"
+    source.write_text('const char *option = "benchmark_out_format";\nint main(void) { return option == 0; }\n')
+    subprocess.run(["cc", "-o", tmp_path / "speed", source], check=True)
+    (program,) = built_programs(tmp_path, [])
+    assert program.google
+    (run, *_) = runs_of([BuiltProgram("zlib"), program], "zlib")
+    assert run.command == "./speed --benchmark_min_time=10x --benchmark_format=json"
+    assert run.output == "google-benchmark"
+
+
+def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() -> None:
+    names = [
+        "build/test/unit",
+        "lz4",
+        "build/lz4_bench",
+        "examples/demo",
+        "other",
+        "fuzz/fuzz_x",
+        "third_party/b/bench",
+    ]
+    ordered = sorted(map(BuiltProgram, names), key=lambda program: rank(program, "lz4"))
+    assert [program.name for program in ordered] == [
+        *("build/lz4_bench", "lz4", "other", "examples/demo", "build/test/unit", "fuzz/fuzz_x", "third_party/b/bench"),
+    ]
+
+
+def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
+    commands = [run.command for run in runs_of([BuiltProgram("hexyl")], "hexyl", ["README.md"])]
+    assert commands == ["./hexyl", "./hexyl README.md", "./hexyl --version", "./hexyl --help"]
+    assert [run.command for run in runs_of([BuiltProgram("build/test_x")], "x", ["README.md"])] == ["build/test_x"]

@@ -1,0 +1,94 @@
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runner.adoption.ci_files import Ci, ci_file, detect_ci
+from tests.runner.adoption.listings import listing
+
+ROOT = Path(__file__).parents[3]
+FILES = {
+    ".github/workflows/ci.yml": Ci.GITHUB,
+    ".gitlab-ci.yml": Ci.GITLAB,
+    ".forgejo/workflows/x.yml": Ci.FORGEJO,
+    ".gitea/workflows/x.yml": Ci.FORGEJO,
+    "Jenkinsfile": Ci.JENKINS,
+    "README": Ci.SHELL,
+}
+
+
+@pytest.mark.parametrize(("file", "ci"), FILES.items())
+def test_a_ci_system_is_recognised_by_its_file(file: str, ci: Ci) -> None:
+    assert detect_ci(listing({file: ""})) is ci
+
+
+@pytest.mark.parametrize(
+    ("remote", "ci"),
+    [
+        ("https://github.com/a/b", Ci.GITHUB),
+        ("git@gitlab.example.org:a/b.git", Ci.GITLAB),
+        ("ssh://git@codeberg.org/a/b", Ci.FORGEJO),
+        ("/srv/github/mirror", Ci.SHELL),
+        ("https://example.org/github.com/a", Ci.SHELL),
+        ("", Ci.SHELL),
+    ],
+)
+def test_without_a_file_the_address_of_the_remote_decides(remote: str, ci: Ci) -> None:
+    assert detect_ci(listing({}), remote) is ci
+
+
+def test_of_two_files_the_address_decides() -> None:
+    both = listing({".gitlab-ci.yml": "", ".github/workflows/ci.yml": ""})
+    assert detect_ci(both, "https://gitlab.com/a/b") is Ci.GITLAB
+    assert detect_ci(both, "https://github.com/a/b") is Ci.GITHUB
+    assert detect_ci(both, "https://example.org/a/b") is Ci.GITHUB
+
+
+@pytest.mark.parametrize("ci", [ci for ci in Ci if ci is not Ci.NONE])
+def test_each_file_runs_the_gate_with_the_workload(ci: Ci) -> None:
+    file = ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
+    assert file
+    assert "faultwatch gate --workload faultwatch/workload.toml --repo . --report" in file.text
+    assert "@WORKLOAD@" not in file.text
+    assert "@BRANCH@" not in file.text
+    if file.path.endswith(".yml"):
+        assert yaml.safe_load(file.text)
+    assert ("origin/trunk" in file.text) is (ci is Ci.SHELL)
+
+
+def test_existing_pipelines_stay_and_the_remark_says_how_to_include_ours() -> None:
+    file = ci_file(Ci.GITLAB, listing({".gitlab-ci.yml": ""}))
+    assert file
+    assert file.path == ".gitlab/faultwatch.yml"
+    assert "include: {local: .gitlab/faultwatch.yml}" in file.remark
+    file = ci_file(Ci.JENKINS, listing({"Jenkinsfile": ""}))
+    assert file
+    assert file.path == "Jenkinsfile.faultwatch"
+
+
+def test_the_actions_are_those_of_the_projects_own_gate() -> None:
+    def actions(text: str) -> set[str]:
+        return set(re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text))
+
+    file = ci_file(Ci.GITHUB, listing({}))
+    assert file
+    assert actions(file.text) == actions((ROOT / ".github/workflows/gate.yml").read_text(encoding="utf-8"))
+
+
+def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None:
+    file = ci_file(Ci.SHELL, listing({}))
+    assert file
+    assert file.executable
+    (tmp_path / "gate.sh").write_text(file.text)
+    subprocess.run(["sh", "-n", tmp_path / "gate.sh"], check=True)
+    try:
+        subprocess.run(["shellcheck", tmp_path / "gate.sh"], check=True)
+    except FileNotFoundError:
+        pytest.skip("shellcheck is not installed")
+
+
+def test_no_name_of_a_branch_becomes_a_command() -> None:
+    with pytest.raises(ValueError, match="cannot be written"):
+        ci_file(Ci.SHELL, listing({}), branch="a;b")

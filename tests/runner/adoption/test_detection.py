@@ -1,0 +1,88 @@
+import importlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.adoption.detection import detect
+from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.workload_text import workload_text
+from tests.runner.adoption.listings import listing
+
+PROJECTS = {
+    "autotools": "Autotools",
+    "cargo": "Cargo",
+    "cmake": "CMake",
+    "compiler_cache": "Make",
+    "fortran": "CMake",
+    "go": "Go",
+    "in_tree": "Make",
+    "meson": "Meson",
+    "python_extension": "Python",
+}
+
+
+@pytest.mark.parametrize(("case", "system"), PROJECTS.items())
+def test_the_build_system_of_each_small_project_is_detected(case: str, system: str) -> None:
+    files = importlib.import_module(f"tests.projects.cases.{case}").FILES
+    assert detect(listing(files))[0].system == system
+
+
+def test_an_unknown_project_has_no_build_system() -> None:
+    assert detect(listing({"README": "Text.", "notes/2024.txt": "More."})) == []
+
+
+def test_a_python_package_that_runs_meson_is_a_python_package() -> None:
+    files = {"meson.build": "project('x', 'c')", "pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"\n'}
+    assert detect(listing(files))[0].system == "Python"
+    files["pyproject.toml"] = '[build-system]\nbuild-backend = "setuptools.build_meta"\n'
+    assert detect(listing(files))[0].system == "Meson"
+
+
+def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package() -> None:
+    files = {"Makefile": "all:\n\tcc x.c\n", "pyproject.toml": "[tool.black]\n", "scripts/gen.py": ""}
+    assert {proposal.system for proposal in detect(listing(files))} == {"Make"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[build-system]\nrequires = ["setuptools-scm"]\n[project]\nname = "p"\n'),
+        ("Makefile", "VERSION = $(shell git -C . describe --tags)\nall:\n"),
+        ("CMakeLists.txt", "execute_process(COMMAND git rev-parse HEAD)\n"),
+        ("meson.build", "project('x', 'c')\nvcs_tag(input: 'v.in', output: 'v')\n"),
+    ],
+)
+def test_a_build_that_reads_the_history_gets_a_git_repository(file: str, text: str) -> None:
+    proposals = detect(listing({file: text, "p/__init__.py": ""}))
+    assert proposals
+    assert all(proposal.git for proposal in proposals)
+    assert "\ngit = true\n" in workload_text("x", proposals[0], RunProposal("./x"))
+    assert not detect(listing({"Makefile": "all:\n\tgit status\n"}))[0].git
+
+
+NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]
+NAMES += ["pyproject.toml", "setup.py", "bench/bench_x.py", "x_test.go", "main.go", "fpm.toml", "meson.options"]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=60)))
+def test_whatever_the_files_contain_each_proposal_makes_a_valid_workload_file(files: dict[str, str]) -> None:
+    import tomllib
+
+    from runner.workload import Workload
+
+    for proposal in detect(listing(files)):
+        for run in proposal.runs or (RunProposal("./x"),):
+            Workload.model_validate(tomllib.loads(workload_text("x", proposal, run)))
+
+
+@given(st.text(), st.text(min_size=1), st.dictionaries(st.from_regex(r"[A-Z]{1,5}", fullmatch=True), st.text()))
+def test_every_text_survives_in_a_workload_file(build: str, run: str, variables: dict[str, str]) -> None:
+    import tomllib
+
+    text = workload_text("x", BuildProposal("Make", build, environment=variables), RunProposal(run))
+    document = tomllib.loads(text)
+    assert document.get("build", {}).get("command", "") == build
+    assert document["run"]["command"] == run.replace("{", "{{").replace("}", "}}")
+    if build:
+        assert document["build"].get("environment", {}) == variables

@@ -1,0 +1,25 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.adoption.exactness import exactness
+
+
+@pytest.mark.parametrize(
+    ("counts", "exact", "words"),
+    [
+        ([87, 87, 87], True, "87 minor faults in each of 3 executions: one fault more is a drift"),
+        ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 in all"),
+        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies by itself"),
+    ],
+)
+def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> None:
+    result = exactness(counts)
+    assert result.exact is exact
+    assert result.sentence.startswith(words)
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=9))
+def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
+    most = max(counts.count(value) for value in counts)
+    assert exactness(counts).exact is (most >= 2 and 2 * most > len(counts))

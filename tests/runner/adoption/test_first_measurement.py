@@ -1,0 +1,31 @@
+import pytest
+
+from runner.adoption.first_measurement import Tried, best
+from runner.adoption.proposal import RunProposal
+
+
+def tried(command: str, *faults: int) -> Tried:
+    return Tried(RunProposal(command), faults, "" if faults else "it failed")
+
+
+@pytest.mark.parametrize(
+    ("results", "command"),
+    [
+        ([tried("./x", 5, 5, 5)], "./x"),
+        ([tried("./x", 5, 5, 5), tried("./x README", 6, 6, 6)], "./x README"),
+        ([tried("./x", 5, 5, 5), tried("./x README", 5, 5, 5)], "./x"),
+        ([tried("./x", 5, 5, 5), tried("./x README")], "./x"),
+        ([tried("./x", 350, 360, 370), tried("./x README", 375, 380, 385)], "./x"),
+        ([tried("./x", 350, 360, 370), tried("./x README", 900, 905, 910)], "./x README"),
+        ([tried("./x"), tried("./x --help", 9, 9, 9)], "./x --help"),
+        ([tried("./bench", 5, 5, 5), tried("./y README", 9, 9, 9)], "./bench"),
+    ],
+)
+def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(results: list[Tried], command: str) -> None:
+    chosen = best(results)
+    assert chosen
+    assert chosen.run.command == command
+
+
+def test_nothing_works() -> None:
+    assert best([tried("./x"), tried("./y")]) is None

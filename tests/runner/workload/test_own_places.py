@@ -1,0 +1,101 @@
+"""``{workload}`` and ``{home}``: what they stand for, and what they count for."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.errors import FaultwatchError
+from runner.workload import Workload, cases, load_workload
+from runner.workload.bound_case import bind
+from runner.workload.own_places import build_command, build_path, build_variables, own_folder
+
+TEXT = """
+[workload]
+name = "w"
+[build]
+command = "make INPUT={workload}/input"
+[build.environment]
+PATH = "{home}/.cargo/bin:/usr/bin"
+[run]
+command = ["./w", "{workload}/deep/input", "{n}", "{{workload}}"]
+[matrix]
+n = [1]
+"""
+
+
+@pytest.fixture
+def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workload:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", "/home/somebody")
+    folder = tmp_path / "faultwatch"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "input").write_text("one")
+    (folder / "deep" / "driver").write_text("#!/bin/sh\n")
+    (folder / "deep" / "driver").chmod(0o700)
+    (folder / "workload.toml").write_text(TEXT)
+    return load_workload(folder)
+
+
+def test_a_program_sees_a_copy_that_everybody_can_read(workload: Workload) -> None:
+    folder = own_folder(workload)
+    assert folder
+    assert (folder / "deep" / "input").read_text() == "one"
+    assert (folder / "deep" / "input").stat().st_mode & 0o777 == 0o444
+    assert (folder / "deep" / "driver").stat().st_mode & 0o777 == 0o555
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert not (folder / "workload.toml").exists()
+    assert bind(workload, cases(workload)[0]).command == ("./w", f"{folder}/deep/input", "1", "{workload}")
+    assert build_command(workload) == ("make", f"INPUT={folder}/input")
+
+
+def test_another_content_is_another_definition_in_another_folder(workload: Workload) -> None:
+    first = own_folder(workload)
+    (workload.path.parent / "deep" / "input").write_text("two")
+    assert own_folder(workload) == first, "the definition of a session stays"
+    changed = load_workload(workload.path)
+    second = own_folder(changed)
+    assert first
+    assert second
+    assert changed.definition != workload.definition
+    assert (first / "deep" / "input").read_text() == "one"
+    assert (second / "deep" / "input").read_text() == "two"
+
+
+def test_files_that_change_during_a_session_are_not_taken_for_those_of_the_definition(workload: Workload) -> None:
+    assert workload.definition
+    (workload.path.parent / "deep" / "input").write_text("two")
+    with pytest.raises(FaultwatchError, match="have changed meanwhile"):
+        own_folder(workload)
+
+
+def test_a_workload_that_does_not_name_its_folder_does_not_depend_on_it(workload: Workload, tmp_path: Path) -> None:
+    file = workload.path
+    file.write_text('[workload]\nname = "w"\n[run]\ncommand = "./w {{workload}}"\n')
+    plain = load_workload(file)
+    assert own_folder(plain) is None
+    (file.parent / "deep" / "input").write_text("two")
+    assert load_workload(file).definition == plain.definition
+
+
+def test_the_home_is_that_of_the_runners_user(workload: Workload) -> None:
+    assert build_path(workload) == "/home/somebody/.cargo/bin:/usr/bin"
+    assert build_variables(workload, "/tree")["HOME"] == "/tree"
+
+
+def test_a_whole_repository_is_refused(workload: Workload) -> None:
+    (workload.path.parent / ".git").mkdir()
+    with pytest.raises(FaultwatchError, match="which is a whole repository") as caught:
+        load_workload(workload.path)
+    assert "faultwatch/workload.toml" in caught.value.remedy
+
+
+def test_a_parameter_of_that_name_is_refused(workload: Workload) -> None:
+    workload.path.write_text(TEXT + "workload = [1]\n")
+    with pytest.raises(FaultwatchError, match="is the workload's own folder"):
+        load_workload(workload.path)
+
+
+def test_a_link_out_of_the_folder_is_refused(workload: Workload) -> None:
+    (workload.path.parent / "leak").symlink_to("/etc/passwd")
+    with pytest.raises(FaultwatchError, match="leads out of"):
+        own_folder(workload)
