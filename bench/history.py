@@ -121,7 +121,8 @@ class Bench:
         options = ("--least", str(LEAST), "--json")
         before, _ = self.old.run(*words, *options)
         after, output = self.new.run(*words, *options)
-        found = [culprit["commit"] for culprit in json.loads(output[output.index("{\n") :])["answer"]["culprits"]]
+        result, _ = json.JSONDecoder().raw_decode(output[output.index("{\n") :])
+        found = [culprit["commit"] for culprit in result["answer"]["culprits"]]
         if found != [planted]:
             misses.append(f"found {found}, planted was {planted}")
         return {
