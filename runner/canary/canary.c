@@ -18,12 +18,13 @@
 
 #include "faultwatch_region.h"
 
-#define HUGE_BYTES ((size_t)2 << 20)
+/* With pages of 64 KiB a huge page has 512 MiB. */
+#define LARGEST_HUGE_PAGE ((size_t)32 << 20)
 
 /* Prime numbers, so that a wrong sum does not look like a part left out. */
 enum { ANONYMOUS = 1009, ON_FILE = 211, COPIES = 503, HUGE = 3 };
 
-static size_t page;
+static size_t page, huge_page; /* bytes */
 static pid_t other = -1;
 
 static void *fail(const char *what)
@@ -95,14 +96,26 @@ static char *copied(void)
 /* Areas that huge pages may back: one fault for each. */
 static char *huge(const char **missing)
 {
-    char *memory = mmap(NULL, (HUGE + 1) * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    FILE *size = fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "r");
+    *missing = "this kernel has no transparent huge pages";
+    if (size == NULL)
+        return NULL;
+    int known = fscanf(size, "%zu", &huge_page);
+    fclose(size);
+    if (known != 1)
+        return NULL;
+    if (huge_page > LARGEST_HUGE_PAGE) {
+        *missing = "a huge page of this kernel is too large to touch some for a check";
+        return NULL;
+    }
+    char *memory = mmap(NULL, (HUGE + 1) * huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         fail("huge");
-    memory = (char *)(((size_t)memory + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
-    if (madvise(memory, HUGE * HUGE_BYTES, MADV_HUGEPAGE) == 0)
-        return memory;
-    *missing = "this kernel has no transparent huge pages";
-    return NULL;
+    memory = (char *)(((size_t)memory + huge_page - 1) & ~(huge_page - 1));
+    if (madvise(memory, HUGE * huge_page, MADV_HUGEPAGE) != 0)
+        return NULL;
+    *missing = NULL;
+    return memory;
 }
 
 /* How many bytes of an area lie in huge pages, as the kernel says. */
@@ -114,7 +127,7 @@ static size_t bytes_in_huge_pages(const char *memory)
     size_t kib = 0, start, end, part;
     while (maps && fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%zx-%zx ", &start, &end) == 2)
-            inside = start >= (size_t)memory && end <= (size_t)memory + HUGE * HUGE_BYTES;
+            inside = start >= (size_t)memory && end <= (size_t)memory + HUGE * huge_page;
         else if (inside && sscanf(line, "AnonHugePages: %zu", &part) == 1)
             kib += part;
     }
@@ -156,12 +169,12 @@ int main(int count, char **names)
     if (shared)
         touch(shared, COPIES);
     if (large)
-        touch(large, HUGE * (HUGE_BYTES / page));
+        touch(large, HUGE * (huge_page / page));
     faultwatch_region_end();
 
     if (other > 0)
         kill(other, SIGKILL);
-    if (large && bytes_in_huge_pages(large) != HUGE * HUGE_BYTES)
+    if (large && bytes_in_huge_pages(large) != HUGE * huge_page)
         no_huge = "this host gave no huge pages: they are switched off, or its memory is too fragmented";
     if (fresh)
         tell("anonymous", ANONYMOUS, NULL);

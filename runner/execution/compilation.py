@@ -1,6 +1,7 @@
 """Compiles the runner's own small C programs once, and caches them."""
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,8 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     CompilationError
         There is no compiler, it fails, or the program cannot be stored.
     """
-    made_of = b"\0".join(file.read_bytes() for file in (source, *headers))
+    # Hosts of several architectures can share a home.
+    made_of = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
     program = cache / f"{source.stem}-{hashlib.sha256(made_of).hexdigest()[:16]}"
     # A power cut can leave a file that is empty.
     if program.exists() and program.stat().st_size:

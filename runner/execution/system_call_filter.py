@@ -66,7 +66,8 @@ _ALLOW = 0x7FFF0000
 _ERROR = 0x00050000
 _OPTIMIZE = 8
 _GREATER, _MASKED_EQUAL = 6, 7
-_I386 = 0x40000003
+OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
+"""The 32-bit architecture whose programs a 64-bit kernel runs too: i386, and 32-bit Arm."""
 _CLONE_NEWUSER = 0x10000000
 _UNKNOWN = -1
 
@@ -110,9 +111,9 @@ def _program(no_user_namespaces: bool) -> bytes:
     if not context:
         raise FaultwatchError("libseccomp cannot make a filter")
     try:
-        if platform.machine() == "x86_64":
-            # Else a program for i386 is ended at its first system call.
-            library.seccomp_arch_add(context, _I386)
+        if other := OTHER_ARCHITECTURES.get(platform.machine()):
+            # Else a program for it is ended at its first system call.
+            library.seccomp_arch_add(context, other)
         library.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name in (name for names in DENIED.values() for name in names):
             _deny(library, context, name, errno.EPERM)

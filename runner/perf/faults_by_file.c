@@ -37,6 +37,9 @@
 #include <unistd.h>
 
 #define MOST_NAMES 20000
+#define MOST_BYTES ((size_t)64 << 20) /* Of all buffers together, unless each would be smaller than the least. */
+#define LEAST_RING ((size_t)256 << 10)
+#define LARGEST_RING ((size_t)4 << 20)
 
 enum kind { FAULT, MAP, FORK, EXEC, EXIT };
 
@@ -113,10 +116,11 @@ static int open_event(struct perf_event_attr *attributes, pid_t pid, int cpu)
     }
 }
 
-static void map_ring(int event, size_t pages)
+/* Map a buffer of at most so many bytes: a number of pages that is a power of two. */
+static void map_ring(int event, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (; pages > 0; pages /= 2) {
+    for (size_t pages = bytes > page ? bytes / page : 1; pages > 0; pages /= 2) {
         void *memory = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
         if (memory != MAP_FAILED) {
             rings = grow(rings, ring_count + 1, sizeof *rings);
@@ -138,15 +142,15 @@ static void attach(pid_t pid, int cpus)
         /* One buffer for mappings and faults: they are in order as long as the program stays on its CPU. */
         .mmap = 1, .mmap2 = 1, .mmap_data = 1, .comm = 1, .comm_exec = 1, .task = 1,
     };
-    size_t pages = (size_t)(16384 / cpus);
+    size_t share = MOST_BYTES / (size_t)cpus;
     for (int cpu = 0; cpu < cpus; cpu++) {
         int event = open_event(&faults, pid, cpu);
         if (event < 0 && errno == ENODEV)
             continue; /* The CPU is offline. */
         if (event < 0)
             fail("perf_event_open");
-        size_t size = 64;
-        while (size < pages && size < 1024)
+        size_t size = LEAST_RING;
+        while (size < share && size < LARGEST_RING)
             size *= 2;
         map_ring(event, size);
     }

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
 from runner.errors import FaultwatchError
+from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.page_states import PAGE, PageStates
+from runner.profile.page_states import PageStates
 from runner.profile.script_parser import (
     Event,
     Executed,
@@ -33,8 +34,6 @@ _OTHER = Memory.OTHER.value
 _CALL = re.compile(r"[a-z0-9_]{1,100}")
 _MOST = 2**64
 """Bytes that a census can name."""
-_WRITE, _INSTRUCTION = 2, 16
-"""Bits of the error code of a page fault, on x86."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,21 @@ class _Stretch:
 
 @dataclass(slots=True)
 class Dissection:
-    """Collects the events of one recording, in the order of time."""
+    """Collects the events of one recording, in the order of time.
 
-    period: int = 1
+    Attributes
+    ----------
+    period
+        One fault was recorded for this many.
+    page_size
+        Bytes of a page of the kernel that made the recording.
+    access
+        Tells how memory was accessed, on the architecture on which it was made.
+    """
+
+    period: int
+    page_size: int
+    access: FaultAccess
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -69,7 +80,7 @@ class Dissection:
     _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
     # Updated at each fault; the tables are derived from these only at the end.
-    _faults: dict[tuple[int, int, str, int | None, str, str], int] = field(default_factory=dict)
+    _faults: dict[tuple[int, int, str, int | None, bool, str, str], int] = field(default_factory=dict)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
     _breaks: dict[int, int] = field(default_factory=dict)
@@ -100,7 +111,7 @@ class Dissection:
                     self._maps[event.pid] = self._mappings(event.parent).copy()
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
-                    self._pages[event.pid] = PageStates()
+                    self._pages[event.pid] = PageStates(self.page_size)
                 case Lost():
                     self.lost += event.number
 
@@ -110,10 +121,11 @@ class Dissection:
         unplaced = counted - self.recorded
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
         access[Access.UNKNOWN] = unplaced
-        for (_, _, _, code, kind, how), number in self._faults.items():
+        for (pid, ip, place, code, at_ip, kind, how), number in self._faults.items():
             memory[Memory(kind)] += number
             touch[self._touch(how)] += number
-            access[access_of(code)] += number
+            instruction = self._instruction(pid, ip, place)
+            access[self.access.of(code, instruction, fetched=at_ip)] += number
         sites = self._located(locate)
         return Anatomy(
             counted=counted,
@@ -146,9 +158,9 @@ class Dissection:
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             return
-        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates())
+        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
         kind = mapping.kind if mapping else _OTHER
-        key = pid, ip, place, code, kind, pages.fault(address // PAGE)
+        key = pid, ip, place, code, address == ip, kind, pages.fault(address // self.page_size)
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
         if (pid, ip) not in self._modules:
@@ -163,6 +175,12 @@ class Dissection:
             stretch.faults += self.period
             stretch.last = time
 
+    def _instruction(self, pid: int, ip: int, place: str) -> Instruction:
+        mapping, function = self._modules[pid, ip], function_of(place)[0]
+        if mapping is None:
+            return Instruction(ip, function)
+        return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
+
     def _touch(self, how: str) -> Touch:
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
@@ -174,9 +192,9 @@ class Dissection:
             self.calls[name] += 1
             try:
                 arguments = numbers(event.text)
-                size = self._pages.setdefault(event.pid, PageStates()).call(name, arguments)
+                size = self._pages.setdefault(event.pid, PageStates(self.page_size)).call(name, arguments)
                 if name == "brk":
-                    self._breaks[event.pid] = -(-arguments["brk"] // PAGE) * PAGE
+                    self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
@@ -187,7 +205,7 @@ class Dissection:
 
     def _located(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
-        for (pid, ip, text, _, kind, how), number in self._faults.items():
+        for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._touch(how)] += number
         common = merged.most_common(_SITES * 2)
         places = {}
@@ -225,12 +243,3 @@ class Dissection:
             threads=len(threads),
             seconds=max(0.0, max(thread.last for thread in threads) - min(thread.first for thread in threads)),
         )
-
-
-def access_of(code: int | None) -> Access:
-    """Return the kind of access from the error code of a fault."""
-    if code is None:
-        return Access.UNKNOWN
-    if code & _INSTRUCTION:
-        return Access.INSTRUCTION
-    return Access.WRITE if code & _WRITE else Access.READ

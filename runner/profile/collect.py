@@ -1,5 +1,6 @@
 """Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting."""
 
+import os
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.elf import call_graph_of
+from runner.profile.fault_access import FaultAccess
 from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESSES, STACKS, TRACED, recorded_events
@@ -61,7 +63,11 @@ class Collector:
         Not in the same one, because kernels confuse the events if two of them sample the same fault.
         """
         addresses, period = self.scratch / "faults.data", recording_plan.faults_period(expected)
-        plans = [RecordPlan(recording_plan.faults_options(period, tracepoints=self.permissions.tracepoints), addresses)]
+        permissions = self.permissions
+        options = recording_plan.faults_options(
+            period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
+        )
+        plans = [RecordPlan(options, addresses)]
         calls = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
         if calls:
             plans.append(RecordPlan(recording_plan.calls_options(), calls))
@@ -79,7 +85,7 @@ class Collector:
         return stacks, dissection.anatomy(faults, self._locate), census, sample
 
     def _dissect(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
-        dissection = Dissection(period)
+        dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
         if calls:
             dissection.take(self._events(calls, *TRACED))

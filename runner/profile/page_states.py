@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from runner.contract.profile import Touch
 
-PAGE = 4096
 _MAP_FIXED = 0x10
 _GIVING_BACK = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
@@ -15,8 +14,15 @@ _FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
 
 @dataclass(slots=True)
 class PageStates:
-    """The pages of one process that have faulted, each with its state since."""
+    """The pages of one process that have faulted, each with its state since.
 
+    Attributes
+    ----------
+    page_size
+        Bytes of a page of the kernel that ran the process: 4 KiB on x86, up to 64 KiB elsewhere.
+    """
+
+    page_size: int
     _state: dict[int, str] = field(default_factory=dict)
     _brk: int = 0
 
@@ -34,7 +40,7 @@ class PageStates:
 
     def within(self, start: int, end: int) -> int:
         """Return how many pages of a range have faulted."""
-        return sum(start <= page * PAGE < end for page in self._state)
+        return sum(start <= page * self.page_size < end for page in self._state)
 
     def call(self, name: str, arguments: dict[str, int]) -> int | None:
         """Record a system call; return the number of bytes it concerns."""
@@ -68,7 +74,7 @@ class PageStates:
         return abs(end - before) if before else 0
 
     def _give_back(self, start: int, size: int, how: Touch) -> None:
-        first, last = -(-start // PAGE), -(-(start + size) // PAGE)
+        first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
         state = self._state
         # Iterate over the smaller set: the pages of the range, or those that ever faulted.
         pages: Iterable[int] = range(first, last)

@@ -3,9 +3,11 @@
 import os
 from dataclasses import dataclass
 
+from runner.profile.fault_access import EXCEPTIONS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
 
 _PARANOID = "proc/sys/kernel/perf_event_paranoid"
+_UNDISTINGUISHED = "reads and writes are not distinguished"
 _EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 
@@ -16,7 +18,9 @@ class RecordingPermissions:
     Attributes
     ----------
     tracepoints
-        Whether tracepoints of system calls and of exceptions can be recorded.
+        Whether tracepoints can be recorded: of system calls, and of exceptions where the kernel has them.
+    error_codes
+        Whether the tracepoints of page faults are among them, whose error codes tell reads from writes.
     kernel
         Whether frames in the kernel can be recorded.
     remarks
@@ -24,13 +28,17 @@ class RecordingPermissions:
     """
 
     tracepoints: bool
+    error_codes: bool
     kernel: bool
     remarks: tuple[str, ...] = ()
 
 
-def recording_permissions(tree: Tree | None = None, *, root: bool | None = None) -> RecordingPermissions:
+def recording_permissions(
+    tree: Tree | None = None, *, root: bool | None = None, machine: str | None = None
+) -> RecordingPermissions:
     """Return what can be recorded, from the kernel's settings."""
     tree = tree or Tree()
+    machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
     level = tree.integer(_PARANOID)
     paranoid = 2 if level is None else level
@@ -41,19 +49,27 @@ def recording_permissions(tree: Tree | None = None, *, root: bool | None = None)
             f"frames in the kernel cannot be recorded: kernel.perf_event_paranoid is {paranoid}; "
             "`sysctl kernel.perf_event_paranoid=1` allows it"
         )
-    readable = any(tree.text(f"{folder}/syscalls/sys_enter_mmap/id") for folder in _EVENTS)
+    readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
+    error_codes = tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTIONS)
+    lost = "" if has_known_instructions(machine) else f", and {_UNDISTINGUISHED}"
     if not readable:
         remarks.append(
-            "tracepoints cannot be read, so strace counts system calls, and reads and writes are not distinguished: "
+            f"tracepoints cannot be read, so strace counts system calls{lost}: "
             "`mount -t tracefs tracefs /sys/kernel/tracing` as root, and a kernel with CONFIG_FTRACE_SYSCALLS"
         )
     elif not tracepoints:
         remarks.append(
-            "tracepoints are for root only, so strace counts system calls, and reads and writes are not distinguished: "
+            f"tracepoints are for root only, so strace counts system calls{lost}: "
             f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )
+    elif not error_codes and lost:
+        remarks.append(f"this kernel does not trace page faults, so {_UNDISTINGUISHED}")
     if root and tree.integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
-    return RecordingPermissions(tracepoints, kernel, tuple(remarks))
+    return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
+
+
+def _is_readable(tree: Tree, tracepoint: str) -> bool:
+    return any(tree.text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _EVENTS)

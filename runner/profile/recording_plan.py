@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from runner.profile.fault_access import EXCEPTIONS
+
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
 EACH = 2_000_000
@@ -48,11 +50,19 @@ def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
     return max(_LEAST_CLOCK, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
 
 
-def faults_options(period: int, *, tracepoints: bool) -> tuple[str, ...]:
-    """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it."""
+def faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:
+    """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it.
+
+    Parameters
+    ----------
+    tracepoints
+        Whether tracepoints can be recorded.
+    error_codes
+        Whether those of page faults, with the error codes of the processor, are among them.
+    """
     events = ["page-faults", "major-faults"]
     if tracepoints and period == 1:
-        events += ["exceptions:page_fault_user", "exceptions:page_fault_kernel", *_entries()]
+        events += [*(EXCEPTIONS if error_codes else ()), *_entries()]
     return ("-d", "-c", str(period), *(word for event in events for word in ("-e", event)))
 
 

@@ -11,5 +11,5 @@ import pytest
 def in_order() -> None:
     """Let tests that are told to end take back what they made: mounts, bridges, machines."""
     if os.geteuid() != 0:
-        pytest.exit("machines are booted as root: sudo make test-hosts", returncode=1)
+        pytest.exit("machines are booted by root only: use sudo", returncode=1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

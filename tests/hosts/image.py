@@ -46,7 +46,7 @@ chroot "$1" update-ca-certificates >/dev/null
 """
 
 
-def image(packages: Iterable[str] = (), suite: str = "bookworm") -> Path:
+def image(packages: Iterable[str] = (), suite: str = "bookworm", architecture: str = "") -> Path:
     """Return the folder of a root file system, made first where it is not there yet (half a minute, and a network).
 
     Parameters
@@ -55,6 +55,8 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm") -> Path:
         Debian packages beside those of a freshly installed server.
     suite
         The release of Debian.
+    architecture
+        Debian's name of it; empty for that of this machine. The kernel must run its programs, by an emulator.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm") -> Path:
     """
     wanted = sorted({*FRESH, *packages})
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
-    recipe = hashlib.sha256(repr([suite, wanted, _NETWORK, _SEED]).encode())
+    recipe = hashlib.sha256(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED]).encode())
     for authority in authorities:
         recipe.update(authority.read_bytes())
     kept = CACHE / f"{suite}-{recipe.hexdigest()[:12]}"
@@ -82,6 +84,7 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm") -> Path:
         subprocess.run(
             [
                 *("mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", *hooks),
+                *([f"--architectures={architecture}"] if architecture else []),
                 *(f"--include={','.join(wanted)}", suite, str(root)),
             ],
             check=True,

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,12 +77,35 @@ def machine(name: str, base: Path, key: Key, seconds: float = 300) -> Iterator[G
     NotUp
         It did not boot in time; the last lines of its console are in the note.
     """
+    hardware = ["qemu-system-x86_64", *_MACHINE, *drive(disk(base))]
+    with booted(name, hardware, key, seconds) as guest:
+        yield guest
+
+
+def drive(file: Path) -> list[str]:
+    """Return QEMU's options for a disk that stays as it is: what the machine writes is gone when it ends."""
+    return ["-drive", f"file={file},if=virtio,format=raw,cache=unsafe,snapshot=on"]
+
+
+@contextmanager
+def booted(name: str, hardware: Sequence[str], key: Key, seconds: float) -> Iterator[Guest]:
+    """Boot a machine and yield it with its ssh up.
+
+    Parameters
+    ----------
+    hardware
+        The command of QEMU, without a network and a console.
+
+    Raises
+    ------
+    NotUp
+        It did not boot in time; the last lines of its console are in the note.
+    """
     port = _free_port()
     with tempfile.TemporaryDirectory() as folder:
         console = Path(folder) / "console"
         process = started(
-            *("qemu-system-x86_64", *_MACHINE, "-serial", f"file:{console}"),
-            *("-drive", f"file={disk(base)},if=virtio,format=raw,cache=unsafe,snapshot=on"),
+            *(*hardware, "-serial", f"file:{console}"),
             *(
                 "-netdev",
                 f"user,id=n0,hostfwd=tcp:127.0.0.1:{port}-:22",

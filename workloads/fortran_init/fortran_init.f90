@@ -4,18 +4,24 @@
 !   once       allocated by the first step
 !   static     part of the program
 program fortran_init
-  use, intrinsic :: iso_c_binding, only: c_double, c_intptr_t, c_loc
+  use, intrinsic :: iso_c_binding, only: c_double, c_int, c_intptr_t, c_loc
   use, intrinsic :: iso_fortran_env, only: int64
   use faultwatch_region, only: faultwatch_region_begin, faultwatch_region_end
   implicit none
 
   integer, parameter :: n = 100, matrices = 3
-  integer(c_intptr_t), parameter :: page = 4096
+  integer(c_intptr_t) :: page
   type matrix
     real(c_double), allocatable :: values(:, :, :)
   end type
   type(matrix), save :: owned(matrices)
   real(c_double), save, target :: fixed(n, n, n, matrices)
+
+  interface
+    integer(c_int) function getpagesize() bind(c)
+      import :: c_int
+    end function
+  end interface
 
   character(len=20) :: storage, argument
   integer :: steps, step
@@ -32,6 +38,7 @@ program fortran_init
   end if
 
   checksum = 0
+  page = getpagesize()
   bytes = int(n, c_intptr_t)**3 * 8
   pages = matrices * ((bytes + page - 1) / page)
   if (storage == 'static') then

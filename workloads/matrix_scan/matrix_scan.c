@@ -25,7 +25,7 @@ enum {
     FILE_SEGMENTS = 64,  /* segments in the file */
     MAX_THREADS = 16,
     SLOT = 4 << 20,      /* each thread maps at its own aligned address, so that fault-around starts on its border */
-    FAULT_AROUND = 16,   /* pages that one fault on a cached file maps: fault_around_bytes, 64 KiB on every kernel since 3.15 */
+    FAULT_AROUND = 64 << 10, /* bytes that one fault on a cached file maps: fault_around_bytes, on every kernel since 3.15 */
 };
 
 enum access { READ, MMAP, POPULATE };
@@ -298,8 +298,9 @@ int main(int argc, char **argv)
         map_seconds += scanners[i].map_seconds;
     }
     long operations = (long)threads * scans;
+    size_t around = FAULT_AROUND > page ? FAULT_AROUND / page : 1;
     long faults = access_mode == READ   ? (long)threads * (long)segment_pages
-                  : access_mode == MMAP ? operations * (long)((segment_pages + FAULT_AROUND - 1) / FAULT_AROUND)
+                  : access_mode == MMAP ? operations * (long)((segment_pages + around - 1) / around)
                                         : 0;
     int share = FILE_SEGMENTS / threads;
     long pages = threads * (long)segment_pages * (access_mode == READ ? 1 : scans < share ? scans : share);

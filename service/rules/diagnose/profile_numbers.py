@@ -23,7 +23,8 @@ OWN = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _LEAST_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
-PAGE = 4096
+_PAGE_SIZE, _DIGITS = 4096, 12
+"""Bytes of a page where the environment does not state it, and the digits of the largest number that may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,12 @@ class Facts:
             call_costs=call_costs,
             before=None if before is None else cls.of(before),
         )
+
+    @property
+    def page_size(self) -> int:
+        """Bytes of a page of the host that was profiled."""
+        size = self.profile.environment.knobs.get("memory.page_size", "")
+        return int(size) if size.isdecimal() and len(size) <= _DIGITS else _PAGE_SIZE
 
     @property
     def call_cost(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.profile_numbers import OWN, PAGE, Facts
+from service.rules.diagnose.profile_numbers import OWN, Facts
 from service.rules.diagnose.rule import Rule
 
 MANY = 1.5
@@ -87,7 +87,11 @@ def _price_of_buffers(facts: Facts) -> float:
 
 def _evidence_of_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
-    size = f"{each:,.0f} faults per operation: {each * PAGE / 2**20:.3g} MiB are taken and given back" if each else ""
+    size = (
+        f"{each:,.0f} faults per operation: {each * facts.page_size / 2**20:.3g} MiB are taken and given back"
+        if each
+        else ""
+    )
     return (
         f"{_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",
         *([size] if size else []),

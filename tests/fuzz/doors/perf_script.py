@@ -10,6 +10,7 @@ from random import Random
 from runner.contract.profile import Frame
 from runner.errors import FaultwatchError
 from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.fault_access import FaultAccess
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import FrameTable, blocked_time, count_stacks, expanded, scaled
@@ -48,7 +49,7 @@ def opened(_: Path) -> Iterator[Attempt]:
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
         table.stacks(scaled(count_stacks(events).stacks, 10**9))
         table.stacks(blocked_time(events).stacks)
-        dissection = Dissection()
+        dissection = Dissection(1, 4096, FaultAccess("x86_64"))
         try:
             dissection.take(events)
         except FaultwatchError:

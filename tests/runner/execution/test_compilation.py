@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,17 @@ def test_a_program_is_built_once_and_anew_when_its_source_changes(
     assert subprocess.run([other], check=False).returncode == 43
     monkeypatch.setattr(module, "subprocess", None)
     assert compile_program(source, cache, headers=[header]) == other
+
+
+def test_hosts_of_several_architectures_share_a_cache(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on(machine: str) -> Path:
+        monkeypatch.setattr(module.os, "uname", lambda: SimpleNamespace(machine=machine))
+        return compile_program(source, tmp_path / "cache")
+
+    assert on("x86_64") != on("aarch64")
+    assert on("x86_64") == on("x86_64")
 
 
 def test_options_that_the_compiler_does_not_take_are_left_out(source: Path, tmp_path: Path) -> None:

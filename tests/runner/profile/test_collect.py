@@ -61,7 +61,7 @@ def test_the_source_line_that_faults_is_named(profile: Profile) -> None:
     site = max(profile.anatomy.sites, key=lambda one: one.faults)
     line = AGAIN.read_text().splitlines()[site.frame.line - 1]
     assert site.frame.function == "touch"
-    assert "memory[page * PAGE] = 1" in line
+    assert "memory[page * page_size] = 1" in line
 
 
 def test_stacks_lead_from_main_to_the_line(profile: Profile) -> None:
@@ -80,9 +80,8 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "runner.profile.collect.recording_permissions", lambda: RecordingPermissions(tracepoints=False, kernel=True)
-    )
+    forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
+    monkeypatch.setattr("runner.profile.collect.recording_permissions", lambda: forbidden)
     profile = collect(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None

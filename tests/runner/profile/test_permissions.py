@@ -21,20 +21,44 @@ from runner.profile.strace_census import parse_summary
 from runner.system.tree import Tree
 
 ID = "sys/kernel/tracing/events/syscalls/sys_enter_mmap/id"
+EXCEPTION_IDS = [f"sys/kernel/tracing/events/exceptions/page_fault_{mode}/id" for mode in ("user", "kernel")]
 PARANOID = "proc/sys/kernel/perf_event_paranoid"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    for name, text in ((ID, "700"), (PARANOID, "2"), ("proc/sys/kernel/kptr_restrict", "0")):
+    settings = {PARANOID: "2", "proc/sys/kernel/kptr_restrict": "0"}
+    for name, text in {**dict.fromkeys((ID, *EXCEPTION_IDS), "700"), **settings}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return Tree(tmp_path)
 
 
 def test_root_may_record_all(tree: Tree) -> None:
-    found = recording_permissions(tree, root=True)
-    assert (found.tracepoints, found.kernel, found.remarks) == (True, True, ())
+    found = recording_permissions(tree, root=True, machine="x86_64")
+    assert (found.tracepoints, found.error_codes, found.kernel, found.remarks) == (True, True, True, ())
+
+
+def test_aarch64_needs_no_tracepoints_of_page_faults(tree: Tree) -> None:
+    for name in EXCEPTION_IDS:
+        tree.path(name).unlink()
+    found = recording_permissions(tree, root=True, machine="aarch64")
+    assert (found.tracepoints, found.error_codes, found.kernel, found.remarks) == (True, False, True, ())
+    assert "reads and writes" not in recording_permissions(tree, root=False, machine="aarch64").remarks[1]
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "riscv64"])
+def test_elsewhere_a_kernel_without_them_is_named(tree: Tree, machine: str) -> None:
+    for name in EXCEPTION_IDS:
+        tree.path(name).unlink()
+    found = recording_permissions(tree, root=True, machine=machine)
+    assert found.tracepoints
+    assert not found.error_codes
+    assert found.remarks == ("this kernel does not trace page faults, so reads and writes are not distinguished",)
+
+
+def test_error_codes_of_an_unknown_architecture_are_not_recorded(tree: Tree) -> None:
+    assert not recording_permissions(tree, root=True, machine="riscv64").error_codes
 
 
 def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
@@ -67,8 +91,9 @@ def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None
 
 def test_up_to_two_million_faults_are_recorded_each() -> None:
     assert faults_period(ExpectedCounts(EACH, 0, 1)) == 1
-    assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True)
-    assert not any("syscalls" in word for word in faults_options(1, tracepoints=False))
+    assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True, error_codes=True)
+    assert not any("exceptions" in word for word in faults_options(1, tracepoints=True, error_codes=False))
+    assert not any("syscalls" in word for word in faults_options(1, tracepoints=False, error_codes=False))
 
 
 def test_the_table_of_strace_is_read() -> None:

@@ -71,6 +71,15 @@ def test_buffers_that_each_operation_takes_several_of() -> None:
     assert finding.price == pytest.approx(0.3 * 0.99 * 0.8)
 
 
+@pytest.mark.parametrize(
+    ("knobs", "mib"), [({}, 3.91), ({"memory.page_size": "4096"}, 3.91), ({"memory.page_size": "65536"}, 62.5)]
+)
+def test_the_memory_of_the_buffers_follows_the_page_size(knobs: dict[str, str], mib: float) -> None:
+    calls = {"mmap": 50, "munmap": 50}
+    (finding,) = findings(profile(anatomy(UNMAPPED), cost=0.3, calls=calls, knobs=knobs, operations=10))
+    assert f"1,000 faults per operation: {mib} MiB are taken and given back" in finding.evidence
+
+
 def test_one_buffer_an_operation_can_be_its_result_unless_it_costs_most_of_the_time() -> None:
     assert rules(profile(anatomy(UNMAPPED), cost=0.4, calls={"mmap": 10, "munmap": 10})) == []
     assert rules(profile(anatomy(UNMAPPED), cost=0.8, calls={"mmap": 10, "munmap": 10})) == ["temporary-buffers"]

@@ -1,0 +1,158 @@
+"""Tells how a program accessed the page of a fault: from what the kernel of an x86 says, or from an A64 instruction."""
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from runner.contract.profile import Access
+from runner.system.regular_file import open_regular
+
+EXCEPTIONS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
+"""Tracepoints with the error code of each fault. Only kernels for x86 have them with the error codes of x86."""
+_X86 = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
+_A64 = frozenset({"aarch64", "arm64"})
+_WRITE, _FETCH = 2, 16
+"""Bits of the error code of a page fault, on x86."""
+_KERNEL = 1 << 63
+"""On 64-bit processors, addresses from here on are the kernel's."""
+_KERNEL_WRITES = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_to_user|clear_user|put_user)\w*")
+_KERNEL_READS = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_from_user|get_user)\w*|strn(?:cpy_from|len)_user")
+_MOST_PLACES = 100_000
+
+
+def has_error_codes(machine: str) -> bool:
+    """Return whether the tracepoints of page faults can have error codes that are known here."""
+    return machine in _X86
+
+
+def has_known_instructions(machine: str) -> bool:
+    """Return whether the instructions of an architecture show how they access memory."""
+    return machine in _A64
+
+
+class Instruction(NamedTuple):
+    """The place of an instruction that faulted: its address, its function as perf names it, and its file, if any."""
+
+    address: int
+    function: str
+    file: str = ""
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class FaultAccess:
+    """Tells how memory was accessed, on one architecture.
+
+    Attributes
+    ----------
+    machine
+        The architecture, as ``uname -m`` names it.
+    read
+        Returns the instruction at an offset in a file, or None if it cannot be read.
+    """
+
+    machine: str
+    read: Callable[[str, int], int | None] = field(default_factory=lambda: instruction_at)
+    _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
+
+    def of(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
+        """Return the access of a fault.
+
+        Parameters
+        ----------
+        code
+            The error code of the processor, if it was recorded.
+        fetched
+            Whether the address that faulted is that of the instruction.
+        """
+        if code is not None:
+            return access_of_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
+        if not has_known_instructions(self.machine):
+            return Access.UNKNOWN
+        if fetched:
+            return Access.INSTRUCTION
+        if instruction.address >= _KERNEL:
+            return _access_of_kernel(instruction.function)
+        word = self._word(instruction.file, instruction.offset) if instruction.file else None
+        return Access.UNKNOWN if word is None else access_of_instruction(word)
+
+    def _word(self, file: str, offset: int) -> int | None:
+        place = file, offset
+        if place not in self._words and len(self._words) < _MOST_PLACES:
+            self._words[place] = self.read(file, offset)
+        return self._words.get(place)
+
+
+def instruction_at(file: str, offset: int) -> int | None:
+    """Return the A64 instruction at an offset in a file, which is untrusted; None if it cannot be read."""
+    try:
+        with open_regular(file) as stream:
+            stream.seek(offset)
+            return int(struct.unpack("<I", stream.read(4))[0])
+    except (OSError, OverflowError, ValueError, struct.error):
+        return None
+
+
+def access_of_code(code: int) -> Access:
+    """Return the access from the error code of a page fault, on x86."""
+    if code & _FETCH:
+        return Access.INSTRUCTION
+    return Access.WRITE if code & _WRITE else Access.READ
+
+
+def access_of_instruction(word: int) -> Access:
+    """Return how an A64 instruction accesses memory; what reads and writes at once, such as a swap, writes.
+
+    Source: Arm Architecture Reference Manual for A-profile, C4.1, "Loads and Stores" and "SVE encodings".
+    """
+    if word & 0xFFFFFFE0 == 0xD50B7420:
+        return Access.WRITE  # DC ZVA, by which memset clears a block
+    for mask, value, access in _INSTRUCTIONS:
+        if word & mask == value:
+            return access
+    return Access.UNKNOWN
+
+
+def _access_of_kernel(function: str) -> Access:
+    if _KERNEL_WRITES.fullmatch(function):
+        return Access.WRITE
+    return Access.READ if _KERNEL_READS.fullmatch(function) else Access.UNKNOWN
+
+
+_INSTRUCTIONS = (
+    # Exclusive and ordered: CASP and CAS before the loads and stores that their bits overlap.
+    (0xBFA00000, 0x08200000, Access.WRITE),
+    (0x3FA00000, 0x08A00000, Access.WRITE),
+    (0x3F400000, 0x08000000, Access.WRITE),
+    (0x3F400000, 0x08400000, Access.READ),
+    # Vectors: several structures or one.
+    (0xBE400000, 0x0C000000, Access.WRITE),
+    (0xBE400000, 0x0C400000, Access.READ),
+    # Memory tags; ordered with an offset, unless they copy or set memory.
+    (0xFF200000, 0xD9200000, Access.UNKNOWN),
+    (0x3FE00C00, 0x19000000, Access.WRITE),
+    (0x3F200C00, 0x19000000, Access.READ),
+    # Literals.
+    (0x3B000000, 0x18000000, Access.READ),
+    # Pairs.
+    (0x3A400000, 0x28000000, Access.WRITE),
+    (0x3A400000, 0x28400000, Access.READ),
+    # Atomic: LDAPR only loads.
+    (0x3FE0FC00, 0x38A0C000, Access.READ),
+    (0x3B200C00, 0x38200000, Access.WRITE),
+    # With an authenticated pointer.
+    (0xFF200400, 0xF8200400, Access.READ),
+    # One register: of vectors bit 22 says load, of others bit 22 or 23.
+    (0x3E400000, 0x3C000000, Access.WRITE),
+    (0x3E400000, 0x3C400000, Access.READ),
+    (0x3EC00000, 0x38000000, Access.WRITE),
+    (0x3E000000, 0x38000000, Access.READ),
+    # Scalable vectors.
+    (0xFE000000, 0xE4000000, Access.WRITE),
+    (0xFE000000, 0x84000000, Access.READ),
+    (0xFE000000, 0xA4000000, Access.READ),
+    (0xFE000000, 0xC4000000, Access.READ),
+)
+"""Kinds of loads and stores: a mask, the value of its bits, and the access. The first match counts."""
