@@ -83,4 +83,4 @@ def serving(image: str, *options: str) -> Iterator[Container]:
         container.wait_until_healthy()
         yield container
     finally:
-        podman("rm", "--force", "--time", "10", container.name)
+        podman("rm", "--force", "--volumes", "--time", "10", container.name)

@@ -136,7 +136,8 @@ def test_service_and_database_start_and_data_outlives_both(image: str, database:
             assert service.ask("/api/v1/drifts", token)[0] == 200
             assert service.ask("/api/v1/drifts")[0] == 401
     finally:
-        compose.run("down", "--volumes")
+        compose.run("down")
+        podman("volume", "rm", "--force", f"{compose.project}_data", f"{compose.project}_database")
 
 
 def test_a_start_without_a_password_is_refused(tmp_path: Path) -> None:
