@@ -51,7 +51,7 @@ wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, withou
 	@ls dist/*.whl
 
 .PHONY: image
-image: wheel ## Build the service's container image; ENGINE=docker, BASE=image, IMAGE=name
+image: wheel ## Build the service's container image; ENGINE=docker, BASE=, IMAGE=, IMAGE_OPTIONS=
 	$(or $(ENGINE),podman) build $(if $(filter docker,$(ENGINE)),,--format docker) $(if $(BASE),--build-arg BASE=$(BASE)) \
 		$(IMAGE_OPTIONS) --file Containerfile --tag $(or $(IMAGE),faultwatch:latest) .
 
@@ -100,8 +100,9 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-history: .venv/.run ## Time a history with builds ahead: REPO=path WORKLOAD=path RANGE=A..B
-	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE)
+bench-history: .venv/.run ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
+	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
+		$(if $(PARTS),--parts $(PARTS))
 
 bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)

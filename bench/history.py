@@ -1,57 +1,188 @@
-"""How long the history of a real project takes with builds ahead, against one build after the other.
+"""How long users wait for a history and for a bisect of a real project, against the version at 907b894.
 
-``python -m bench.history REPOSITORY WORKLOAD [RANGE]``, run as ``make bench-history REPO=… WORKLOAD=… RANGE=…``. Each
-side begins with an empty home, and both have to count the same. Builds that use several processors by themselves gain
-less.
+``make bench-history REPO=… WORKLOAD=… RANGE=A..B BISECT=A..B PARTS=history,identical,bisect``. Each side works in a
+clone and begins with an empty home, the old version first:
+
+- ``history`` measures the commits of RANGE. Both versions have to see the same changes, and the counts must be those
+  that are measured without builds ahead and without taking any over.
+- ``identical`` measures them with a commit after every fourth that changes a document only: a fifth of all.
+- ``bisect`` searches the commits of BISECT, of which the younger half have the file ``faultwatch-planted``. The
+  workload has to touch more memory where that file exists.
+
+Builds that use several processors by themselves gain less.
 """
 
+import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from bench.history_commits import clone, git, plant_file, with_documents
 from bench.report import finish
 
-MOST_RATIO = 0.6
-"""With two processors or more."""
-_RUN = re.compile(r"^  ([0-9a-f]{10} \S+) +([0-9,]+) minor faults", re.MULTILINE)
+OLD = "907b894ca79c594ed173cde6fad81ba32b0f33d4"
+ROOT = Path(__file__).parents[1]
+MOST = {"history": 0.6, "identical": 0.5, "bisect": 0.7}
+"""The largest ratio of the times, with two processors or more."""
+LEAST = 500
+"""Faults that the planted file has to bring: changes of the real history must not be searched."""
+_RUN = re.compile(r"^  ([0-9a-f]{10}) (\S+) +([0-9,]+) minor faults", re.MULTILINE)
+Counts = Mapping[tuple[str, str], int]
 
 
-def measure(home: Path, repository: str, workload: str, span: str, *options: str) -> tuple[float, dict[str, str]]:
-    """Return the seconds that a history takes in an empty home, and its counts by revision and case."""
-    command = [str(Path(sys.executable).with_name("faultwatch")), "history", "--repo", repository]
-    began = time.monotonic()
-    done = subprocess.run(
-        [*command, "--workload", workload, "--range", span, *options],
-        env=os.environ | {"FAULTWATCH_HOME": str(home)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return time.monotonic() - began, dict(_RUN.findall(done.stdout + done.stderr))
+@dataclass(frozen=True)
+class Version:
+    """A version of Faultwatch, in a folder of its own."""
+
+    name: str
+    folder: Path
+
+    def run(self, *words: str) -> tuple[float, str]:
+        """Run a command with an empty home; return the seconds that it took, and what it printed."""
+        with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
+            began = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, "-m", "runner", *words],
+                cwd=self.folder,
+                env=os.environ | {"FAULTWATCH_HOME": home, "PYTHONPATH": str(self.folder), "COLUMNS": "300"},
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            seconds = time.monotonic() - began
+        if done.returncode:
+            raise SystemExit(f"{self.name}: faultwatch {' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        print(f"  {self.name}: faultwatch {words[0]}: {seconds:.0f} s", flush=True)
+        return seconds, done.stdout + done.stderr
+
+    def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts]:
+        """Return the seconds that a history takes, and its counts by commit and case."""
+        words = ("history", "--repo", str(repository), "--workload", str(workload), "--range", span, *options)
+        seconds, output = self.run(*words)
+        counts: dict[tuple[str, str], int] = {}
+        for commit, case, count in _RUN.findall(output):
+            # A rerun, which ends a doubt, is printed in another form or after the first count.
+            counts.setdefault((commit, case), int(count.replace(",", "")))
+        return seconds, counts
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The two versions, and the project on which they are compared."""
+
+    old: Version
+    new: Version
+    repository: Path
+    workload: Path
+    span: str
+    bisected: str
+
+    def history(self, misses: list[str]) -> dict[str, object]:
+        """Compare the history of a range, and its counts."""
+        commits = git(self.repository, "rev-list", "--reverse", "--first-parent", self.span).split()
+        return self._histories(self.span, commits, misses)
+
+    def identical(self, misses: list[str]) -> dict[str, object]:
+        """Compare a history a fifth of which changes documents only."""
+        span, commits = with_documents(self.repository, self.span)
+        return self._histories(span, commits, misses)
+
+    def _histories(self, span: str, commits: Sequence[str], misses: list[str]) -> dict[str, object]:
+        before, old = self.old.history(self.repository, self.workload, span)
+        after, new = self.new.history(self.repository, self.workload, span)
+        _, alone = self.new.history(self.repository, self.workload, span, "--build-jobs", "1", "--measure-all")
+        if not new or {commit for commit, _ in new} != {commit[:10] for commit in commits}:
+            misses.append(f"{len(new)} runs of {len(commits)} commits were counted")
+        if new != alone:
+            misses.append(f"{_differing(new, alone)} counts differ from those of one build after the other")
+        if _changes(commits, new) != _changes(commits, old):
+            misses.append(f"the changes differ from those of {self.old.name}")
+        return {
+            "runs": len(new),
+            "seconds before": round(before, 1),
+            "seconds": round(after, 1),
+            "ratio": round(after / before, 3),
+            "counts as one after the other": new == alone,
+            "counts that differ from before": _differing(new, old),
+        }
+
+    def bisect(self, misses: list[str]) -> dict[str, object]:
+        """Compare a search for one commit."""
+        good, bad, planted, number = plant_file(self.repository, self.bisected)
+        words = ("bisect", f"{good}..{bad}", "--repo", str(self.repository), "--workload", str(self.workload))
+        options = ("--least", str(LEAST), "--json")
+        before, _ = self.old.run(*words, *options)
+        after, output = self.new.run(*words, *options)
+        result, _ = json.JSONDecoder().raw_decode(output[output.index("{\n") :])
+        found = [culprit["commit"] for culprit in result["answer"]["culprits"]]
+        if found != [planted]:
+            misses.append(f"found {found}, planted was {planted}")
+        return {
+            "commits": number,
+            "seconds before": round(before, 1),
+            "seconds": round(after, 1),
+            "ratio": round(after / before, 3),
+        }
+
+
+def _differing(counts: Counts, others: Counts) -> int:
+    return sum(counts.get(run) != others.get(run) for run in counts.keys() | others.keys())
+
+
+def _changes(commits: Sequence[str], counts: Counts) -> list[tuple[str, str, int]]:
+    """Return the steps between successive commits, by case."""
+    return [
+        (case, after, counts[after[:10], case] - counts[before[:10], case])
+        for case in sorted({case for _, case in counts})
+        for before, after in pairwise(commits)
+        if (before[:10], case) in counts and (after[:10], case) in counts
+    ]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure the history twice, and compare."""
-    repository, workload, *rest = arguments
-    span = rest[0] if rest else "HEAD~60..HEAD"
-    sides: dict[str, tuple[float, dict[str, str]]] = {}
-    for name, options in (("builds ahead", ()), ("one build after the other", ("--build-jobs", "1"))):
-        with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
-            sides[name] = measure(Path(home), repository, workload, span, *options)
-        print(f"  {name}: {len(sides[name][1])} runs in {sides[name][0]:.0f} s", flush=True)
-    (ahead, counts), (alone, expected) = sides.values()
-    ratio = ahead / alone
-    misses = []
-    if counts != expected or not counts:
-        misses.append(f"{sum(counts.get(run) != count for run, count in expected.items())} counts differ")
-    if ratio > MOST_RATIO:
-        misses.append(f"builds ahead take {ratio:.2f} of the time, more than {MOST_RATIO}")
-    figures = {"runs": len(counts), "seconds ahead": ahead, "seconds alone": alone, "ratio": ratio}
+    """Compare what was asked for."""
+    parser = argparse.ArgumentParser(prog="make bench-history")
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("workload", type=Path)
+    parser.add_argument("span", nargs="?", default="HEAD~60..HEAD")
+    parser.add_argument("--bisect", default="HEAD~300..HEAD")
+    parser.add_argument("--parts", default="history,identical")
+    chosen = parser.parse_args(arguments)
+    misses: list[str] = []
+    figures: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as name:
+        folder = Path(name)
+        old = clone(ROOT, folder / "old", OLD)
+        repository = clone(chosen.repository, folder / "project")
+        bench = Bench(
+            Version(OLD[:7], old),
+            Version("now", ROOT),
+            repository,
+            chosen.workload.resolve(),
+            chosen.span,
+            chosen.bisect,
+        )
+        parts: dict[str, Callable[[list[str]], dict[str, object]]] = {
+            "history": bench.history,
+            "identical": bench.identical,
+            "bisect": bench.bisect,
+        }
+        for part in chosen.parts.split(","):
+            print(part, flush=True)
+            found = figures[part] = parts[part](misses)
+            print(f"  {found}", flush=True)
+            ratio = found["ratio"]
+            assert isinstance(ratio, float)
+            if ratio > MOST[part]:
+                misses.append(f"{part} takes {ratio:.2f} of the time before, more than {MOST[part]}")
     finish("history", misses, figures)
 
 

@@ -4,30 +4,36 @@ The models here are the only part of the runner that the service may import. The
 (an unknown field is refused) and the source of the JSON Schema and of the OpenAPI document.
 """
 
-from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# Not imported later: a module of this package has the name of a function.
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
-from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
-from runner.contract.report import (
-    SCHEMA_VERSION,
-    Build,
-    Case,
-    Environment,
-    Failure,
-    Host,
-    Outcome,
-    Reading,
-    Receipts,
-    Report,
-    ReportList,
-    Revision,
-    RevisionList,
-    Sample,
-    Stage,
-    Status,
-)
-from runner.contract.search import Search, SearchRequest
-from runner.contract.suite import to_suite
-from runner.contract.trust import Canary, CanaryCount, Mismatch
+
+if TYPE_CHECKING:
+    from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
+    from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
+    from runner.contract.report import (
+        SCHEMA_VERSION,
+        Build,
+        Case,
+        Environment,
+        Failure,
+        Host,
+        Outcome,
+        Reading,
+        Receipts,
+        Report,
+        ReportList,
+        Revision,
+        RevisionList,
+        Sample,
+        Stage,
+        Status,
+    )
+    from runner.contract.search import Search, SearchRequest
+    from runner.contract.suite import to_suite
+    from runner.contract.trust import Canary, CanaryCount, Mismatch
 
 __all__ = [
     "CATALOGUE",
@@ -66,3 +72,38 @@ __all__ = [
     "metric",
     "to_suite",
 ]
+
+_MODULES = {
+    "comparison": ("Comparison", "ComparisonRequest", "MetricVerdict", "Side", "Verdict"),
+    "plan": ("Plan", "PlannedRun", "PlanRequest", "Reason"),
+    "report": (
+        "SCHEMA_VERSION",
+        "Build",
+        "Case",
+        "Environment",
+        "Failure",
+        "Host",
+        "Outcome",
+        "Reading",
+        "Receipts",
+        "Report",
+        "ReportList",
+        "Revision",
+        "RevisionList",
+        "Sample",
+        "Stage",
+        "Status",
+    ),
+    "search": ("Search", "SearchRequest"),
+    "suite": ("to_suite",),
+    "trust": ("Canary", "CanaryCount", "Mismatch"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a model when it is used: the command imports one module of this package, and it must start fast."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return value

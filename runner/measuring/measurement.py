@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
+from runner.execution.in_background import in_background
 from runner.measuring.sampling import Sampling
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
@@ -52,7 +53,12 @@ def measure(
     samples: list[Sample] = []
     try:
         begin_session(tree)
-        trial.warm_up()
+        # The models of a report are built while the program runs, in an execution that is no sample.
+        models_built = in_background(Report.model_rebuild)
+        try:
+            trial.warm_up()
+        finally:
+            models_built()
         progress()
         while rule.wants_more(samples):
             samples.append(trial.execute())

@@ -13,6 +13,7 @@ from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
+from runner.mapped_files.trial_files import page_cache_knob
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
@@ -87,6 +88,7 @@ def prepare(
         scope = counting_scope()
         compilers.knobs()
         library_knobs(Tree())  # Remembers the digests of the libraries.
+        page_cache_knob(None)  # Remembers whether copies can be mounted.
         TypeAdapter(int)  # The first model imports a large module: better in the background.
         return scope
 

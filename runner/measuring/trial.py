@@ -138,7 +138,8 @@ class Trial:
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
-        self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, self._cold)
+        untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
+        self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, untouched)
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
 

@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import ValidationError
 
-from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.system.durable_files import rename_durably
 from runner.system.processes import is_alive, own_name
 
-SpooledDocument = Report | Profile
+if TYPE_CHECKING:
+    from runner.contract.profile import Profile  # Large, and most commands have none.
+
+SpooledDocument: TypeAlias = "Report | Profile"
 _PROFILE = ".profile"
 
 MOST_FAILURES = 3
@@ -154,12 +157,16 @@ def read_document(file: Path) -> SpooledDocument:
     OSError, ValidationError
         The file cannot be read, or another version wrote it.
     """
-    kind = Profile if _kind(file) == "profile" else Report
-    return kind.model_validate_json(file.read_bytes())
+    content = file.read_bytes()
+    if _kind(file) != "profile":
+        return Report.model_validate_json(content)
+    from runner.contract.profile import Profile  # noqa: PLC0415 - large, and most commands have none
+
+    return Profile.model_validate_json(content)
 
 
 def _name(document: SpooledDocument) -> str:
-    return f"{document.profile_id}{_PROFILE}.json" if isinstance(document, Profile) else f"{document.run_id}.json"
+    return f"{document.run_id}.json" if isinstance(document, Report) else f"{document.profile_id}{_PROFILE}.json"
 
 
 def _kind(file: Path) -> str:

@@ -30,6 +30,8 @@ class BoundCase:
         Name of the allocator that is preloaded.
     cold_files
         Files that must not be in memory when the program starts, relative to the build's directory.
+    own_state_files
+        Files whose state in the page cache the program itself sets, relative to the build's directory.
     processes
         How many processes run the command at once.
     memory_limit
@@ -44,6 +46,7 @@ class BoundCase:
     variables: Mapping[str, str]
     allocator: str
     cold_files: tuple[str, ...]
+    own_state_files: tuple[str, ...]
     processes: int
     memory_limit: int | None
     huge_pages: HugePageChoice
@@ -75,6 +78,7 @@ def bind(workload: Workload, case: Case) -> BoundCase:
         },
         allocator=allocator,
         cold_files=tuple(filled(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
+        own_state_files=tuple(filled(name) for name in run.files) if run.page_cache == "host" else (),
         processes=process_count(workload, case),
         memory_limit=_memory_limit(workload, filled(run.memory_limit)),
         huge_pages=_huge_pages(workload, filled(run.huge_pages)),

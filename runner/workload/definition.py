@@ -123,7 +123,8 @@ class RunRecipe(Table):
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"
-    """``cold``: the files are evicted from memory before each execution. ``host``: they stay as they are."""
+    """``cold``: the files are evicted from memory before each execution. ``host``: they stay as they are, and the
+    program may set their state itself."""
     files: tuple[str, ...] = ()
     """Files whose page-cache state is set, relative to the build's directory."""
     output: Literal["none", "json", "regex", "google-benchmark", "hyperfine", "pytest-benchmark", "pyperf"] = "none"

@@ -40,6 +40,10 @@ class ActionsStarter:
         """Return why the job cannot be started; an empty text where it can."""
         return "" if order.github else "the order names no repository on GitHub to run it in (github)"
 
+    def holds(self, job_id: int) -> bool:
+        """Return False: only GitHub knows what waits there."""
+        return False
+
     def start(self, job: Job) -> str:
         """Start the workflow. The address of its log is unknown until its runner claims the job."""
         question = job.question

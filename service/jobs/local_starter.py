@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import socket
@@ -29,7 +30,7 @@ _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
-    r"|FAULTWATCH_(HOST|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
+    r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
     re.IGNORECASE,
 )
 """Environment variables passed to runners. Others may hold secrets of the service, and runners build untrusted code."""
@@ -80,6 +81,19 @@ class LocalStarter:
         self._task(job.id)
         return f"/api/v1/jobs/{job.id}/log"
 
+    def holds(self, job_id: int) -> bool:
+        """Return whether a job is in the queue, or its process lives: it may wait for the host as long as it takes."""
+        if any(task.args == (job_id,) for task in self._huey.pending()):
+            return True
+        try:
+            with self.log(job_id).open("rb") as stream:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def consume(self, url: str) -> None:
         """Start working off the queue in a thread of this process. Runners reach the service at ``url``."""
         self.url = url
@@ -95,8 +109,10 @@ class LocalStarter:
     def _carry_out(self, job_id: int) -> None:
         log = self.log(job_id)
         log.parent.mkdir(parents=True, exist_ok=True)
-        token = self._token(job_id) if self.by_token else {}
         with log.open("ab") as stream:
+            # The process inherits the lock with its output, and keeps it if the service ends before it.
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            token = self._token(job_id) if self.by_token else {}
             process = subprocess.Popen(
                 # Isolated from the current directory: it may be anybody's.
                 [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._sandbox(), str(job_id)],

@@ -58,6 +58,9 @@ class Starter(Protocol):
             Where the runner could not be started.
         """
 
+    def holds(self, job_id: int) -> bool:
+        """Return whether a job that was started, and that no runner has claimed yet, is known to wait its turn."""
+
 
 class ResultPoster(Protocol):
     """Posts results in the threads where the jobs were requested."""
@@ -177,6 +180,9 @@ class JobScheduler:
         due = automatic_act(replace(jobs.snapshot(row), leased_until=leased_until), self.now())
         if due is None or (due.act is Act.DISPATCH and row.backend not in self.starters):
             return None  # another process of the service may have the starter
+        starter = self.starters.get(row.backend)
+        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.holds(row.id):
+            return None
         return due
 
     def _apply_due_act(self, job_id: int) -> bool:

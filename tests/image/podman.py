@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STRICT = ("--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=none")
-_LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
+LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
 """podman's own defaults are above what a caller in a virtual machine or a container may set."""
 RUNTIME = ("--runtime", "runc") if shutil.which("runc") else ()
 """crun, the default, refuses hosts that mount both versions of control groups."""
@@ -59,6 +59,15 @@ class Container:
         """Whether the image's own check succeeds."""
         return podman("healthcheck", "run", self.name, check=False).returncode == 0
 
+    def wait_until_healthy(self) -> None:
+        """Wait; show the log if it ends, or takes too long."""
+        deadline = time.monotonic() + 120
+        while not self.is_healthy():
+            logs = podman("logs", self.name)
+            assert self.state()["Running"], logs.stdout + logs.stderr
+            assert time.monotonic() < deadline, logs.stdout + logs.stderr
+            time.sleep(0.5)
+
     def state(self) -> dict[str, Any]:
         """Return what podman knows about it."""
         (found,) = json.loads(podman("inspect", self.name).stdout)
@@ -69,14 +78,9 @@ class Container:
 @contextmanager
 def serving(image: str, *options: str) -> Iterator[Container]:
     """Start a container, wait until it is healthy, and remove it in the end."""
-    container = Container(podman("run", "--detach", *STRICT, *_LIMITS, *options, image).stdout.strip())
+    container = Container(podman("run", "--detach", *STRICT, *LIMITS, *options, image).stdout.strip())
     try:
-        deadline = time.monotonic() + 120
-        while not container.is_healthy():
-            logs = podman("logs", container.name)
-            assert container.state()["Running"], logs.stdout + logs.stderr
-            assert time.monotonic() < deadline, logs.stdout + logs.stderr
-            time.sleep(0.5)
+        container.wait_until_healthy()
         yield container
     finally:
-        podman("rm", "--force", "--time", "10", container.name)
+        podman("rm", "--force", "--volumes", "--time", "10", container.name)

@@ -13,29 +13,11 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from tests.image.base import base
 from tests.image.podman import RUNTIME, Container, podman, serving
 from tests.service.postgres import running
-from tests.wheel.installation import ROOT, build_wheel
+from tests.wheel.installation import ROOT
 
 pytestmark = pytest.mark.skipif(not os.environ.get("FAULTWATCH_TEST_IMAGE"), reason="make test-image runs it")
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The image of this checkout, or the one that FAULTWATCH_IMAGE names."""
-    if named := os.environ.get("FAULTWATCH_IMAGE"):
-        return named
-    context = tmp_path_factory.mktemp("context")
-    for name in ("Containerfile", ".containerignore", "requirements.txt"):
-        shutil.copy(ROOT / name, context)
-    build_wheel(ROOT, context / "dist")
-    name = "localhost/faultwatch-test:latest"
-    podman(
-        *("build", "--format", "docker", "--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={base()}"),
-        *("--tag", name, str(context)),
-    )
-    return name
 
 
 @pytest.fixture(scope="module")

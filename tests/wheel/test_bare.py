@@ -11,7 +11,7 @@ def test_the_packages_of_the_service_are_not_installed(bare: Installation) -> No
     assert not SERVICE & {place.name for place in bare.site.iterdir()}
 
 
-@pytest.mark.parametrize("words", [("serve",), ("backup", "copy.db"), ("token", "list")], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [("serve",), ("token", "list")], ids=lambda words: words[0])
 def test_a_service_command_says_in_one_line_how_to_get_the_service(bare: Installation, words: tuple[str, ...]) -> None:
     done = bare.run("faultwatch-service", *words)
     assert done.returncode == 1

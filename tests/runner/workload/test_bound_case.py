@@ -77,3 +77,8 @@ def test_every_placeholder_of_a_case_is_filled() -> None:
 def test_a_cold_case_without_files_starts_with_its_program_out_of_memory() -> None:
     assert bound(workload(command=["./w{n}"], page_cache="cold")).cold_files == ("./w2",)
     assert bound(workload(files=["data"])).cold_files == ()
+
+
+def test_a_program_sets_the_state_of_the_files_that_are_named_although_nothing_is_evicted() -> None:
+    assert bound(workload(files=["data/{n}"])).own_state_files == ("data/2",)
+    assert bound(workload(files=["data"], page_cache="cold")).own_state_files == ()

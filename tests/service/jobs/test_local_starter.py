@@ -1,6 +1,8 @@
 """Jobs that the service starts as processes of their own."""
 
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("SMTP_PASSWORD", "secret")
     monkeypatch.setenv("FAULTWATCH_GITHUB_KEY_FILE", "/run/secret.pem")
     monkeypatch.setenv("FAULTWATCH_CPUS", "1")
+    monkeypatch.setenv("FAULTWATCH_HOST_LOCK", "/run/faultwatch.lock")
     ends: list[tuple[int, str]] = []
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *end: ends.append(end))
@@ -32,6 +35,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     seen = starter.log(7).read_text()
     assert "secret" not in seen
     assert "FAULTWATCH_CPUS=1" in seen
+    assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
     assert "FAULTWATCH_URL=http://127.0.0.1:1" in seen
     assert ends == [(7, "Its process has ended with status 0.")]
 
@@ -51,3 +55,32 @@ def test_a_job_that_others_can_order_is_confined(
     starter._carry_out(7)
     seen = starter.log(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
+
+
+def test_a_job_is_held_in_the_queue_and_while_its_process_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A runner that waits for its host has claimed nothing yet, and outlives the service."""
+    waits = tmp_path / "waits"
+    waits.write_text(f"#!/bin/sh\necho begun\nwhile ! test -e {tmp_path}/free; do sleep 0.02; done\n")
+    waits.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(waits))
+    home = tmp_path / "home"
+    database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
+    starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
+    assert not starter.holds(7)
+    starter._task(7)
+    assert starter.holds(7)
+    starter._huey.flush()
+    assert not starter.holds(7)
+
+    thread = threading.Thread(target=starter._carry_out, args=(7,))
+    thread.start()
+    while not (starter.log(7).exists() and starter.log(7).read_text()):
+        time.sleep(0.01)
+    after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
+    assert starter.holds(7)
+    assert after_restart.holds(7)
+    (tmp_path / "free").touch()
+    thread.join()
+    assert not after_restart.holds(7)

@@ -32,9 +32,13 @@ class Actions:
     failures: list[RemoteCallFailed] = field(default_factory=list)
     started: list[int] = field(default_factory=list)
     posted: list[tuple[int, State]] = field(default_factory=list)
+    held: set[int] = field(default_factory=set)
 
     def objection(self, order: JobOrder) -> str:
         return "" if order.github else "no repository is named"
+
+    def holds(self, job_id: int) -> bool:
+        return job_id in self.held
 
     def start(self, job: Job) -> str:
         self._fail()
@@ -202,3 +206,19 @@ def test_two_processes_of_the_service_start_a_job_once(scheduler: JobScheduler, 
         for _ in pool.map(lambda _: scheduler.work(), range(8)):
             pass
     assert actions.started == [job_id]
+
+
+def test_a_job_that_waits_its_turn_is_not_lost_however_long_it_waits(
+    scheduler: JobScheduler, actions: Actions, clock: Clock
+) -> None:
+    number = order(scheduler)
+    scheduler.work()
+    actions.held.add(number)
+    clock.now += timedelta(days=3)
+    scheduler.work()
+    assert job(scheduler, number).state is State.DISPATCHED
+    assert actions.started == [number]
+
+    actions.held.clear()
+    scheduler.work()
+    assert actions.started == [number, number], "nobody waits any more, so it is ordered again"

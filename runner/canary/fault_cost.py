@@ -1,0 +1,37 @@
+"""Remembers what a fault costs on this host: measuring it takes longer than the rest of the canary.
+
+The cost only gives a drift a price. No check depends on it, so it may be an hour old. It holds for one program, and
+until the host boots again: another kernel, or other mitigations, have another cost.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from runner.system.scratch import scratch_folder
+from runner.system.tree import Tree
+
+NAME = "fault-cost.json"
+_FRESH = 3600.0
+"""Seconds."""
+_BOOT = "proc/sys/kernel/random/boot_id"
+
+
+def remembered_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
+    """Return the seconds that a fault costs; measure them if they are not known, or not any more."""
+    boot, now = Tree().text(_BOOT), time.clock_gettime(time.CLOCK_BOOTTIME)
+    made_for = [program.name, boot]
+    file = program.with_name(NAME)
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        known = json.loads(file.read_bytes())
+        if known["made_for"] == made_for and boot and 0 <= now - known["at"] < _FRESH:
+            return float(known["seconds"])
+    seconds = measure()
+    if seconds is not None:
+        # Where it cannot be stored, it is measured each time.
+        with suppress(OSError), scratch_folder(file.parent) as scratch:
+            (scratch / NAME).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
+            (scratch / NAME).rename(file)
+    return seconds

@@ -1,0 +1,26 @@
+"""What a fault costs is measured once an hour, and anew after a boot."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.canary.fault_cost import NAME, remembered_cost
+
+
+def test_the_cost_is_measured_once(tmp_path: Path) -> None:
+    program, costs = tmp_path / "canary-1", iter([None, 1e-7, 2e-7, 3e-7])
+    measured = [remembered_cost(program, lambda: next(costs)) for _ in range(4)]
+    assert measured == [None, 1e-7, 1e-7, 1e-7], "what could not be measured is tried again"
+    assert remembered_cost(tmp_path / "canary-2", lambda: next(costs)) == 2e-7, "another program has another cost"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"made_for": ["canary-1", "another boot"]}, {"at": -3600.0}, {"at": 1e12}, {"seconds": "many"}, None]
+)
+def test_a_cost_that_may_not_hold_any_more_is_measured_anew(changes: dict[str, object] | None, tmp_path: Path) -> None:
+    program = tmp_path / "canary-1"
+    assert remembered_cost(program, lambda: 1e-7) == 1e-7
+    known = json.loads((tmp_path / NAME).read_text())
+    (tmp_path / NAME).write_text(json.dumps(known | changes) if changes else "")
+    assert remembered_cost(program, lambda: 2e-7) == 2e-7
