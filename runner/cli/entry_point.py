@@ -38,6 +38,23 @@ COMMANDS = {
 click command called ``command``."""
 
 
+def _be_quiet(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from runner.cli.terminal import be_quiet
+
+        be_quiet()
+
+
+_QUIET = click.Option(
+    ["--quiet", "-q"],
+    is_flag=True,
+    expose_value=False,
+    callback=_be_quiet,
+    help="No progress and no remarks on standard error; errors that end the command are shown.",
+)
+"""An option of every command."""
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand only when it is called, so that ``faultwatch --help`` starts fast."""
 
@@ -55,6 +72,8 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         gc.freeze()
         gc.enable()
+        if not isinstance(command, click.Group) and not any(one.name == "quiet" for one in command.params):
+            command.params.append(_QUIET)
         return command
 
     def resolve_command(
@@ -73,7 +92,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-@click.command(cls=LazyGroup)
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="faultwatch", prog_name="faultwatch")
 def cli() -> None:
     """Measure page faults, system time and throughput of native programs, and report which change moved them."""

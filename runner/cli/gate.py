@@ -1,11 +1,13 @@
 """``faultwatch gate``: compare the head of a pull request with its merge base, as a CI job."""
 
+import json
 from pathlib import Path
 
 import click
 
 from runner.cli.options import (
     env_option,
+    json_option,
     options,
     repo_option,
     report_option,
@@ -36,6 +38,7 @@ from runner.subject.lookup import workload_and_repository
         "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
     ),
     report_option,
+    json_option,
 )
 def command(
     base: str,
@@ -48,6 +51,7 @@ def command(
     confined: bool | None,
     fresh: bool,
     report_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Compare HEAD with its merge base with BASE, and print the verdict as one word.
 
@@ -81,12 +85,16 @@ def command(
             write_report(report_file, measured)
             set_outputs({"report": str(report_file.resolve())})
         answer = patient.gate(gate_report(results, workload, repository.path, origin, tip))
+    judged = {"verdict": answer.verdict} | measured
     if report_file:
-        write_report(report_file, {"verdict": answer.verdict} | measured)
+        write_report(report_file, judged)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
-    for result in results:
-        show_comparison(result)
-    click.echo(f"gate: {answer.verdict}")
+    if as_json:
+        click.echo(json.dumps(judged, indent=2))
+    else:
+        for result in results:
+            show_comparison(result)
+        click.echo(f"gate: {answer.verdict}")
     if not answer.passed:
         raise click.exceptions.Exit(1)

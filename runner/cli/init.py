@@ -279,5 +279,5 @@ def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", re
         click.echo(f"\nWritten: {', '.join(written)}")
     if file and file.path in written and file.remark:
         click.echo(f"  → {file.remark}")
-    click.echo(f"Next: faultwatch history --repo {repo} --range HEAD~10..HEAD")
-    click.echo("      faultwatch demo --serve    (or faultwatch-service serve) shows the results")
+    click.echo(f"Next: `faultwatch history --repo {repo} --range HEAD~10..HEAD` measures the last commits,")
+    click.echo("      `faultwatch-service serve` shows the results.")

@@ -54,6 +54,18 @@ report_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
+def renamed_option(old: str, new: str) -> Callable[[Any], Any]:
+    """Return the old spelling of a repeatable option: it works, and says the new one."""
+    target = new.removeprefix("--").replace("-", "_")
+
+    def merge(context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> None:
+        if values:
+            click.echo(f"{old} is now {new}", err=True)
+            context.params[target] = (*context.params.get(target, ()), *values)
+
+    return click.option(old, multiple=True, hidden=True, expose_value=False, callback=merge)
+
+
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Apply several click options at once, in the order of --help."""
 

@@ -96,7 +96,7 @@ def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
     for line in finding.evidence:
         console.print(f"  • {escape_text(line)}", highlight=False)
     for remedy in finding.remedies:
-        settings = " ".join(f"--set {name}={value}" for name, value in remedy.settings.items())
+        settings = " ".join(f"--with {name}={value}" for name, value in remedy.settings.items())
         shown = f"  [dim]faultwatch try {escape_text(settings)}[/]" if settings else ""
         console.print(f"  → {escape_text(remedy.text)}{shown}", highlight=False)
     console.print(f"  [dim]as in {escape_text(finding.report)}[/]", highlight=False)

@@ -15,6 +15,11 @@ def terminal() -> Any:
     return Console(stderr=True)
 
 
+def be_quiet() -> None:
+    """Print nothing on standard error from now on, except errors that end the command."""
+    terminal().quiet = True
+
+
 def say(text: str) -> None:
     """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
     from runner.cli.untrusted_text import harmless
@@ -25,7 +30,7 @@ def say(text: str) -> None:
 @contextmanager
 def activity(text: str) -> Iterator[Callable[[str], None]]:
     """Show a status line on a terminal during an activity; yields a function that changes the line."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or terminal().quiet:
         yield lambda _: None
         return
     from runner.cli.formatting import escape_text as escape

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option
+from runner.cli.options import env_option, json_option, options, renamed_option, repo_option, sandbox_option
 from runner.cli.terminal import activity, say
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.errors import FaultwatchError
@@ -19,13 +19,13 @@ from runner.workload.lookup import find_workload
 @options(
     click.argument("workload_name", metavar="WORKLOAD"),
     click.option(
-        "--set",
-        "settings",
+        "--with",
         multiple=True,
-        required=True,
+        is_eager=True,
         metavar="NAME=VALUE",
         help="The remedy: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter.",
     ),
+    renamed_option("--set", "--with"),
     click.option(
         "--case", "choices", multiple=True, metavar="NAME=VALUE", help="The case, by the values of its parameters."
     ),
@@ -40,7 +40,6 @@ from runner.workload.lookup import find_workload
 )
 def command(
     workload_name: str,
-    settings: tuple[str, ...],
     choices: tuple[str, ...],
     repo: str | None,
     revision: str,
@@ -48,6 +47,7 @@ def command(
     variables: tuple[str, ...],
     confined: bool | None,
     as_json: bool,
+    **remedies: tuple[str, ...],
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, in turns, and show what the remedy changes.
 
@@ -59,6 +59,9 @@ def command(
     from runner.workload.remedy import parse_settings, with_remedy
 
     workload = find_workload(workload_name)
+    settings = remedies["with"]  # a keyword of Python
+    if not settings:
+        raise click.UsageError("Missing option '--with'.")
     remedy = parse_settings(settings)
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     chosen = cases(workload, choices)

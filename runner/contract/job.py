@@ -150,7 +150,7 @@ class RemedyQuestion(_Question):
     settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]] = Field(
         min_length=1, max_length=20
     )
-    """As `faultwatch try --set` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload."""
+    """As `faultwatch try --with` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload."""
 
 
 Question = MeasureQuestion | BisectQuestion | ProfileQuestion | RemedyQuestion

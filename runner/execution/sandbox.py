@@ -74,6 +74,11 @@ class Sandbox:
         share = PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
         return Confinement(*share, self.user, self.group)
 
+    def shows(self, file: Path) -> bool:
+        """Return whether a program in the sandbox sees a file of the system, and what it is a link to."""
+        visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable))
+        return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
+
     def showing(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
         return self if folder is None else replace(self, readable=(*self.readable, str(folder)))

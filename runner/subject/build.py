@@ -20,7 +20,7 @@ from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
-from runner.subject.tool_search import advice, missing_tool
+from runner.subject.tool_search import advice, hidden_folders, missing_tool
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
@@ -226,8 +226,11 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         ) from None
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
     failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
-    if failure and (hint := advice(missing_tool(done.output), environment["PATH"])):
-        failure = f"{failure}: {hint}"
+    if failure:
+        tool = missing_tool(done.output) or command[0]
+        hint = advice(tool, environment["PATH"])
+        hint = hint or (hidden_folders(tool, environment, sandbox, tree) if sandbox else "")
+        failure = f"{failure}: {hint}" if hint else failure
     if is_temporary(done):
         raise BuildFailure(failure, build, temporary=True)
     return failure, build

@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from runner.execution.sandbox import Sandbox
+
 _USUAL = (
     *("~/.cargo/bin", "~/.local/bin", "~/go/bin", "~/bin", "/usr/local/go/bin", "/usr/local/cargo/bin"),
     *("/opt/go/bin", "/opt/cmake/bin", "/usr/lib/ccache", "/snap/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"),
@@ -43,6 +45,32 @@ def advice(tool: str, build_path: str) -> str:
         f"{tool} is at {file}, outside of the build's PATH ({build_path}): "
         f'write PATH = "{file.parent}:{build_path}" under [build.environment]'
     )
+
+
+def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path) -> str:
+    """Return what a build needs and its sandbox hides, as a sentence; empty if nothing.
+
+    Parameters
+    ----------
+    tool
+        A program that the build uses.
+    environment
+        The variables of the build. Those that name a folder outside of its tree need it.
+    """
+    needed = {name: Path(text) for name, text in environment.items() if text.startswith("/") and ":" not in text}
+    if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
+        folder = Path(file).parent
+        needed = {tool: folder.parent if folder.name == "bin" else folder, **needed}
+    hidden = {
+        name: folder
+        for name, folder in needed.items()
+        if folder.is_dir() and not folder.is_relative_to(tree) and not sandbox.shows(folder)
+    }
+    if not hidden:
+        return ""
+    named = ", ".join(f"{folder} ({name})" for name, folder in hidden.items())
+    value = ":".join(dict.fromkeys(map(str, (*sandbox.readable, *hidden.values()))))
+    return f"the sandbox does not show {named}: set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 
 def missing_tool(log: str) -> str:

@@ -15,14 +15,14 @@ _FIELDS = ("command", "environment", "allocator", "page_cache", "files", "proces
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
-    """Parse ``--set NAME=VALUE`` arguments.
+    """Parse ``--with NAME=VALUE`` arguments.
 
     Raises
     ------
     FaultwatchError
         An argument does not have that form.
     """
-    return parse_assignments("--set", assignments, r".+")
+    return parse_assignments("--with", assignments, r".+")
 
 
 def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
@@ -51,13 +51,13 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
             run = {key: _filled(content, name, value) for key, content in run.items()}
         else:
             known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
-            raise FaultwatchError(f"--set {name}: there is no such setting", f"known settings: {known}")
+            raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {known}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise FaultwatchError(f"--set {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
+        raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value
 
 

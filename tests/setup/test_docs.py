@@ -105,6 +105,19 @@ def test_every_command_of_the_readme_exists() -> None:
     assert used <= set(COMMANDS)
 
 
+def test_every_command_has_its_row_in_the_table_of_exit_codes() -> None:
+    from runner.cli.entry_point import COMMANDS
+
+    table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("| command | exit code 1 |")[2]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, re.MULTILINE))
+    assert set(rows) == set(COMMANDS)
+    for name, meaning in rows.items():
+        modules = [ROOT / "runner" / "cli" / f"{stem}.py" for stem in (name, f"{name}_")]
+        (text,) = [file.read_text(encoding="utf-8") for file in modules if file.exists()]
+        fails = re.search(r"Exit\(1\)|exit\(", text)
+        assert bool(fails) is (meaning != "never"), name
+
+
 def test_no_file_names_the_address_of_a_registry() -> None:
     found = []
     for file in tracked():

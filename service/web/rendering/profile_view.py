@@ -120,7 +120,7 @@ def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
     words = ["faultwatch", "try", case.workload, "--repo", f"./{subject}", "--revision", commit[:12]]
     words += parameter_options(case.parameters, "--case")
     for name, text in sorted(remedy.settings.items()):
-        words += ["--set", f"{name}={text}"]
+        words += ["--with", f"{name}={text}"]
     return shlex.join(words)
 
 

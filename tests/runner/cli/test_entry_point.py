@@ -209,3 +209,31 @@ def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_pat
     )
     assert done.returncode == 1
     assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
+
+
+def test_help_has_a_short_spelling_everywhere(tmp_path: Path) -> None:
+    for words in (["-h"], ["measure", "-h"], ["job", "-h"]):
+        done = faultwatch(*words, home=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Usage: ")
+
+
+def test_an_old_spelling_works_and_says_the_new_one(tmp_path: Path) -> None:
+    done = faultwatch("try", "copy_service", "--set", "no-such-setting=1", home=tmp_path)
+    assert done.returncode == 2
+    assert "--set is now --with\n" in done.stderr
+    assert "no-such-setting" in done.stderr
+    done = faultwatch("try", "copy_service", "--with", "no-such-setting=1", home=tmp_path)
+    assert done.returncode == 2
+    assert "is now" not in done.stderr
+    assert "no-such-setting" in done.stderr
+    assert "Missing option '--with'" in faultwatch("try", "copy_service", home=tmp_path).stderr
+
+
+@pytest.mark.perf
+def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path) -> None:
+    words = ("history", "--repo", subject, "--workload", workload(tmp_path), "--json", "--samples", "1")
+    (tmp_path / "lock").touch()
+    done = faultwatch(*words, "-q", home=tmp_path, FAULTWATCH_HOST_LOCK=str(tmp_path / "lock"))
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["revisions"] == 3
