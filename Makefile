@@ -83,7 +83,7 @@ test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Set up emulated ma
 	@$(PYTHON) -m pytest -m hosts --timeout 0 --capture no tests/hosts
 
 .PHONY: test-aarch64
-test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with pages of 4 and 64 KiB (as root; an hour, the first time two)
+test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with pages of 4 and 64 KiB (as root; half an hour, the first time an hour more)
 	@FAULTWATCH_TEST_AARCH64=1 $(PYTHON) -m pytest --timeout 0 tests/aarch64
 
 .PHONY: fuzz-doors

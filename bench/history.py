@@ -63,15 +63,15 @@ class Version:
         print(f"  {self.name}: faultwatch {words[0]}: {seconds:.0f} s", flush=True)
         return seconds, done.stdout + done.stderr
 
-    def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts]:
-        """Return the seconds that a history takes, and its counts by commit and case."""
+    def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts, int]:
+        """Return the seconds of a history, its counts by commit and case, and how many of them were taken over."""
         words = ("history", "--repo", str(repository), "--workload", str(workload), "--range", span, *options)
         seconds, output = self.run(*words)
         counts: dict[tuple[str, str], int] = {}
         for commit, case, count in _RUN.findall(output):
             # A rerun, which ends a doubt, is printed in another form or after the first count.
             counts.setdefault((commit, case), int(count.replace(",", "")))
-        return seconds, counts
+        return seconds, counts, output.count("  taken over from ")
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Bench:
         return self._histories(span, commits, misses)
 
     def _histories(self, span: str, commits: Sequence[str], misses: list[str]) -> dict[str, object]:
-        before, old = self.old.history(self.repository, self.workload, span)
-        after, new = self.new.history(self.repository, self.workload, span)
-        _, alone = self.new.history(self.repository, self.workload, span, "--build-jobs", "1", "--measure-all")
+        before, old, _ = self.old.history(self.repository, self.workload, span)
+        after, new, taken_over = self.new.history(self.repository, self.workload, span)
+        _, alone, _ = self.new.history(self.repository, self.workload, span, "--build-jobs", "1", "--measure-all")
         if not new or {commit for commit, _ in new} != {commit[:10] for commit in commits}:
             misses.append(f"{len(new)} runs of {len(commits)} commits were counted")
         if new != alone:
@@ -107,6 +107,7 @@ class Bench:
             misses.append(f"the changes differ from those of {self.old.name}")
         return {
             "runs": len(new),
+            "taken over": taken_over,
             "seconds before": round(before, 1),
             "seconds": round(after, 1),
             "ratio": round(after / before, 3),

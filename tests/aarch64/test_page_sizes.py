@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif("FAULTWATCH_TEST_AARCH64" not in os.environ, rea
 
 FAULT_AROUND = 64 << 10
 MIB = 1 << 20
+STEPS = 50
 SEGMENT, SCANS = 1_265_444, 640
 MATRICES, MATRIX, HEADER = 3, 100**3 * 8, 16
 IMAGES, TEMPORARIES_AND_RESULT, IMAGE = 20, 5, 1920 * 1080 * 4
@@ -129,6 +130,8 @@ def test_a_start_from_storage_has_major_faults_and_one_from_memory_has_none(mach
 
 
 def test_a_profile_names_the_cause(machine: Machine, tmp_path: Path) -> None:
+    # With pages of 4 KiB, reading the half million faults of the shipped case takes the emulated processor too long.
+    machine.guest.run(f"sed -i 's/^steps = .*/steps = [{STEPS}]/' /opt/faultwatch/workloads/tensor_copy/workload.toml")
     case = ["--set", "allocator=jemalloc-no-decay", "--set", "buffer=fresh"]
     with served(tmp_path / "home") as service, forwarded(machine.guest, service.service) as address:
         text = faultwatch(
@@ -140,7 +143,7 @@ def test_a_profile_names_the_cause(machine: Machine, tmp_path: Path) -> None:
     anatomy = document["profile"]["anatomy"]
     each = pages(4 * MIB, machine.page)
     assert each <= anatomy["pages"] <= 2 * each
-    assert anatomy["counted"] >= 499 * each
+    assert anatomy["counted"] >= (STEPS - 1) * each
     assert set(anatomy["by_access"]) == {"write"}
-    assert anatomy["by_touch"]["after madvise"] > 0.99 * anatomy["counted"]
+    assert anatomy["by_touch"]["after madvise"] >= anatomy["counted"] - anatomy["pages"]
     assert document["diagnosis"]["findings"][0]["rule"] == "returned-memory"
