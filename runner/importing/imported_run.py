@@ -153,7 +153,8 @@ def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
 
 def _hash_of_text(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    # JSON can hold half of a surrogate pair, which the report's own check refuses with a reason.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:

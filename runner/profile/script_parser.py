@@ -119,7 +119,8 @@ _RECORD = re.compile(r"PERF_RECORD_([A-Z0-9_]+)", re.ASCII)
 _FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.*) \((.*)\)", re.ASCII)
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$", re.ASCII)
 _MMAP = re.compile(
-    r"-?\d+/-?\d+: \[(0x[0-9a-f]+|0)\((0x[0-9a-f]+|0)\) @ (0x[0-9a-f]+|0)(?: [^\]]*)?\]: ([rwxps-]{1,4}) (.*)",
+    r"-?\d+/-?\d+: \[(0x[0-9a-f]{1,16}|0)\((0x[0-9a-f]{1,16}|0)\) @ (0x[0-9a-f]{1,16}|0)(?: [^\]]*)?\]: "
+    r"([rwxps-]{1,4}) (.*)",
     re.ASCII,
 )
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)

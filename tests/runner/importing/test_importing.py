@@ -156,6 +156,18 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     assert back.environment.knobs["import.environment"] == made.environment.hash
 
 
+def test_a_suite_whose_revision_holds_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
+    (made,) = imported(tmp_path / "x", PERF_CSV.format(","), SAID)
+    suite = to_suite(made)
+    assert suite is not None
+    suite.dump(str(tmp_path / "suite.json"))
+    text = (tmp_path / "suite.json").read_text()
+    revision = made.revision.commit
+    assert revision in text
+    with pytest.raises(FaultwatchError):
+        imported(tmp_path / "y", text.replace(revision, r"v1\ud800"), ImportDefaults())
+
+
 def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) -> None:
     counted = {
         "faultwatch_minor_faults": 2400, "faultwatch_major_faults": 0, "faultwatch_values": 3,

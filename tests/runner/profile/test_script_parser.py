@@ -85,6 +85,7 @@ def test_lost_records_are_told() -> None:
         "1/1 soon: page-faults: 7f00 [unknown] (//anon) 55 main+0x1 (/a)",
         "1 2.0: page-faults: 7f00",
         "1/1 2.0: PERF_RECORD_MMAP2 1/1: [0x1(0x2) @ 0]: rwxq name",
+        f"1/1 2.0: PERF_RECORD_MMAP2 1/1: [0x1000(0x{2**64:x}) @ 0]: r-xp name",
         "1/1 2.0: PERF_RECORD_SWITCH SIDEWAYS",
         "1/1 2.0: PERF_RECORD_FORK(1:2",
         "1/1 2.0: PERF_RECORD_SURPRISE",
