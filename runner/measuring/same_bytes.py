@@ -24,6 +24,10 @@ from runner.workload import Workload
 
 CHECKED = 20
 """One in so many is measured although its counts could be taken over."""
+ENOUGH = 12
+"""Measured runs in a row that must agree before counts are taken over. Counts that are taken over are no evidence for a
+level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
+of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
 _OTHER_FILES = (
     "the files that the program used at {} are the same in this build, but here it used other ones; for the rest of "
     "this command every revision is measured"
@@ -37,6 +41,8 @@ class _Measured:
     report: Report
     names: str
     own: tuple[str, ...]
+    agreeing: int
+    """Measured runs in a row that counted the same, this one among them."""
 
 
 class SameBytes:
@@ -72,10 +78,13 @@ class SameBytes:
     def take_over(self, source: Report, revision: Revision, build: Build) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
-        That is in another environment, and to check the host: one revision in twenty, and each one from the first on
-        that contradicts another run.
+        That is in another environment, until enough runs have shown the level, and to check the host: one revision in
+        twenty, and each one from the first on that contradicts another run.
         """
-        if source.case.name in self._contradicted or is_checked(revision.commit, source.case):
+        name = source.case.name
+        if self._newest[name].agreeing < ENOUGH or name in self._contradicted:
+            return None
+        if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
         return Trial(self._workload, subject, self._bench).taken_over(source, _exact_counts(source) or {})
@@ -104,10 +113,11 @@ class SameBytes:
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         own = self._bench.known_files.own.get(report.case.name, ())
+        before = self._newest.pop(report.case.name, None)
         if names and own and _is_certain(report):
-            self._newest[report.case.name] = _Measured(report, names, own)
-        else:
-            self._newest.pop(report.case.name, None)
+            agree = before is not None and _exact_counts(before.report) == _exact_counts(report)
+            agreeing = before.agreeing + 1 if before and agree else 1
+            self._newest[report.case.name] = _Measured(report, names, own, agreeing)
 
 
 def is_checked(commit: str, case: Case) -> bool:
