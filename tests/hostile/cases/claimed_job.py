@@ -10,17 +10,18 @@ from tests.hostile.arena import Arena, Outcome
 from tests.hostile.served import Served
 
 SCRIPT = """#!/bin/bash
-# Reads keys, tokens, databases, logs and variables, writes, calls the service, and stays.
+# Reads keys, tokens, databases, logs and variables, writes, calls the service, and stays. It prints itself as well, so
+# the words that show a success are not in it as they are printed.
 env
 cat /proc/*/environ {secret} 2>&1
 find {folder} -type f -size -9000k -exec cat {{}} + 2>/dev/null
 find / -xdev \\( -name '*.key' -o -name .netrc -o -name 'runner.token' \\) -exec cat {{}} + 2>/dev/null
 for place in {outside} /etc /usr; do
-    echo pwned > $place/pwned-file 2>/dev/null && echo "WRITTEN $place"
+    echo pwned > $place/pwned-file 2>/dev/null && echo "WRIT""TEN $place"
 done
 # The folders above the tree are the sandbox's own; what is written there must not reach the host.
 for place in {home} {home}/jobs {home}/spool {home}/subjects; do echo pwned > $place/pwned-file; done 2>/dev/null
-(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo REACHED
+(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo "REA""CHED"
 printf '\\033]0;pwned\\007\\n::error::pwned\\n'
 setsid sh -c 'trap "" TERM HUP INT; cd {folder}; while :; do sleep 1; done' >/dev/null 2>&1 &
 echo "DONE $1"
