@@ -115,9 +115,8 @@ class SameBytes:
         own = self._bench.known_files.own.get(report.case.name, ())
         before = self._newest.pop(report.case.name, None)
         if names and own and _is_certain(report):
-            agree = before is not None and _exact_counts(before.report) == _exact_counts(report)
-            agreeing = before.agreeing + 1 if before and agree else 1
-            self._newest[report.case.name] = _Measured(report, names, own, agreeing)
+            agreed = before.agreeing if before and _exact_counts(before.report) == _exact_counts(report) else 0
+            self._newest[report.case.name] = _Measured(report, names, own, agreed + 1)
 
 
 def is_checked(commit: str, case: Case) -> bool:
