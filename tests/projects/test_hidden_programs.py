@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +13,6 @@ pytestmark = [
     pytest.mark.skipif("FAULTWATCH_TEST_PROJECTS" not in os.environ, reason="part of make test-projects"),
     pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user"),
 ]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that every user may pass."""
-    made = Path(tempfile.mkdtemp(prefix="project-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.mark.parametrize("script", ["exec {}\n", "{}\n", "head -c 9000000 /dev/zero | tr '\\0' x >/dev/null\n{}\n"])

@@ -8,7 +8,6 @@ by itself. ``FAST`` cases are part of ``make test``.
 import importlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,15 +34,6 @@ def _chosen() -> Iterator[tuple[str, str, bool]]:
             for confined in (False, True):
                 if EVERYTHING or (user, confined) in getattr(module, "FAST", ()):
                     yield name, user, confined
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that every user may pass."""
-    made = Path(tempfile.mkdtemp(prefix="project-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.mark.parametrize(("name", "user", "confined"), list(_chosen()))

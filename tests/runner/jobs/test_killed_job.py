@@ -22,6 +22,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.runner.commands import WORKLOAD
+
 ROOT = Path(__file__).parents[3]
 COMMITS = 16
 MOST_KILLS = 1000 if "FAULTWATCH_TEST_KILLS" in os.environ else 3
@@ -34,15 +36,6 @@ int main(void) {{
     for (int i = 0; i < {pages}; i++) pages[4096 * i] = 1;
     return {number} * 0;
 }}
-"""
-WORKLOAD = """
-[workload]
-name = "pages"
-[build]
-command = "cc -O0 -o pages pages.c"
-[run]
-command = ["./pages"]
-huge_pages = "never"
 """
 
 

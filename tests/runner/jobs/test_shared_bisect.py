@@ -18,6 +18,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.runner.commands import WORKLOAD
+
 pytestmark = pytest.mark.perf
 
 ROOT = Path(__file__).parents[3]
@@ -30,15 +32,6 @@ int main(void) {{
     for (int i = 0; i < {pages}; i++) pages[4096 * i] = 1;
     return 0;
 }}
-"""
-WORKLOAD = """
-[workload]
-name = "pages"
-[build]
-command = "cc -O0 -o pages pages.c"
-[run]
-command = ["./pages"]
-huge_pages = "never"
 """
 
 
