@@ -40,7 +40,9 @@ def _tables(schema: dict[str, Any], root: dict[str, Any], name: str) -> Iterator
         if tables:
             inner += tables
         else:
-            rows.append((code(key), _type(value, root), _default(key, value, schema), plain(value.get("description", ""))))
+            rows.append(
+                (code(key), _type(value, root), _default(key, value, schema), plain(value.get("description", "")))
+            )
     if rows:
         yield f"### {_title(name, schema)}\n\n" + table(("key", "type", "default", "meaning"), rows)
     for path, found in inner:
