@@ -12,6 +12,7 @@ nitpicky = True
 
 html_theme = "furo"
 html_title = "Faultwatch"
+templates_path = ["templates"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 FROM_OUTSIDE = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
+    "README.md": "project/readme.md",
     "SECURITY.md": "project/vulnerabilities.md",
 }
 """Files outside of docs/ that are pages of the site, with their place in it."""

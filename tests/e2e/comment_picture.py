@@ -46,7 +46,7 @@ def main() -> None:
     body = MarkdownIt("commonmark", {"html": True}).enable("table").render(comment())
     with sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page(color_scheme="light", device_scale_factor=1.5, viewport={"width": 1120, "height": 400})
-        page.set_content(f"<style>{STYLE}</style><div class=comment>{body}</div>")
+        page.set_content(f"<!doctype html><style>{STYLE}</style><div class=comment>{body}</div>")
         page.locator(".comment").screenshot(path=PICTURE)
     print(PICTURE)
 
