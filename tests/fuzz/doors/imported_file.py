@@ -16,7 +16,7 @@ import pyperf
 from runner.contract import to_suite
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, make_reports, read
-from runner.importing.csv_columns import parse_map
+from runner.importing.formats.csv_columns import parse_map
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from tests.runner.perf.recordings import outputs
