@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.registry import format_of, unknown_format
-from runner.importing.source import Source, first_mistake
+from runner.importing.registry import format_of, read_source, unknown_format
+from runner.importing.source import Source
 from runner.system.regular_file import read_regular
 
 _GZIP = b"\x1f\x8b"
@@ -47,7 +45,7 @@ def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     form = format_of(source, defaults)
     if form is None:
         raise unknown_format(source)
-    return _runs(file, source, defaults)
+    return read_source(form, source, defaults)
 
 
 def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
@@ -73,21 +71,12 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
             left_out.append(name)
             continue
         recognised = True
-        runs += _runs(file, source, defaults)
+        runs += read_source(form, source, defaults)
         if len(runs) > MOST_RUNS:
             raise FaultwatchError(f"{folder} holds more than {MOST_RUNS:,} runs", "import its parts one by one")
     if not recognised:
         raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
     return FolderRuns(runs, left_out)
-
-
-def _runs(file: Path, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
-    form = format_of(source, defaults)
-    assert form is not None
-    try:
-        return form.read(source, defaults)
-    except ValidationError as error:
-        raise FaultwatchError(f"{file}: {first_mistake(error)}") from None
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -106,9 +95,15 @@ def _source(file: Path, text: str, name: str) -> Source:
         other = file.parent / path
         return _text(other) if other.is_file() else None
 
+    def siblings() -> tuple[str, ...]:
+        try:
+            return tuple(entry.name for entry in file.absolute().parent.parent.iterdir() if entry.is_dir())
+        except OSError:
+            return ()
+
     nearest = [parent.name for parent in file.absolute().parents][:_FOLDERS_NAMED]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-    return Source(text, name, modified, tuple(nearest), beside)
+    return Source(text, name, modified, tuple(nearest), siblings, beside)
 
 
 def _text(file: Path) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from pydantic import ValidationError
+
 from runner.errors import FaultwatchError
 from runner.importing.formats import (
     asv,
@@ -21,7 +23,7 @@ from runner.importing.formats import (
 )
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.result import Result, to_runs
-from runner.importing.source import Source
+from runner.importing.source import Source, first_mistake, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,8 @@ _BY_CONTENT = (
     _of_results(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
     _of_results(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
     Format(pyperf_suite.NAME, pyperf_suite.recognises, pyperf_suite.read),
-    *(
-        _of_results(module.NAME, module.recognises, module.parse)
-        for module in (hyperfine, criterion, jmh, asv, lnt, go_bench)
-    ),
+    *(_of_results(module.NAME, module.recognises, module.parse) for module in (hyperfine, jmh, asv, lnt, go_bench)),
+    Format(criterion.NAME, criterion.recognises, criterion.read),
     _of_results(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
     _WITHOUT_DIRECTION,
     Format(perf_output.NAME, perf_output.recognises, perf_output.read),
@@ -77,6 +77,22 @@ def format_of(source: Source, defaults: ImportDefaults) -> Format | None:
     if defaults.format:
         return FORMATS[defaults.format]
     return next((one for one in _BY_CONTENT if one.recognises(source)), None)
+
+
+def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Return the runs of a file.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged, or lacks something; the message is one line, whatever the file holds.
+    """
+    try:
+        return form.read(source, defaults)
+    except ValidationError as error:
+        raise FaultwatchError(one_line(f"{source.name}: {first_mistake(error)}")) from None
+    except FaultwatchError as error:
+        raise FaultwatchError(one_line(error.what), error.remedy) from None
 
 
 def unknown_format(source: Source) -> FaultwatchError:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from runner.contract.imported_metric import Better, imported_name
 from runner.contract.judging import Judging
-from runner.contract.metrics import CATALOGUE, metric
+from runner.contract.metrics import metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_of, safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
-from runner.importing.source import Source
+from runner.importing.source import Source, one_line
 
 MOST_SAMPLES = 201
 """Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
@@ -25,9 +25,9 @@ class Result:
     Attributes
     ----------
     metric
-        A name of the catalogue, or the tool's own.
+        The tool's name of it, or a name of the catalogue.
     unit
-        Of the values. Ignored for a metric of the catalogue.
+        Of the values.
     better
         Which direction is an improvement; None if the file does not say: then the metric is recorded, not judged.
     values
@@ -36,6 +36,8 @@ class Result:
         What the file says; empty or None if it says nothing.
     knobs
         What the file says about the environment and stays the same between runs.
+    in_catalogue
+        Whether the metric is that of the catalogue, with its unit.
     """
 
     case: Case
@@ -48,6 +50,7 @@ class Result:
     host: str = ""
     subject: str = ""
     knobs: Mapping[str, str] = field(default_factory=dict)
+    in_catalogue: bool = False
 
 
 def make_case(name: str, parameters: Mapping[str, object] | None = None, identity: str = "") -> Case:
@@ -78,7 +81,7 @@ def to_runs(results: Iterable[Result], form: str, source: Source, defaults: Impo
 
 def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
-    place = f"{source.name}: {first.case.name:.100}"
+    place = one_line(f"{source.name}: {first.case.name:.100}")
     placed = place_result(source, defaults, place, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
@@ -109,7 +112,7 @@ def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDef
 
 
 def _name(result: Result, better: Better | None) -> str:
-    if result.metric in CATALOGUE:
+    if result.in_catalogue:
         return result.metric
     return imported_name(result.metric, result.unit, better or "lower")
 

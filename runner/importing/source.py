@@ -26,6 +26,8 @@ class Source:
         The modification time of the file.
     folders
         The names of the folders that it lies in, the nearest first.
+    siblings
+        Returns the names of the folders beside its own.
     beside
         Returns the text of a file by its path relative to this file's folder, or None if there is none.
     """
@@ -34,6 +36,7 @@ class Source:
     name: str
     modified_at: datetime
     folders: tuple[str, ...] = ()
+    siblings: Callable[[], tuple[str, ...]] = field(default=lambda: ())
     beside: Callable[[str], str | None] = field(default=lambda _: None)
 
     @cached_property
@@ -79,3 +82,8 @@ def first_mistake(error: ValidationError) -> str:
     """Return in one line the first field that a model refuses, and why."""
     mistake = error.errors()[0]
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+
+
+def one_line(text: str) -> str:
+    """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
+    return " ".join(text.split())[:500]

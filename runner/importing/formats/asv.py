@@ -62,14 +62,14 @@ def parse(source: Source) -> list[Result]:
     FaultwatchError
         The file is damaged, or of a version of asv before 0.5.
     """
-    document = source.json
-    if document.get("version") != _VERSION:
+    version = source.json.get("version", 1) if isinstance(source.json, dict) else _VERSION
+    if version != _VERSION:
         raise FaultwatchError(
-            f"{source.name} is of version {str(document.get('version', 1))[:20]} of asv's results; only version "
+            f"{source.name} is of version {str(version)[:20]} of asv's results; only version "
             f"{_VERSION} can be imported",
             "convert the results with `asv update`",
         )
-    file = checked(_File, document, source.name, "a file of asv")
+    file = checked(_File, source.json, source.name, "a file of asv")
     described = parse_json(source.beside("../benchmarks.json") or "{}")
     known = checked(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
     return [
@@ -96,7 +96,9 @@ def _results(name: str, row: list[Any], file: _File, described: object, source: 
             continue
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
-            case=make_case(name, dict(zip(names, point, strict=False)), f"{name} {columns.version or ''}"),
+            case=make_case(
+                name, dict(zip(names, map(_unquoted, point), strict=False)), f"{name} {columns.version or ''}"
+            ),
             metric="time" if unit == "seconds" else kind,
             unit="ns" if unit == "seconds" else unit,
             better="lower",  # asv itself takes every increase for a regression
@@ -115,3 +117,8 @@ def _size(params: list[list[str]]) -> int:
     for values in params:
         size *= len(values)
     return size
+
+
+def _unquoted(value: str) -> str:
+    """Return a parameter without the quotes of its ``repr``."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value

@@ -3,12 +3,15 @@
 from pydantic import Field, FiniteFloat
 
 from runner.errors import FaultwatchError
-from runner.importing.result import Result, make_case
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.result import Result, make_case, to_runs
 from runner.importing.source import Part, Source, checked, parse_json
 
 NAME = "criterion"
 _LATEST = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the one before it."""
+_OTHERS = frozenset({*_LATEST, "change", "report"})
+"""What lies beside the folders of saved baselines."""
 
 
 class _Sample(Part):
@@ -25,6 +28,18 @@ class _Benchmark(Part):
 def recognises(source: Source) -> bool:
     """Return whether this is a sample of Criterion."""
     return source.has("sampling_mode", "iters", "times")
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Return the run of one benchmark.
+
+    The latest measurement usually was saved as a baseline too. So beside baselines it is read only if its revision is
+    given.
+    """
+    latest = source.folders[:1] == ("new",)
+    if latest and not defaults.revision and not _OTHERS.issuperset(source.siblings()):
+        return []
+    return to_runs(parse(source), NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:

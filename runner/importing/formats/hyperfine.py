@@ -44,4 +44,4 @@ def _results(command: _Command) -> list[Result]:
             columns[metric] = (value,)
     if command.memory_usage_byte:
         columns["max-rss"] = tuple(command.memory_usage_byte)
-    return [Result(case, metric, "", "lower", values) for metric, values in columns.items()]
+    return [Result(case, metric, "", "lower", values, in_catalogue=True) for metric, values in columns.items()]

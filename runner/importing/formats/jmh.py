@@ -12,6 +12,9 @@ from runner.importing.units import as_rate, better_of
 NAME = "jmh"
 _KNOBS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
+_EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
+"""Percentiles of the sampling mode that hardly repeat, or say the same as their neighbours."""
+
 
 class _CamelCase(Part):
     model_config = ConfigDict(alias_generator=to_camel)
@@ -63,7 +66,9 @@ def _results(benchmark: _Benchmark) -> Iterator[Result]:
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)
     knobs = {f"jmh.{name}": value for name in _KNOBS if (value := getattr(benchmark, name))}
     metrics = {benchmark.mode: benchmark.primary_metric} | {
-        f"{benchmark.mode} {name.lstrip('·')}": metric for name, metric in benchmark.secondary_metrics.items()
+        f"{benchmark.mode} {name.lstrip('·')}": metric
+        for name, metric in benchmark.secondary_metrics.items()
+        if not name.lstrip("·").endswith(_EXTREMES)
     }
     for title, metric in metrics.items():
         # The rates of a profiler, such as gc.alloc.rate in MB/sec, are costs or not: only a rate of operations is good.

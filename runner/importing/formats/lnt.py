@@ -13,7 +13,7 @@ from runner.importing.source import Part, Source, checked
 
 NAME = "lnt"
 _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
-_OLD_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
+_SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
 _UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")
 _BETTER: dict[str, Better] = {"score": "higher"} | dict.fromkeys(_UNITS, "lower")  # type: ignore[assignment]
 """Of the metrics of LNT's own schemas; those of other schemas have no direction here."""
@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Result]:
         return list(_results(source, report.machine.name, report.run.start, report.run.info, tests))
     new = checked(_Report, source.json, source.name, "a report of LNT")
     tests = [
-        (str(test.get("name", "")), metric, _numbers(values))
+        (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _numbers(values))
         for test in new.tests
         for metric, values in test.items()
         if metric not in {"name", "info"}
@@ -70,12 +70,13 @@ def parse(source: Source) -> list[Result]:
 
 def _old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
     name, _, metric = test.name.rpartition(".")
-    return name, _OLD_NAMES.get(metric, metric), tuple(test.data or ())
+    return name, _SHORT_NAMES.get(metric, metric), _numbers(test.data or [])
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
     listed = values if isinstance(values, list) else [values]
-    return tuple(float(value) for value in listed if isinstance(value, int | float) and not isinstance(value, bool))
+    numbers = (value for value in listed if isinstance(value, int | float) and not isinstance(value, bool))
+    return tuple(value for value in numbers if abs(value) < 2**64)
 
 
 def _results(
@@ -87,7 +88,7 @@ def _results(
     for name, metric, values in tests:
         state = metric in {"hash", "status"} or metric.endswith(("_status", "_hash"))
         if name and metric and not state:
-            columns.setdefault((name, metric), []).extend(value for value in values if abs(value) < 2**64)
+            columns.setdefault((name, metric), []).extend(values)
     for (name, metric), found in columns.items():
         if not found:
             continue
