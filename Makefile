@@ -121,7 +121,7 @@ bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: 
 .PHONY: screenshots
 screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
-		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
+		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots && $(PYTHON) -m tests.e2e.comment_picture
 
 .PHONY: schemas
 schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml

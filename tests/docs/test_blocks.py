@@ -123,7 +123,10 @@ def check_command(words: list[str]) -> None:
         _, inner, rest = command.resolve_command(click.Context(command), rest)
         assert inner is not None
         command, context = inner, click.Context(inner, context)
-    command.make_parser(context).parse_args(rest)
+    given, _, _ = command.make_parser(context).parse_args(rest)
+    for option in command.params:
+        if isinstance(option, click.Option) and option.required and option.name not in given:
+            raise click.MissingParameter(ctx=context, param=option)
 
 
 def commands_in(script: str) -> list[list[str]]:
@@ -156,7 +159,8 @@ def test_shell_blocks_are_shell_and_name_existing_commands(block: Block) -> None
 
 
 @pytest.mark.parametrize(
-    "line", ["faultwatch measre x", "faultwatch history --repository .", "faultwatch-service tokn"]
+    "line",
+    ["faultwatch measre x", "faultwatch history --repository .", "faultwatch history", "faultwatch-service tokn"],
 )
 def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
     (words,) = commands_in(f"cd /tmp && {line} > file  # comment\n")
