@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Route, sync_playwright
 
 from tests.docs.conftest import ROOT
-from tests.e2e.browser import Watched, chromium, comes_true, launched, watch
+from tests.e2e.browser import Watched, chromium, launched, watch
 
 pytestmark = [
     pytest.mark.browser,
@@ -53,8 +53,9 @@ def test_the_search_finds_the_page_on_flame_graphs(reader: Watched) -> None:
     page = reader.open("/index.html")
     page.locator("input[name=q]").first.fill("fault flame graph")
     page.keyboard.press("Enter")
-    assert comes_true(page, "document.querySelectorAll('#search-results li a').length > 0")
-    found = page.locator("#search-results li a").evaluate_all("links => links.map(link => link.pathname)")
+    links = page.locator("#search-results li a")
+    links.first.wait_for()
+    found = links.evaluate_all("links => links.map(link => link.pathname)")
     assert "/explanation/diagnosis.html" in found[:3]
     reader.assert_quiet()
 
