@@ -213,7 +213,8 @@ def _default_workload(folder: Path) -> Path:
     file = folder / "workload.toml"
     if not file.exists():
         raise FaultwatchError(
-            f"{folder} has no workload.toml", "name one with --workload; docs/workloads.md shows how to write one"
+            f"{folder} has no workload.toml",
+            "name one with --workload; docs/reference/workloads.md shows how to write one",
         )
     return file
 
