@@ -67,6 +67,10 @@ test-image: system-tests system-image .venv/.dev node_modules/.installed ## Buil
 test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
 	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest tests/projects
 
+.PHONY: test-fresh
+test-fresh: system-tests system-fresh .venv/.dev node_modules/.installed ## Adopt projects in fresh userlands of Debian and Ubuntu by the documents alone (as root; half an hour)
+	@FAULTWATCH_TEST_FRESH=1 $(PYTHON) -m pytest --capture no tests/fresh
+
 .PHONY: test-hostile
 test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git with hostile repositories (as root)
 	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 tests/hostile
@@ -131,7 +135,7 @@ clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-projects system-hosts system-aarch64 system-image
+.PHONY: system system-tests system-projects system-hosts system-aarch64 system-image system-fresh
 system:
 	@setup/system-packages
 system-tests:
@@ -144,6 +148,8 @@ system-aarch64:
 	@setup/system-packages aarch64
 system-image:
 	@setup/system-packages image
+system-fresh:
+	@setup/system-packages fresh
 
 # Order-only: with several make jobs, nothing is installed before its tools.
 .venv/bin/pip: | system

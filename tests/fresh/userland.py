@@ -78,7 +78,15 @@ class Userland:
     def command(self, words: str, user: str = "you", folder: str = "") -> list[str]:
         """Return the command line that runs shell words in a terminal that the user has just opened."""
         home = "/root" if user == "root" else f"/home/{user}"
-        enter = ["nsenter", f"--target={self.process}", "--mount", "--pid", "--uts", f"--root={self.root}"]
+        enter = [
+            "nsenter",
+            f"--target={self.process}",
+            "--mount",
+            "--pid",
+            "--uts",
+            f"--root={self.root}",
+            f"--wd={self.root}",
+        ]
         # Another lock than this machine's, so that tests of others are not waited for.
         lock = f"FAULTWATCH_HOST_LOCK={home}"
         clean = ["env", "-i", f"HOME={home}", f"USER={user}", "TERM=dumb", "DEBIAN_FRONTEND=noninteractive", lock]
@@ -88,7 +96,13 @@ class Userland:
         return [*enter, *become, *clean, path, "bash", "--login", "-c", begin]
 
     def run(
-        self, words: str, user: str = "you", folder: str = "", *, step: str = "", check: bool = True, timeout: float = 900
+        self,
+        words: str,
+        user: str = "you",
+        folder: str = "",
+        *,
+        step: str = "",
+        check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run shell words; what asks whether to go on is answered with yes. The time is added to that of the step."""
         begin = time.monotonic()
@@ -97,7 +111,7 @@ class Userland:
             input="y\n" * 9,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=900,
             check=False,
         )
         if step:
@@ -107,10 +121,10 @@ class Userland:
 
     def copy(self, source: Path, target: str, user: str = "you") -> None:
         """Copy a file or a folder inside, to a user."""
-        archive = subprocess.Popen(["tar", "-C", source.parent, "-c", source.name], stdout=subprocess.PIPE)
-        words = f"mkdir -p {target} && tar -C {target} --no-same-owner -x"
-        subprocess.run(self.command(words, user), stdin=archive.stdout, check=True)
-        assert archive.wait() == 0
+        with subprocess.Popen(["tar", "-C", source.parent, "-c", source.name], stdout=subprocess.PIPE) as archive:
+            words = f"mkdir -p {target} && tar -C {target} --no-same-owner -x"
+            subprocess.run(self.command(words, user), stdin=archive.stdout, check=True)
+        assert archive.returncode == 0
 
 
 @contextmanager
