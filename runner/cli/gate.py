@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from runner.cli.gate_output import output_options, require_writable, write_outputs
 from runner.cli.options import (
     env_option,
     json_option,
@@ -38,6 +39,7 @@ from runner.subject.lookup import workload_and_repository
         "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
     ),
     report_option,
+    output_options,
     json_option,
 )
 def command(
@@ -52,6 +54,7 @@ def command(
     fresh: bool,
     report_file: Path | None,
     as_json: bool,
+    **files: Path | None,
 ) -> None:
     """Compare HEAD with its merge base with BASE, and print the verdict as one word.
 
@@ -65,6 +68,7 @@ def command(
     from runner.cli.github_actions import add_summary, set_outputs, write_report
     from runner.reporting.embedded import connect
 
+    require_writable(files)
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
@@ -84,10 +88,12 @@ def command(
             # Before asking the service, so that the measurements are kept in any case.
             write_report(report_file, measured)
             set_outputs({"report": str(report_file.resolve())})
-        answer = patient.gate(gate_report(results, workload, repository.path, origin, tip))
+        report = gate_report(results, workload, repository.path, origin, tip)
+        answer = patient.gate(report)
     judged = {"verdict": answer.verdict} | measured
     if report_file:
         write_report(report_file, judged)
+    write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
     if as_json:
