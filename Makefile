@@ -91,7 +91,7 @@ test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with page
 	@FAULTWATCH_TEST_AARCH64=1 $(PYTHON) -m pytest --timeout 0 tests/aarch64
 
 .PHONY: fuzz-doors
-fuzz-doors: .venv/.dev node_modules/.installed ## Send a million hostile inputs to every public door; INPUTS=number
+fuzz-doors: system-tests .venv/.dev node_modules/.installed ## Send a million hostile inputs to every public door; INPUTS=number
 	@$(PYTHON) -m bench.fuzz_doors --inputs $(or $(INPUTS),1000000)
 
 .PHONY: peers
@@ -101,14 +101,14 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 	@-$(MAKE) --no-print-directory peers
 	@$(PYTHON) -m bench.detection
 
-bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
+bench-bisect-history: system-tests .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-history: .venv/.run ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
+bench-history: system-tests .venv/.dev node_modules/.installed ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
 
-bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
+bench-%: system-tests .venv/.dev node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
 .PHONY: screenshots
