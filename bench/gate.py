@@ -25,7 +25,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bench.report import finish
+from bench.report import finish, steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
 from runner.cli.gate_report import gate_report
@@ -218,7 +218,7 @@ def main(quick: bool) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder, prepared(Path(folder)) as run:
         pulls = []
-        for number in range(unchanged + more):
+        for number in steps(range(unchanged + more), "pull requests"):
             pulls.append(run.pull(more=number % every == every - 1))
             shown = pulls[-1]
             print(f"{number + 1:>4} {shown.conclusion:<8} {shown.seconds:5.2f} s  {shown.first}", flush=True)
