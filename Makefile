@@ -37,7 +37,7 @@ lint: .venv/.dev ## Check style, types and import rules
 
 .PHONY: test-github
 test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
-	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
+	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/forges/github
 
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
