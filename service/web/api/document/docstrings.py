@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
+import sys
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
@@ -39,19 +39,25 @@ def one_line(text: str) -> str:
 
 
 def _below_fields(cls: type) -> Iterator[tuple[str, str]]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError, SyntaxError):
-        return
-    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
-    for field, text in pairwise(body):
-        target = field.target if isinstance(field, ast.AnnAssign) else None
+    definition = _classes(cls.__module__).get(cls.__name__)
+    for field, text in pairwise(definition.body if definition else ()):
+        target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None
         if isinstance(field, ast.Assign) and len(field.targets) == 1:
-            target = field.targets[0]  # type: ignore[assignment]
+            target = field.targets[0]
         if not isinstance(target, ast.Name) or not isinstance(text, ast.Expr):
             continue
         if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
             yield target.id, one_line(text.value.value)
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the classes of a module by name. Its source is parsed once: ``inspect`` would do so for every class."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError):
+        return {}
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _attributes(docstring: str) -> Iterator[tuple[str, str]]:

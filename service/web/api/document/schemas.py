@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,6 +19,10 @@ REFERENCE = "#/components/schemas/{model}"
 
 class _Schemas(GenerateJsonSchema):
     """Describes each field by its docstring, and gives a type the same name in requests and in answers."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.enums: set[type[Enum]] = set()
 
     def get_defs_ref(self, core_mode_ref: Any) -> Any:
         return super().get_defs_ref((core_mode_ref[0], "validation"))
@@ -36,10 +41,8 @@ class _Schemas(GenerateJsonSchema):
         return document
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> dict[str, Any]:
-        document = super().enum_schema(schema)
-        if text := enum_description(schema["cls"]):
-            document["description"] = text
-        return document
+        self.enums.add(schema["cls"])
+        return super().enum_schema(schema)
 
 
 def component_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[BaseModel]]) -> dict[str, Any]:
@@ -51,7 +54,17 @@ def component_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[typ
     inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _built(answers)]
     inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _built(requests)]
     _, definitions = generator.generate_definitions(inputs)
+    # Only now: pydantic itself replaces the description that a schema of an enum got.
+    texts = {_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
+    for definition in definitions.values():
+        cls = texts.get(_signature(definition.get("title", ""), definition.get("enum", [])))
+        if cls:
+            definition["description"] = enum_description(cls)
     return _renamed(definitions)
+
+
+def _signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
+    return (title, *map(str, values))
 
 
 def _renamed(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
