@@ -1,6 +1,7 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_document(top, written, reports), indent=2))
     else:
-        _show(reports, written, file, repo)
+        _show(reports, written, file, f"--repo {shlex.quote(repo)} --range {_last_commits(repository)}")
     if not measured:
         raise click.exceptions.Exit(1)
 
@@ -265,7 +266,14 @@ def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[st
     }
 
 
-def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", repo: str) -> None:
+def _last_commits(repository: Any) -> str:
+    """Return the range of the last ten commits, or of all after the first one."""
+    commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
+    before = int(commits) - 1
+    return f"HEAD~{before}..HEAD" if before else "HEAD"
+
+
+def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", history: str) -> None:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.cli.report_tables import show_reports
@@ -279,5 +287,5 @@ def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", re
         click.echo(f"\nWritten: {', '.join(written)}")
     if file and file.path in written and file.remark:
         click.echo(f"  → {file.remark}")
-    click.echo(f"Next: `faultwatch history --repo {repo} --range HEAD~10..HEAD` measures the last commits,")
+    click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

@@ -13,6 +13,7 @@ from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
+from runner.perf.program import perf_program
 
 _TIMEOUT = 20.0
 """Seconds within which perf must attach and acknowledge."""
@@ -37,7 +38,7 @@ class ControlledPerf:
         try:
             self._perf = subprocess.Popen(
                 [
-                    *("perf", *words),
+                    *(perf_program(), *words),
                     *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
                 ],
                 env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.

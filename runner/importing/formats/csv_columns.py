@@ -1,0 +1,111 @@
+"""Reads CSV with one row for each run, and a map of its columns."""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+
+from runner.contract.metrics import CATALOGUE, Kind, metric
+from runner.contract.report import IMPORT_FORMAT, Reading, Sample
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.source import Source
+
+ABOUT = ("revision", "case", "started_at", "host", "subject")
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def parse_map(text: str) -> dict[str, str]:
+    """Parse ``NAME=COLUMN,…``: the COLUMN of the file holds the values of NAME.
+
+    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a knob of the
+    environment, which has a dot in its name. A time not in seconds needs a unit: ``task-clock=task_clock_ms:ms``.
+    """
+    columns: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, column = part.strip().partition("=")
+        if not equals or not column:
+            raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
+        if name not in ABOUT and name not in CATALOGUE and "." not in name:
+            raise FaultwatchError(
+                f"--columns: {name!r} is neither a metric nor a knob (those have a dot in their names)",
+                f"names: {', '.join(ABOUT)}; metrics: {', '.join(CATALOGUE)}",
+            )
+        columns[name] = column
+    return columns
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Read every row; the first line names the columns."""
+    name = source.name
+    rows = csv.DictReader(source.text.splitlines(), strict=True)
+    needed = {column: _column(column)[0] for column in defaults.columns.values()}
+    try:
+        names = rows.fieldnames or ()
+    except csv.Error as error:
+        raise FaultwatchError(f"{name}: line 1: {error}") from None
+    missing = sorted(set(needed.values()) - set(names))
+    if missing:
+        columns = ", ".join(names)
+        raise FaultwatchError(f"{name}: no column {', '.join(missing)}", f"the first line has: {columns}"[:500])
+    return [_record(row, f"{name}: line {number}", defaults) for number, row in _rows(rows, name)]
+
+
+def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+    try:
+        for row in rows:
+            if None in row or None in row.values():
+                raise FaultwatchError(
+                    f"{name}: line {rows.line_num} and the first line have different numbers of fields"
+                )
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
+
+
+def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
+    cells = {name: row[_column(column)[0]].strip() for name, column in defaults.columns.items()}
+    readings = {
+        name: Reading(value=_value(name, cells[name], _column(defaults.columns[name])[1], place))
+        for name in defaults.columns
+        if name in CATALOGUE and cells[name]
+    }
+    if not readings:
+        raise FaultwatchError(f"{place}: no metric has a value")
+    if not (cells.get("started_at") or defaults.started_at):
+        require("", "started-at", place)
+    when = parse_time(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
+    assert when is not None
+    elapsed = readings["elapsed"].value if "elapsed" in readings else None
+    return ImportedRun(
+        place=place,
+        revision=require(cells.get("revision") or defaults.revision, "revision", place),
+        case=cells.get("case") or defaults.case,
+        started_at=when,
+        samples=(Sample(readings=readings),),
+        knobs={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
+        subject=cells.get("subject", ""),
+        host=cells.get("host", ""),
+        seconds=max(float(elapsed or 0), 0.0),
+    )
+
+
+def _column(text: str) -> tuple[str, str]:
+    """Split a column into its name and its unit."""
+    column, colon, unit = text.rpartition(":")
+    return (column, unit) if colon and unit in _UNITS else (text, "")
+
+
+def _value(name: str, text: str, unit: str, place: str) -> int | float:
+    try:
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number of {name}")
+    if unit:
+        return value * _UNITS[unit]
+    if metric(name).kind is Kind.COUNT:
+        if value != int(value) or value < 0:
+            raise FaultwatchError(f"{place}: {text[:60]!r} is not a count of {name}")
+        return int(value)
+    return value

@@ -1,0 +1,133 @@
+"""Reads pyperf suite files: Faultwatch's own, and those of other benchmarks."""
+
+import io
+import json
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from runner.contract.metrics import Kind, metric
+from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.source import Source
+
+NAME = "pyperf"
+_KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
+          "python_version")  # fmt: skip
+"""The metadata of pyperf that describe the environment and stay the same between runs."""
+_NOT_A_SUITE = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What pyperf, which checks little, and the types of a run raise where a part of the file is something else."""
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a suite of pyperf, or claims to be one."""
+    return source.has("benchmarks")
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is no suite, or lacks what a run needs.
+    """
+    try:
+        return _runs(source.text, source.name, defaults)
+    except _NOT_A_SUITE as error:
+        problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
+        raise FaultwatchError(
+            f"{source.name} is not a pyperf suite that this version of pyperf can read: {problem}"
+        ) from None
+
+
+def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+    import pyperf  # noqa: PLC0415 - only needed for suites
+
+    suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
+    benchmarks = suite.get_benchmarks()
+    if "faultwatch_run" in benchmarks[0].get_metadata():
+        return [_own_run(benchmarks, name)]
+    return [_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
+
+
+def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
+    """Reassemble the metrics of a run. It keeps its id, so that a stored run is not stored twice."""
+    readings: list[dict[str, Reading]] = []
+    metadata: dict[str, Any] = {}
+    for benchmark in benchmarks:
+        metadata = benchmark.get_metadata()
+        values = benchmark.get_values()
+        readings = readings or [{} for _ in values]
+        if len(values) != len(readings):
+            raise FaultwatchError(f"{place}: the metrics have different numbers of samples")
+        for sample, value in zip(readings, values, strict=True):
+            sample[metadata["name"]] = Reading(value=_number(metadata["name"], value))
+    try:
+        case: str | Case = Case(
+            workload=metadata["faultwatch_workload"],
+            definition=metadata["faultwatch_definition"],
+            parameters=json.loads(metadata["faultwatch_parameters"]),
+        )
+    except KeyError:
+        case = str(metadata["faultwatch_case"])
+    return ImportedRun(
+        place=place,
+        revision=str(metadata["faultwatch_revision"]),
+        case=case,
+        started_at=parse_time(metadata["date"], place),
+        samples=tuple(Sample(readings=sample) for sample in readings),
+        knobs={IMPORT_FORMAT: "pyperf", "import.environment": metadata["faultwatch_environment"]},
+        subject=str(metadata["faultwatch_subject"]),
+        host=str(metadata["hostname"]),
+        run_id=uuid.UUID(metadata["faultwatch_run"]),
+        seconds=metadata.get("duration", 0.0) * len(readings),
+    )
+
+
+def _number(name: str, value: float) -> int | float:
+    return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
+
+
+def _foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
+    metadata = benchmark.get_metadata()
+    if benchmark.get_unit() != "second":
+        raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")
+    runs = [run for run in benchmark.get_runs() if run.values]
+    start, end = _dates(benchmark, place, defaults)
+    return ImportedRun(
+        place=place,
+        revision=require(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
+        case=defaults.case or benchmark.get_name(),
+        started_at=start,
+        samples=tuple(Sample(readings=_readings(run)) for run in runs),
+        knobs={IMPORT_FORMAT: "pyperf"} | {f"pyperf.{key}": str(metadata[key]) for key in _KNOBS if key in metadata},
+        host=str(metadata.get("hostname", "")),
+        seconds=(end - start).total_seconds(),
+    )
+
+
+def _dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
+    """Return when the first and the last worker ended, from the metadata of pyperf."""
+    dates = [parse_time(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
+    if defaults.started_at:
+        return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
+    if not dates:
+        require("", "started-at", place)
+    return min(dates), max(dates)
+
+
+def _readings(run: Any) -> dict[str, Reading]:
+    """Return the readings of a worker process: throughput, and with Faultwatch's hook the faults per iteration."""
+    readings = {"throughput": Reading(value=len(run.values) / sum(run.values))}
+    metadata = run.get_metadata()
+    operations = run.get_total_loops() * int(metadata.get("faultwatch_values", 0))
+    if operations:
+        faults = metadata["faultwatch_minor_faults"] + metadata["faultwatch_major_faults"]
+        readings["faults-per-operation"] = Reading(value=faults / operations)
+        user, system = metadata["faultwatch_user_time"], metadata["faultwatch_sys_time"]
+        if user + system:
+            readings["sys-percent"] = Reading(value=100 * system / (user + system))
+    return readings
