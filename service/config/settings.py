@@ -7,25 +7,16 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 
 from runner.contract.report import safe_name
+from service.config.access import Access
 from service.config.github_app import GithubSettings
 from service.config.trusted_jobs import TrustedJobs
 
 LOOPBACK = ("localhost", "127.0.0.1")
 LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
-
-
-class Access(StrEnum):
-    """Who has access to the service."""
-
-    OPEN = "open"
-    """Everybody who reaches it may do everything."""
-    TOKENS = "tokens"
-    """Callers have to present a token."""
 
 
 def this_host() -> str:

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
 from service.errors import ServiceError
 
 if TYPE_CHECKING:
     from service.config.variables import ServiceVariables
-
-GITHUB = "https://token.actions.githubusercontent.com"
-"""The issuer of the identities of GitHub's own jobs."""
 
 
 class IdentityRefused(Exception):

@@ -15,8 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
-from service.config.settings import Access
-from service.config.trusted_jobs import GITHUB
+from service.config.access import GITHUB, Access
 from service.errors import ServiceError
 
 

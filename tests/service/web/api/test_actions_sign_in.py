@@ -19,7 +19,8 @@ from flask.testing import FlaskClient
 from runner.contract.gate import GateReport
 from runner.contract.report import Host
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
 from service.config.variables import read_variables
 from service.errors import ServiceError

@@ -10,9 +10,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.app import create_app
+from service.config.access import Access
 from service.config.github_app import GithubSettings
 from service.config.notifications import NotificationSettings
-from service.config.settings import Access, Config
+from service.config.settings import Config
 from service.config.settings_list import list_settings
 from service.rules.access.scope import Scope
 from service.store import tokens
