@@ -39,6 +39,10 @@ lint: .venv/.dev ## Check style, types and import rules
 test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/forges/github
 
+.PHONY: test-client
+test-client: system-tests .venv/.dev .venv-client/.installed ## Generate a client of the API and use it with a running service
+	@$(PYTHON) -m pytest -m client tests/client
+
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
@@ -139,11 +143,12 @@ lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra hosts --output-file requirements-hosts.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
 	$(LOCK) --extra workflows --output-file requirements-workflows.txt
+	$(LOCK) --extra client --output-file requirements-client.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove everything installed and built here; measurements stay
-	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-hosts .venv-workflows .venv-client node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: system system-tests system-projects system-hosts system-aarch64 system-image system-fresh
@@ -193,6 +198,12 @@ system-fresh:
 		--requirement requirements-workflows.txt
 	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
 		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	@touch $@
+
+.venv-client/.installed: requirements-client.txt | system
+	@"$$(setup/find-python)" -m venv .venv-client
+	@.venv-client/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+		--requirement requirements-client.txt
 	@touch $@
 
 .venv-hosts/.installed: requirements-hosts.txt | system
