@@ -10,7 +10,7 @@ from runner.errors import FaultwatchError
 
 
 def write_report(file: Path, content: object) -> None:
-    """Write a report as JSON.
+    """Write a result as JSON.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def write_report(file: Path, content: object) -> None:
         file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise FaultwatchError(
-            f"{file} cannot be written: {error.strerror}", "name another file with --report"
+            f"{file} cannot be written: {error.strerror}", "name another file with --output"
         ) from None
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runner.cli.activity import activity
 from runner.cli.options import json_option, options
-from runner.cli.terminal import activity
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
@@ -105,10 +105,12 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
     created = known = conflicting = 0
-    with activity("storing") as say:
+    with activity("storing runs") as shown:
+        shown.remain(len(reports))
         for first in range(0, len(reports), BATCH):
-            say(f"storing runs: {first:,} of {len(reports):,}")
-            receipts = service.send_reports(reports[first : first + BATCH])
+            batch = reports[first : first + BATCH]
+            receipts = service.send_reports(batch)
+            shown.advance(len(batch))
             created += receipts.created
             known += receipts.known
             conflicting += len(receipts.conflicting)

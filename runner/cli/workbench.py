@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from runner.cli.terminal import say, terminal
+from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
 from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
@@ -41,16 +41,12 @@ def prepare_workbench(
     variables = parse_variables(assignments)
     if turn:
         turn.begin()
-    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=_warn)
+    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn)
     if again:
         workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:
-        _warn(line)
+        warn(line)
     return workbench
-
-
-def _warn(line: str) -> None:
-    terminal().print(line, style="yellow", markup=False, highlight=False)
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:
