@@ -72,7 +72,7 @@ test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git wi
 	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 tests/hostile
 
 .PHONY: hosts
-hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/hosts.md
+hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/how-to/hosts.md
 
 .PHONY: test-roles
 test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)

@@ -89,7 +89,7 @@ def _place(ci: Ci, sources: Sources) -> tuple[str, str, str]:
         Ci.GITHUB: (
             ".github/workflows/faultwatch.yml",
             "github.yml",
-            "register a self-hosted runner with the label faultwatch; docs/gate.md shows how to protect it",
+            "register a self-hosted runner with the label faultwatch; docs/how-to/gate.md shows how to protect it",
         ),
         Ci.FORGEJO: (
             f"{forgejo}/workflows/faultwatch.yml",

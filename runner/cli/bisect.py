@@ -117,7 +117,8 @@ def command(
     for_knobs = knobs is not None or bool(changes)
     if for_knobs and span is None and workload_name and not is_workload(workload_name):
         say(f"the revision is an option now: --revision {workload_name}")
-        workload_name, revision = None, workload_name
+        revision = workload_name
+        workload_name = None
     if for_knobs and span is not None:
         raise click.UsageError(f"The knobs are searched at one commit, with --revision, not in the range {span}.")
     if not for_knobs and span is None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from runner.cli.arguments import ends_of, workload_and_range
+from runner.cli.gate_output import output_options, require_writable, write_outputs
 from runner.cli.options import (
     choice_options,
     env_option,
@@ -35,6 +36,7 @@ from runner.workload.lookup import chosen_cases
     click.option(
         "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
     ),
+    output_options,
     result_options,
     renamed_report_option,
 )
@@ -50,6 +52,7 @@ def command(
     fresh: bool,
     as_json: bool,
     output_file: Path | None,
+    **files: Path | None,
 ) -> None:
     """Compare HEAD of a RANGE, BASE..HEAD, with its merge base with BASE, and print the verdict as one word.
 
@@ -62,6 +65,7 @@ def command(
     from runner.cli.github_actions import add_summary, set_outputs
     from runner.reporting.embedded import connect
 
+    require_writable(files)
     settings = load_settings()
     workload, repository = workload_and_repository(settings, workload_name, repo)
     base, head = ends_of(span)
@@ -81,8 +85,10 @@ def command(
         measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
         # Before asking the service, so that the measurements are kept in any case.
         write_result(measured, output_file)
-        answer = patient.gate(gate_report(results, workload, repository.path, origin, tip))
+        report = gate_report(results, workload, repository.path, origin, tip)
+        answer = patient.gate(report)
     judged = {"verdict": answer.verdict} | measured
+    write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
 

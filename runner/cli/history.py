@@ -83,11 +83,12 @@ def command(
 ) -> None:
     """Measure every commit of a RANGE, A..B, that is not stored yet, oldest first. A itself is not measured.
 
-    Without a RANGE, the whole history up to --revision is measured. A revision that does not build is recorded with its log, and the command continues. It also continues if the
-    service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as a
-    full disk or a time-out, is measured again up to three times. A revision whose program has the same bytes as the
-    one measured before is not measured: its counts are taken over. Exit code 1 if something failed and nothing was
-    measured, if reports wait, if the service refused one, or if this host counted the same bytes differently.
+    Without a RANGE, the whole history up to --revision is measured. A revision that does not build is recorded with
+    its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
+    `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
+    three times. A revision whose program has the same bytes as the one measured before is not measured: its counts
+    are taken over. Exit code 1 if something failed and nothing was measured, if reports wait, if the service
+    refused one, or if this host counted the same bytes differently.
     """
     from runner.reporting.embedded import connect
 

@@ -50,7 +50,7 @@ def command(
     """Store pyperf suites, the output of `perf stat`, or a CSV file with --columns, as runs.
 
     The same file may be imported again: each run is stored once. A file is imported completely or not at all. Without
-    --repo, revisions are in the order in which they were first measured. See docs/pyperf.md.
+    --repo, revisions are in the order in which they were first measured. See docs/how-to/pyperf.md.
     """
     from runner.importing import ImportDefaults, make_reports, read
     from runner.importing.csv_columns import parse_map

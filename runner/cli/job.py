@@ -43,7 +43,8 @@ def run(
 ) -> None:
     """Claim job ID, run it on this host, and report the result to the service.
 
-    Without a WORKLOAD and --repo, those that the job names or that this host knows are measured. An interrupted job continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
+    Without a WORKLOAD and --repo, those that the job names or that this host knows are measured. An interrupted job
+    continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
     from runner.cli.workbench import host_turn

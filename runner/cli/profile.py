@@ -76,8 +76,9 @@ def command(
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service
-    stores the profile and shows its flame graphs; if it does not answer, the profile waits on disk.
+    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown. WORKLOAD is a
+    workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service stores the
+    profile and shows its flame graphs; if it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.profiler import Profiler

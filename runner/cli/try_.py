@@ -61,7 +61,8 @@ def command(
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, in turns, and show what the remedy changes.
 
-    Ten pairs are measured, unless --samples says otherwise. Nothing is stored. Exit code 1 if one side cannot be measured.
+    Ten pairs are measured, unless --samples says otherwise. Nothing is stored. Exit code 1 if one side cannot be
+    measured.
     """
     from runner.campaigns.remedy_comparison import remedy_trials
     from runner.measuring.comparison import Pairs, compare

@@ -1,7 +1,7 @@
 """The gate of a pull request: head compared with its merge base, case by case, and the service's verdict."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -119,6 +119,39 @@ class GateReport(Strict):
         return self
 
 
+class FindingRule(StrEnum):
+    """What a finding is about."""
+
+    NOT_MEASURED = "not-measured"
+    """A case, or everything, could not be measured."""
+    OVER_BUDGET = "over-budget"
+    """A metric surely got worse by more than its budget."""
+    STEP_BY_STEP = "step-by-step"
+    """A metric got worse by more than its budget, in steps that are each within it."""
+    UNDECIDED = "undecided"
+    """A metric that decides is missing on a side, or needs more runs than allowed."""
+    WITHIN_BUDGET = "within-budget"
+    """A metric got worse, within its budget."""
+
+
+class GateFinding(Strict):
+    """Something in a gate that somebody has to look at. The gate fails if, and only if, a finding is a failure."""
+
+    rule: FindingRule
+    level: Literal["failure", "warning", "notice"]
+    case: str = ""
+    """Name of the case; empty where the finding is about the whole gate."""
+    metric: str = ""
+    """Name of the metric; empty where the finding is about the whole case."""
+    title: str
+    """One line."""
+    message: str
+    file: str = ""
+    """The workload file, relative to the repository; empty if it lies outside."""
+    line: int = Field(default=1, ge=1)
+    """The line of that file with the budget of the metric; 1 where it has none."""
+
+
 class GateAnswer(Strict):
     """The service's verdict on a gate report."""
 
@@ -131,3 +164,5 @@ class GateAnswer(Strict):
     """The text of the comment, as Markdown, for the summary of the job."""
     comparisons: tuple[Comparison | None, ...]
     """The verdict on each case; None if one side was not measured."""
+    findings: tuple[GateFinding, ...] = ()
+    """What somebody has to look at, in the order of the cases."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.contract.gate import GateVerdict
+from runner.contract.gate import FindingRule, GateVerdict
 from service.github import comment_text
-from service.github.wording import change, metric_name, since, verdict
-from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState
+from service.github.findings import findings
+from service.github.wording import verdict
+from service.rules.gate.verdict import GateOutcome, GateState
 from service.text.markdown import plain
 
 NAME = "Faultwatch"
@@ -43,7 +44,7 @@ def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
         conclusion=_conclusion(outcome),
         title=plain(verdict(outcome, plain), _LONGEST_TITLE),
         summary=comment_text.summary(outcome, links, LIMIT),
-        annotations=tuple(entry for case in outcome.cases for entry in _annotations(case, outcome)),
+        annotations=tuple(_annotations(outcome)),
     )
 
 
@@ -54,20 +55,15 @@ def _conclusion(outcome: GateOutcome) -> Conclusion:
     return "neutral" if accepted or outcome.verdict is GateVerdict.UNDECIDED else "success"
 
 
-def _annotations(case: CaseOutcome, outcome: GateOutcome) -> Iterator[dict[str, Any]]:
+def _annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:
     """Annotate the budgets that are exceeded, at the lines of the workload file that set them."""
-    if not case.case.file or case.comparison is None:
-        return
-    for row in case.metrics:
-        metric_verdict = row.metric_verdict
-        if metric_verdict.over or row.crept is not None:
-            worse = change(metric_verdict) if metric_verdict.over else since(row)
-            line = case.case.lines.get(metric_verdict.metric, 1)
+    for finding in findings(outcome):
+        if finding.file and finding.rule in {FindingRule.OVER_BUDGET, FindingRule.STEP_BY_STEP}:
             yield {
-                "path": case.case.file,
-                "start_line": line,
-                "end_line": line,
-                "annotation_level": "notice" if outcome.passed else "failure",
-                "title": plain(f"{case.name}: {metric_name(metric_verdict, plain)}"),
-                "message": plain(f"{worse}, budget {metric_verdict.budget}. {metric_verdict.sentence}", 1_000),
+                "path": finding.file,
+                "start_line": finding.line,
+                "end_line": finding.line,
+                "annotation_level": finding.level,
+                "title": finding.title,
+                "message": finding.message,
             }

@@ -58,23 +58,23 @@ def list_settings(
     """
     return [
         SettingGroup(
-            title="Service", document="docs/access.md", settings=list(_service(config, by_token, environment))
+            title="Service", document="docs/how-to/access.md", settings=list(_service(config, by_token, environment))
         ),
         SettingGroup(
             title="GitHub App",
-            document="docs/github.md",
+            document="docs/how-to/github.md",
             empty="The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set.",
             settings=list(_app(config.github, environment)),
         ),
         SettingGroup(
             title="Jobs of GitHub Actions",
-            document="docs/github.md",
+            document="docs/how-to/github.md",
             empty="No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set.",
             settings=list(_jobs(config.jobs, environment)),
         ),
         SettingGroup(
             title="Notifications",
-            document="docs/notifications.md",
+            document="docs/how-to/notifications.md",
             empty="" if isinstance(channels, NotificationSettings) else channels,
             settings=list(_channels(config, environment, channels))
             if isinstance(channels, NotificationSettings)

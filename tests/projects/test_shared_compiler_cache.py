@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def test_the_second_revision_is_not_compiled_again(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "workloads.md").read_text(encoding="utf-8")
     recipe = re.search(r"```toml\n(\[build\]\ncommand = .*?ccache.*?)```", page, re.DOTALL)
     assert recipe
     build = recipe[1].replace("make CC", "make && ccache --show-stats >stats; true CC")

@@ -87,7 +87,7 @@ def dependencies() -> list[str]:
 
 
 def documented() -> list[str]:
-    text = (ROOT / "docs" / "dependencies.md").read_text().partition("## On the system")[0]
+    text = (ROOT / "docs" / "explanation" / "dependencies.md").read_text().partition("## On the system")[0]
     return sorted(set(re.findall(r"^\| ([A-Za-z0-9_.-]+) \|", text, re.MULTILINE)) - {"package"})
 
 
@@ -108,7 +108,11 @@ def test_every_command_of_the_readme_exists() -> None:
 def test_every_command_has_its_row_in_the_table_of_exit_codes() -> None:
     from runner.cli.entry_point import COMMANDS
 
-    table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("| command | exit code 1 |")[2]
+    table = (
+        (ROOT / "docs" / "reference" / "commands.md")
+        .read_text(encoding="utf-8")
+        .partition("| command | exit code 1 |")[2]
+    )
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, re.MULTILINE))
     assert set(rows) == set(COMMANDS)
     for name, meaning in rows.items():

@@ -13,11 +13,12 @@ pipeline {
                     git fetch --no-tags origin "+refs/heads/$CHANGE_TARGET:refs/remotes/origin/$CHANGE_TARGET"
                     git submodule update --init --recursive
                     faultwatch gate --workload @WORKLOAD@ --repo . --report faultwatch-gate.json \
-                        -- "origin/$CHANGE_TARGET" HEAD
+                        --junit faultwatch-junit.xml -- "origin/$CHANGE_TARGET" HEAD
                 '''
             }
             post {
                 always {
+                    junit testResults: 'faultwatch-junit.xml', allowEmptyResults: true
                     archiveArtifacts artifacts: 'faultwatch-gate.json', allowEmptyArchive: true
                 }
             }

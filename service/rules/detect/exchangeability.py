@@ -33,7 +33,7 @@ def needed_shift(shorter: int) -> float:
     """Return the shift, in standard deviations, that makes a change certain if its shorter side has so many points.
 
     A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for
-    every position and length, asked after each run: see docs/detection.md.
+    every position and length, asked after each run: see docs/explanation/detection.md.
     """
     part = min(1.0, max(0.0, (shorter - _SHORT) / (_LONG - _SHORT)))
     return _SHORT_SHIFT + part * (_LONG_SHIFT - _SHORT_SHIFT)

@@ -24,7 +24,7 @@ class LevelChange:
     low, high : int
         The change lies at one of the indices ``low … high`` (95 %); ``low <= index <= high``.
     rule : str
-        Short name of the rule that fired; docs/detection.md lists them.
+        Short name of the rule that fired; docs/explanation/detection.md lists them.
     evidence : str
         The reason in one sentence, for people.
     wants_rerun : bool

@@ -14,7 +14,7 @@ PROVEN = math.log(400)
 """Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
 
 Nothing else is known about such a series: if it alternated between two exact values at random, all the earlier runs
-would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/detection.md).
+would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/explanation/detection.md).
 """
 SUSPECT = math.log(0.1)
 """Logarithm of the probability of straying below which a run off the level is worth a rerun."""

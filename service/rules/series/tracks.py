@@ -2,7 +2,7 @@
 
 The points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
 revisions that were measured in both, so that neighbours on it differ in the revision or in the environment, but not in
-both. See docs/architecture.md, "How a series is judged".
+both. See docs/explanation/architecture.md, "How a series is judged".
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from apiflask import APIBlueprint
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.github import comment_text, wording
 from service.github.extension import queue
+from service.github.findings import findings
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.store import gate_baselines, runs
@@ -68,6 +69,7 @@ def post(json_data: GateReport) -> GateAnswer:
         sentence=wording.verdict(finding, plain),
         summary=comment_text.text(finding, links, limit=_SUMMARY),
         comparisons=tuple(one.comparison for one in finding.cases),
+        findings=findings(finding),
     )
 
 

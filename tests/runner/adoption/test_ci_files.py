@@ -58,6 +58,15 @@ def test_each_file_runs_the_gate_with_the_workload(ci: Ci) -> None:
     assert ("origin/trunk" in file.text) is (ci is Ci.SHELL)
 
 
+def test_gitlab_reads_every_file_that_its_job_writes() -> None:
+    job = yaml.safe_load(ci_file(Ci.GITLAB, listing({})).text)["faultwatch"]
+    (script,) = job["script"]
+    reports = job["artifacts"]["reports"]
+    assert f"--junit {reports['junit']} " in script
+    assert f"--code-quality {reports['codequality']} " in script
+    assert f"--report {job['artifacts']['paths'][0]} " in script
+
+
 def test_existing_pipelines_stay_and_the_remark_says_how_to_include_ours() -> None:
     file = ci_file(Ci.GITLAB, listing({".gitlab-ci.yml": ""}))
     assert file

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from runner.contract import Build, Canary, CanaryCount, Case, Failure, Host, Mismatch, Reading, Report, Revision, Sample
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "contract.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "contract.md"
 
 
 def count(*counted: int) -> CanaryCount:

@@ -156,6 +156,6 @@ def test_a_choice_of_cases_is_written_as_set_takes_it() -> None:
 
 
 def test_every_key_is_documented() -> None:
-    told = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "nightly.md").read_text(), re.MULTILINE))
+    told = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "how-to" / "nightly.md").read_text(), re.MULTILINE))
     models = (Matrix, MatrixHost, Configuration, WorkloadEntry)
     assert told == {name for model in models for name, key in model.model_fields.items() if not key.exclude}

@@ -45,7 +45,7 @@ def test_every_shipped_workload_is_valid_and_names_the_schema(file: Path) -> Non
 
 
 def test_every_example_of_a_matrix_is_valid() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "nightly.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "nightly.md").read_text(encoding="utf-8")
     examples = [block.partition("```")[0] for block in page.split("```toml\n")[1:]]
     whole = [tomllib.loads(text) for text in examples if "[[workloads]]" in text]
     assert whole

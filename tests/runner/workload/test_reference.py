@@ -12,7 +12,7 @@ from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table
 
-PAGE = Path(__file__).parents[3] / "docs" / "workloads.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"
 TABLES: dict[str, type[Table]] = {
     "workload": General,
     "build": BuildRecipe,

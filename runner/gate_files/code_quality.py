@@ -1,0 +1,37 @@
+"""The findings of a gate as GitLab's code-quality report. Pure.
+
+GitLab shows each finding in the merge request, at its line of the workload file. The format is a part of that of
+CodeClimate: the document "Code Quality" of GitLab lists the fields, and requires all that are written here.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from runner.contract.gate import GateAnswer, GateFinding
+from runner.gate_files.shown_text import shown
+
+_SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
+_NO_FILE = "workload.toml"
+"""The format requires a file, also where the workload lies outside of the repository."""
+
+
+def code_quality(answer: GateAnswer) -> str:
+    """Return the document, a list with an entry for each finding."""
+    return json.dumps([_entry(finding) for finding in answer.findings], indent=2) + "\n"
+
+
+def fingerprint(finding: GateFinding) -> str:
+    """Return an identifier of a finding that stays the same while what it is about does, whatever the numbers say."""
+    parts = (finding.rule, finding.case, finding.metric, finding.file)
+    return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
+
+
+def _entry(finding: GateFinding) -> dict[str, Any]:
+    return {
+        "description": shown(f"{finding.title}: {finding.message}"),
+        "check_name": f"faultwatch/{finding.rule}",
+        "fingerprint": fingerprint(finding),
+        "severity": _SEVERITIES[finding.level],
+        "location": {"path": finding.file or _NO_FILE, "lines": {"begin": finding.line}},
+    }

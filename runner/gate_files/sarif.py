@@ -1,0 +1,59 @@
+"""The findings of a gate as SARIF 2.1.0 (Static Analysis Results Interchange Format, a standard of OASIS). Pure.
+
+GitHub's code scanning, Azure DevOps and many editors read it.
+"""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
+from runner.gate_files.code_quality import fingerprint
+from runner.gate_files.shown_text import shown
+from runner.version import version
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {"failure": "error", "warning": "warning", "notice": "note"}
+_RULES = {
+    FindingRule.NOT_MEASURED: "A case could not be measured.",
+    FindingRule.OVER_BUDGET: "A metric got worse by more than its budget.",
+    FindingRule.STEP_BY_STEP: "A metric got worse by more than its budget, in steps that are each within it.",
+    FindingRule.UNDECIDED: "A metric that decides is missing on one side, or needs more runs.",
+    FindingRule.WITHIN_BUDGET: "A metric got worse, within its budget.",
+}
+
+
+def sarif(report: GateReport, answer: GateAnswer) -> str:
+    """Return the document, with one run of the tool."""
+    rules = [
+        {"id": rule.value, "name": _name(rule), "shortDescription": {"text": text}} for rule, text in _RULES.items()
+    ]
+    run = {
+        "tool": {"driver": {"name": "Faultwatch", "version": version(), "rules": rules}},
+        "automationDetails": {"id": f"faultwatch/gate/{report.head}"},
+        "columnKind": "unicodeCodePoints",
+        "properties": {"verdict": answer.verdict.value, "base": report.base, "head": report.head},
+        "results": [_result(finding) for finding in answer.findings],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _name(rule: FindingRule) -> str:
+    return "".join(word.capitalize() for word in rule.split("-"))
+
+
+def _result(finding: GateFinding) -> dict[str, Any]:
+    place: dict[str, Any] = {"logicalLocations": [{"name": shown(finding.case or "gate"), "kind": "member"}]}
+    if finding.file:
+        place["physicalLocation"] = {
+            "artifactLocation": {"uri": quote(finding.file), "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": finding.line},
+        }
+    return {
+        "ruleId": finding.rule.value,
+        "ruleIndex": list(_RULES).index(finding.rule),
+        "level": _LEVELS[finding.level],
+        "message": {"text": shown(f"{finding.title}: {finding.message}")},
+        "locations": [place],
+        "partialFingerprints": {"finding/v1": fingerprint(finding)},
+    }

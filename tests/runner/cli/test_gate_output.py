@@ -1,0 +1,32 @@
+import json
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from runner.cli.gate_output import require_writable, write_outputs
+from runner.errors import FaultwatchError
+from tests.runner.gate_files.made_answers import case, finding, gate
+
+
+def test_each_file_that_was_asked_for_is_written_and_no_other(tmp_path: Path) -> None:
+    made = gate(case(), findings=(finding(case()),))
+    files = {name: tmp_path / "out" / name for name in ("markdown", "junit", "code_quality")} | {"sarif": None}
+    require_writable(files)
+    write_outputs(files, *made)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["code_quality", "junit", "markdown"]
+    assert (tmp_path / "out/markdown").read_text() == made[1].summary
+    assert etree.parse(tmp_path / "out/junit").getroot().tag == "testsuites"
+    assert len(json.loads((tmp_path / "out/code_quality").read_text())) == 1
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FaultwatchError, match="file/x cannot be written") as refused:
+        require_writable({"code_quality": tmp_path / "file" / "x"})
+    assert "--code-quality" in refused.value.remedy
+
+
+def test_two_formats_in_one_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError, match="--junit and --sarif name the same file"):
+        require_writable({"junit": tmp_path / "x", "sarif": tmp_path / "." / "x"})

@@ -1,0 +1,20 @@
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.gate_files.shown_text import shown
+from tests.runner.gate_files.made_answers import HOSTILE
+
+
+@given(st.text(st.characters(codec=None)) | st.just(HOSTILE))
+def test_a_reader_of_xml_markdown_or_sarif_obeys_nothing(text: str) -> None:
+    line = shown(text)
+    assert "\n" not in line
+    assert re.fullmatch("[\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*", line), "only characters of XML 1.0"
+    assert not re.search(r"@\w|\]\(|<\w|[\u202a-\u202e\u2066-\u2069]", line)
+
+
+@given(st.from_regex(r"\A[A-Za-z0-9 ,.=/+%→–:\[\]_-]*\Z"))
+def test_ordinary_text_stays(text: str) -> None:
+    assert shown(text) == " ".join(text.split())
