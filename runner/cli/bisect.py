@@ -20,7 +20,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
-from runner.cli.workbench import host_turn, parse_variables, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision, safe_name
@@ -29,7 +29,6 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -124,7 +123,7 @@ def command(
     if not for_knobs and span is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     check_metric(workload, name)
     register_subject(settings, repository, workload)
     request = _SearchRequest(

@@ -21,7 +21,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
@@ -30,7 +30,6 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import chosen_cases
@@ -70,7 +69,7 @@ def command(
 
     settings = load_settings()
     ends = ends_of(span)
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:

@@ -18,10 +18,9 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result, write_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.workload.lookup import chosen_cases
 
 
@@ -67,7 +66,7 @@ def command(
 
     require_writable(files)
     settings = load_settings()
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     base, head = ends_of(span)
     chosen = chosen_cases(workload, choices, case_names)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)

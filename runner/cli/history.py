@@ -22,14 +22,14 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.terminal import terminal
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty, workload_and_repository
+from runner.subject.lookup import refuse_dirty
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -188,7 +188,7 @@ def prepare(
     FaultwatchError
         The repository, the range, the workload or this host does not allow it.
     """
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)

@@ -22,13 +22,13 @@ from runner.cli.options import (
     sandbox_option,
 )
 from runner.cli.result import print_result, write_result
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty, workload_and_repository
+from runner.subject.lookup import refuse_dirty
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -81,7 +81,7 @@ def command(
     could be measured. Nothing is stored without --send.
     """
     settings = load_settings()
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
     if revision == "HEAD":
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")

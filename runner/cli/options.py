@@ -50,12 +50,23 @@ again_option = click.option(
 committed_only_option = click.option(
     "--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."
 )
+
+
+def _writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before anything is measured."""
+    from runner.cli.gate_output import require_writable
+
+    require_writable({"output": file})
+    return file
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 output_option = click.option(
     "--output",
     "output_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=_writable,
     help="Also write the result to a file, as --json prints it; in GitHub Actions its path becomes an output of the "
     "step.",
 )
@@ -129,5 +140,5 @@ def renamed_option(old: str, new: str, target: str, **settings: Any) -> Callable
 
 
 renamed_report_option = renamed_option(
-    "--report", "--output", "output_file", type=click.Path(dir_okay=False, path_type=Path)
+    "--report", "--output", "output_file", callback=_writable, type=click.Path(dir_okay=False, path_type=Path)
 )

@@ -18,11 +18,10 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.subject.registry import register_subject
 from runner.workload.lookup import one_case
 
@@ -89,7 +88,7 @@ def command(
     base, newest = _sides(span, revision, before)
     output_file, stacks = _told_apart(output_file, stacks)
     settings = load_settings()
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    workload, repository = find_target(settings, workload_name, repo)
     case = one_case(workload, choices, case_names)
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:

@@ -18,10 +18,9 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.workload.lookup import one_case
 
 PAIRS = 10
@@ -74,7 +73,7 @@ def command(
         raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
     config = load_settings()
-    workload, repository = workload_and_repository(config, workload_name, repo)
+    workload, repository = find_target(config, workload_name, repo)
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = one_case(workload, choices, case_names)
     pairs = Pairs.of(workload, samples or PAIRS)
