@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from runner.cli.arguments import ends_of, workload_and_range
-from runner.cli.gate_output import output_options, require_writable, write_outputs
+from runner.cli.gate_output import output_options, write_outputs
 from runner.cli.options import (
     choice_options,
     env_option,
@@ -16,6 +16,7 @@ from runner.cli.options import (
     samples_option,
     sandbox_option,
 )
+from runner.cli.output_files import require_writable
 from runner.cli.result import give_result, write_result
 from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
@@ -64,7 +65,7 @@ def command(
     from runner.cli.github_actions import add_summary, set_outputs
     from runner.reporting.embedded import connect
 
-    require_writable(files)
+    require_writable({**files, "output": output_file})
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     base, head = ends_of(span)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from runner.cli import completers
+from runner.cli.output_files import require_writable
 from runner.cli.terminal import say
 
 repo_option = click.option(
@@ -54,8 +55,6 @@ committed_only_option = click.option(
 
 def _writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
     """Refuse a file that cannot be written, before anything is measured."""
-    from runner.cli.gate_output import require_writable
-
     require_writable({"output": file})
     return file
 

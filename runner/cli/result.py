@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from runner.cli.github_actions import set_outputs, write_report
+from runner.cli.github_actions import set_outputs
+from runner.cli.output_files import write_output_file
 
 
 def give_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
@@ -39,5 +40,5 @@ def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -
 def write_result(document: object, output_file: Path | None) -> None:
     """Write a result to the file of --output, if there is one; in GitHub Actions its path becomes an output."""
     if output_file:
-        write_report(output_file, document)
+        write_output_file(output_file, json.dumps(document, indent=2) + "\n", "--output")
         set_outputs({"report": str(output_file.resolve())})

@@ -125,10 +125,7 @@ def count_together(
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
     known, unknown = known_events(events)
     counted_events = (*ATTACHED_EVENTS, *known)
-    confined = "in a sandbox" if sandbox else ""
-    log_command(
-        command, directory, ", ".join(filter(None, (f"{processes} at once" if processes > 1 else "", confined)))
-    )
+    log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
         counted: list[CountedProgram] = []
