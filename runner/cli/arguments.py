@@ -22,17 +22,20 @@ def is_range(word: str) -> bool:
 
 
 def ends_of(span: str) -> tuple[str, str]:
-    """Return the two revisions of a range; one that is left out is HEAD, as in git.
+    """Return the two revisions of a range A..B, or A...B; without B, it is HEAD.
+
+    A is required: in a CI job whose variable is empty, HEAD would be compared with itself.
 
     Raises
     ------
     FaultwatchError
-        It is not a range of the form A..B.
+        It is not such a range.
     """
     first, dots, last = span.partition("..")
-    if not dots or last.startswith(".") or ".." in last or not (first or last):
+    last = last.removeprefix(".")
+    if not first or not dots or ".." in last:
         raise FaultwatchError(f"{span!r} does not have the form A..B", _FORM)
-    return first or "HEAD", last or "HEAD"
+    return first, last or "HEAD"
 
 
 @dataclass(frozen=True, slots=True)

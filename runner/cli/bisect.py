@@ -379,7 +379,7 @@ def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[s
             lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
         lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after} at {culprit.commit[:10]}")
         if culprit.proof is None:
-            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]} {culprit.commit[:10]}")
+            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]}..{culprit.commit[:10]}")
         else:
             lines.append(f"  {_SHOWN[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

@@ -14,7 +14,7 @@ HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
 def bisect(home: Path, span: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "runner", "bisect", span, "--repo", "repo", "--workload", "copy_service", "--json"],
+        [sys.executable, "-m", "runner", "bisect", "copy_service", span, "--repo", "repo", "--json"],
         cwd=home,
         env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

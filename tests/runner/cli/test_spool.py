@@ -84,7 +84,7 @@ def asked(commit: Commit, tmp_path: Path) -> list[str]:
     folder = tmp_path / "workload"
     folder.mkdir()
     (folder / "workload.toml").write_text(WORKLOAD)
-    return ["--repo", str(tmp_path / "subject"), "--workload", str(folder), "--json"]
+    return ["--repo", str(tmp_path / "subject"), str(folder), "--json"]
 
 
 @pytest.mark.perf
