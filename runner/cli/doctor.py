@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.doctor.fix import FixReport
 
 
-@click.command(name="doctor", short_help="Find what prevents or distorts measurements on this host, and fix it.")
+@click.command(name="doctor")
 @options(
     click.option(
         "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."

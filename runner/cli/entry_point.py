@@ -102,6 +102,7 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         gc.freeze()
         gc.enable()
+        command.short_help = COMMANDS[cmd_name]
         return _with_common_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.contract.report import Case, Environment
 
 
-@click.command(name="env", short_help="Show the environment of this host, or compare two environments.")
+@click.command(name="env")
 @options(
     env_option,
     click.option(

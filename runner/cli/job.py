@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
 
 
-@click.group(name="job", short_help="List, run, pause, resume and cancel jobs of the service.")
+@click.group(name="job")
 def command() -> None:
     """Run a job that the service ordered, or manage jobs."""
 

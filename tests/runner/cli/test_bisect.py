@@ -50,7 +50,7 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("span", "said"), [("HEAD", "does not have the form GOOD..BAD"), ("HEAD..HEAD~1", "has no commits")]
+    ("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")]
 )
 def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
