@@ -50,6 +50,8 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
     parent
         Process to stop with: an embedded service does not outlive the command that started it.
     """
+    if parent is not None:
+        _stop_with(parent)
     notifications.load(config.home, os.environ)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
@@ -62,8 +64,6 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         print(f"Faultwatch serves at http://{_in_url(address)}:{port}/", flush=True)
         if port_file is not None:
             _write_atomically(port_file, f"{port}\n")
-        if parent is not None:
-            _stop_with(parent)
 
     def make_app() -> Flask:
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, str(address))))

@@ -177,7 +177,9 @@ class HistoryMeasurement:
         by_commit = {revision.commit: revision for revision in revisions}
         same_bytes = None if self.measure_all else SameBytes(self.workload, self.bench)
         commits = [run.revision for run in planned]
-        with BuildAhead(self.builder, self.repository, self.workload, commits, self.build_jobs) as builds:
+        with BuildAhead(
+            self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
+        ) as builds:
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
                 revision = by_commit.get(commit) or self.repository.known(commit)
                 if revision is None:

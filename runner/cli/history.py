@@ -59,7 +59,8 @@ from runner.workload.lookup import chosen_cases
         "--measure-all",
         is_flag=True,
         help="Measure also the revisions whose program has the same bytes as the one measured before. Default: take "
-        "its counts over, and measure one in twenty to check the host.",
+        "its counts over, and measure one in twenty to check the host. Also build those that change only files which "
+        "the last build did not read.",
     ),
     result_options,
 )
@@ -87,8 +88,9 @@ def command(
     its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
     `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
     three times. A revision whose program has the same bytes as the one measured before is not measured: its counts
-    are taken over. Exit code 1 if something failed and nothing was measured, if reports wait, if the service
-    refused one, or if this host counted the same bytes differently.
+    are taken over. One that changes only files which the last build did not read uses that build. Exit code 1 if
+    something failed and nothing was measured, if reports wait, if the service refused one, or if this host counted
+    the same bytes differently.
     """
     from runner.reporting.embedded import connect
 

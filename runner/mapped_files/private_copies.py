@@ -8,7 +8,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,6 +56,6 @@ def _may_mount(user: int) -> bool:
     """Try the mount that the launcher will make."""
     if user != 0 or shutil.which("unshare") is None:
         return False
-    with tempfile.NamedTemporaryFile() as file:
-        command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", file.name, file.name]
+    with scratch_folder() as folder:
+        command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", folder, folder]
         return subprocess.run(command, check=False, capture_output=True).returncode == 0

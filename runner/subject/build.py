@@ -16,12 +16,13 @@ from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
-from runner.subject.built_tree import TREE, UnreadableTree, begin_session, keep
+from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, keep, lay_over
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.subject.tool_search import advice, hidden_folders, missing_tool
+from runner.subject.unread_files import changed_files, note_unread, unread_files, unread_states
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
@@ -29,6 +30,8 @@ from runner.workload import Workload
 from runner.workload.own_places import build_command, build_path, build_variables, own_folder
 from runner.workload.source_tree import copy_sources
 
+_CHECKOUT = "checkout"
+"""The folder, beside a tree, for the files of a later commit."""
 LOG_LIMIT = 60_000
 """Characters kept from the end of a build log, where the errors are."""
 
@@ -103,6 +106,37 @@ class Builder:
             raise BuildFailure(record.failure, build)
         return place / TREE, build
 
+    def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
+        """Return the build of another commit with the files of this one, if its own build would be the same.
+
+        That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
+        """
+        if not may_reuse(workload):
+            return None
+        changed = self.unread_changes(repository, built, commit, workload, known=built)
+        if changed is None:
+            return None
+        tree, build = self.build(repository, built, workload)
+        if changed:
+            checkout = tree.with_name(_CHECKOUT)
+            try:
+                remove_tree(checkout)
+                self._fill(repository, commit, workload, checkout)
+                lay_over(tree, checkout, changed, commit)
+            except BuildFailure:
+                return None
+            finally:
+                remove_tree(checkout)
+        return tree, build.model_copy(update={"built_commit": built})
+
+    def unread_changes(
+        self, repository: Repository, before: str, after: str, workload: Workload, *, known: str
+    ) -> frozenset[str] | None:
+        """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
+        changed = changed_files(repository, before, after)
+        place = self.cache.first_place(self._key(repository, known, workload))
+        return changed if changed is not None and changed <= unread_files(place) else None
+
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
         try:
@@ -118,7 +152,7 @@ class Builder:
             if record and record.failure:
                 return None if self.again else record
             if record:
-                begin_session(place / TREE)
+                begin_own_session(place / TREE)
             return record
         except DamagedBuild as damage:
             self.say(f"the build in {place} is made again: {damage.what}")
@@ -156,11 +190,13 @@ class Builder:
 
     def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
+        unread = unread_states(tree) if may_reuse(workload) else {}
         failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
         if failure:
             return BuildRecord(build=build, failure=failure)
+        note_unread(tree, unread)  # before anything else reads the tree
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
@@ -187,6 +223,11 @@ class Builder:
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
             raise BuildFailure(error.what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
+
+
+def may_reuse(workload: Workload) -> bool:
+    """Return whether two commits can have the same build, as far as the workload says."""
+    return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 
 def missing_programs(workload: Workload) -> str:

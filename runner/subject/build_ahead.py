@@ -3,6 +3,8 @@
 Measuring a revision takes a second, and building it takes many. So workers, each a process of its own, build as many
 revisions at once as there are processors. While a program is measured, they are paused, with all that they have
 started: it has the host for itself, as without them.
+
+A commit that changes only files which the last build did not read is not built: it uses that build.
 """
 
 import select
@@ -10,19 +12,21 @@ import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.contract.report import Build
+from runner.contract.report import Build, hash_of
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
-from runner.subject.build import Builder
+from runner.subject.build import Builder, may_reuse
 from runner.subject.build_worker import encode_order
 from runner.subject.repository import Repository
+from runner.subject.unread_files import sizes
 from runner.system.paused import paused_descendants
 from runner.workload import Workload
 
@@ -31,12 +35,22 @@ WORTHWHILE = 0.5
 _AHEAD = 2
 """Finished builds for each worker that wait to be measured. More would only take space."""
 
+_CHECKED = 20
+"""One in so many commits is built although its build would be the same."""
+
 
 class BuildAhead:
     """Builds revisions in their order, the next ones ahead."""
 
     def __init__(
-        self, builder: Builder, repository: Repository, workload: Workload, commits: Sequence[str], jobs: int
+        self,
+        builder: Builder,
+        repository: Repository,
+        workload: Workload,
+        commits: Sequence[str],
+        jobs: int,
+        *,
+        build_all: bool = True,
     ) -> None:
         """Prepare to build commits; nothing starts before :meth:`build`.
 
@@ -46,6 +60,8 @@ class BuildAhead:
             The commits in the order in which they will be needed; :meth:`expect` replaces them.
         jobs
             How many builds to run at once; with 0 or 1, none runs ahead.
+        build_all
+            Build also the commits whose build would be the same as the last one.
         """
         self._builder = builder
         self._repository = repository
@@ -54,6 +70,9 @@ class BuildAhead:
         self._jobs = jobs if workload.build.command else 0
         self._workers: list[_Worker] = []
         self._finished: set[str] = set()
+        self._builds_all = build_all or not may_reuse(workload)
+        self._before = {after: before for before, after in pairwise(self._next)}
+        self._built = ""
 
     def __enter__(self) -> Self:
         return self
@@ -80,13 +99,46 @@ class BuildAhead:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
             self._next.remove(commit)
+        if same := self._same_build(commit):
+            return same
         self._have_built(commit)
         self._finished.discard(commit)
         tree, build = self._builder.build(self._repository, commit, self._workload)
+        self._check(commit, tree)
+        self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
             self._start()
         self._order_next()
         return tree, build
+
+    def _same_build(self, commit: str) -> tuple[Path, Build] | None:
+        """Return the last build, if that of a commit would be the same and is not there."""
+        if self._builds_all or not self._built or is_checked(commit):
+            return None
+        if self._builder.has(self._repository, commit, self._workload):
+            return None
+        return self._builder.reuse(self._repository, self._built, commit, self._workload)
+
+    def _check(self, commit: str, tree: Path) -> None:
+        """Reuse no build any more if a commit shows that its build depends on files that it has not read."""
+        if self._builds_all or not self._built or not is_checked(commit):
+            return
+        order = (self._repository, self._built, commit, self._workload)
+        changes = self._builder.unread_changes(*order, known=self._built)
+        if changes is None:
+            return
+        before, _ = self._builder.build(self._repository, self._built, self._workload)
+        if sizes(before, changes) != sizes(tree, changes):
+            self._builds_all = True
+            self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
+
+    def _is_needless(self, commit: str) -> bool:
+        """Return whether a commit will probably use the build of the one before it."""
+        before = self._before.get(commit)
+        if self._builds_all or not self._built or not before or is_checked(commit):
+            return False
+        changes = self._builder.unread_changes(self._repository, before, commit, self._workload, known=self._built)
+        return changes is not None
 
     def _have_built(self, commit: str) -> None:
         """Wait until a worker has built a commit; return at once if none can."""
@@ -117,7 +169,7 @@ class BuildAhead:
                 self._finished.add(worker.take())
             while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
                 commit = self._next.popleft()
-                if not self._builder.has(self._repository, commit, self._workload):
+                if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
                     log_step("another process builds %s ahead", commit[:10])
                     worker.order(commit)
 
@@ -126,6 +178,11 @@ class BuildAhead:
         program = supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
+
+
+def is_checked(commit: str) -> bool:
+    """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
+    return int(hash_of([commit, "build"]), 16) % _CHECKED == 0
 
 
 class _Worker:

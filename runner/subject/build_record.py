@@ -30,6 +30,10 @@ class BuildRecord(Strict):
     """Fingerprint of the tree, as it was built or put back last."""
     copy_of_tree: str = ""
     """Fingerprint of the copy of the tree."""
+    later_commit: str = ""
+    """The later commit whose files lie over those of the build; empty if the tree is as it was built."""
+    later_files: str = ""
+    """Fingerprint of those files."""
     ignored: str | None = None
     """Path in the tree of the result file, which each execution makes anew."""
     bytes: int = 0

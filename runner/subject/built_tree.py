@@ -1,12 +1,16 @@
 """Puts the tree of a build back as it was built, at the begin of each session.
 
+A later commit whose build would be the same uses the tree too: with the files that it has changed laid over.
+
 A program may write into its tree: results, ``__pycache__``, or what is to harm the next session. The cache therefore
 keeps a copy of each tree, in a folder that no sandbox shows and that only the runner's user may enter. A tree that
 differs from what was built, by its files' sizes, times and inodes, is replaced by that copy.
 """
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from runner.contract.report import Build
@@ -24,6 +28,7 @@ class UnreadableTree(Exception):
 
 TREE = "tree"
 COPY = "built"
+_LATER = "later"
 
 
 def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
@@ -56,6 +61,51 @@ def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
     )
 
 
+def lay_over(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:
+    """Have the sessions of a build use some files of a later commit.
+
+    Parameters
+    ----------
+    checkout
+        The files of the commit, on the same file system; those that are used are moved away.
+    names
+        The files to use, as paths in both trees.
+    """
+    place, later = tree.parent, tree.with_name(_LATER)
+    record = _without_later(place)
+    for name in names:
+        (later / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).rename(later / name)
+    later.mkdir(exist_ok=True)
+    files = fingerprint(later)
+    write_record(place, record.model_copy(update={"tree": "", "later_commit": commit, "later_files": files}))
+    begin_session(tree)
+
+
+def begin_own_session(tree: Path) -> None:
+    """Put a tree back as it was built, without the files of a later commit.
+
+    Raises
+    ------
+    DamagedBuild
+        If the build cannot be used.
+    FaultwatchError
+        If the tree cannot be put back.
+    """
+    record = read_record(tree.parent)
+    if record and record.later_commit:
+        write_record(tree.parent, _without_later(tree.parent))
+    begin_session(tree)
+
+
+def _without_later(place: Path) -> BuildRecord:
+    """Remove the files of a later commit; return the record that says so, which is not written yet."""
+    record = read_record(place)
+    assert record is not None
+    remove_tree(place / _LATER)
+    return record.model_copy(update={"tree": "", "later_commit": "", "later_files": ""})
+
+
 def begin_session(tree: Path) -> None:
     """Put a tree back as it was built, if a program has changed it. A tree of no cache stays as it is.
 
@@ -78,9 +128,24 @@ def begin_session(tree: Path) -> None:
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
     _copy(place / COPY / TREE, fresh)
+    if record.later_commit:
+        if _fingerprint(place / _LATER, None) != record.later_files:
+            raise DamagedBuild("the files of a later commit are damaged")
+        _replace_files(fresh, place / _LATER)
     _settle(fresh)
     fresh.rename(tree)
     write_record(place, record.model_copy(update={"tree": fingerprint(tree, record.ignored)}))
+
+
+def _replace_files(tree: Path, others: Path) -> None:
+    """Replace files of a tree by those of the same paths in another one; their owners stay."""
+    for entry in walk(others):
+        if entry.is_file(follow_symlinks=False):
+            target = tree / os.path.relpath(entry.path, others)
+            state = target.lstat()
+            target.unlink()
+            shutil.copy2(entry.path, target)
+            os.chown(target, state.st_uid, state.st_gid)
 
 
 def _fingerprint(tree: Path, ignored: str | None) -> str | None:

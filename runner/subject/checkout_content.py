@@ -20,6 +20,7 @@ from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
 from runner.subject.hardened_git import Checkout, is_git_directory
 from runner.subject.repository import Repository
+from runner.subject.unread_files import NEVER
 from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk
 
@@ -89,7 +90,7 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
 
 
 def _set_times(tree: Path, seconds: float) -> None:
-    """Give all files the time of the commit, as in an archive of a release.
+    """Give all files the time of the commit, as in an archive of a release; nobody has read them yet.
 
     Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
     older than their sources.
@@ -98,7 +99,7 @@ def _set_times(tree: Path, seconds: float) -> None:
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk(tree):
             if entry.is_file(follow_symlinks=False):
-                os.utime(entry.path, (moment, moment))
+                os.utime(entry.path, (NEVER, moment))
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:

@@ -56,6 +56,8 @@ class Config:
         How long a silent runner keeps its job.
     proxies
         Addresses of the proxies, other than those on this machine, that say for whom they ask.
+    anonymous_read
+        Whether a service that requires tokens shows its results to callers without one.
     """
 
     home: Path
@@ -69,6 +71,7 @@ class Config:
     jobs_here: bool | None = None
     lease: timedelta = LEASE
     proxies: tuple[str, ...] = ()
+    anonymous_read: bool = False
 
     @property
     def starts_jobs(self) -> bool:
@@ -86,7 +89,7 @@ class Config:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
         """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
 
-        FAULTWATCH_PROXIES and the settings of the GitHub App and of trusted jobs are read as well.
+        FAULTWATCH_PROXIES, _ANONYMOUS_READ and the settings of the GitHub App and of trusted jobs are read as well.
         """
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
@@ -101,6 +104,8 @@ class Config:
             jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
             lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),
             proxies=tuple((environment.get("FAULTWATCH_PROXIES") or "").replace(",", " ").split()),
+            anonymous_read=_yes_or_no("FAULTWATCH_ANONYMOUS_READ", environment.get("FAULTWATCH_ANONYMOUS_READ"))
+            or False,
         )
 
 

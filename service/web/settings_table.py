@@ -108,6 +108,13 @@ def _service(config: Config, by_token: bool, environment: Mapping[str, str]) -> 
         "by token, unless all of its names are loopback's",
         default=config.access is None,
     )
+    yield one(
+        "Anonymous reading",
+        "yes" if config.anonymous_read else "no",
+        "FAULTWATCH_ANONYMOUS_READ",
+        "whether callers without a token see the results",
+        default=not config.anonymous_read,
+    )
     yield one("Processes", str(config.workers), "FAULTWATCH_WORKERS", "that serve", default=config.workers == 1)
     yield one(
         "Jobs here",

@@ -72,6 +72,39 @@ _ADMIN = ("tokens.", "settings.", "audit.", "api.audit.")
 """Prefixes of the endpoints that only admins may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
 """Prefixes of the endpoints at which people decide; a new endpoint under one of them is a decision too."""
+_ANONYMOUS_PAGES = frozenset(
+    {
+        "overview.show",
+        "event.listed",
+        "event.show",
+        "drift.show",
+        "series.show",
+        "workloads.listed",
+        "workloads.workload",
+        "workloads.case",
+    }
+)
+_ANONYMOUS = frozenset(
+    {page + form for page in _ANONYMOUS_PAGES for form in ("", "_json", "_csv")}
+    | {
+        "series.drawing",
+        "live.ask",
+        "openapi.spec",
+        "api.drifts.listed",
+        "api.drifts.get",
+        "api.events.listed",
+        "api.events.get",
+        "api.series.listed",
+        "api.series.get",
+    }
+)
+"""What a service with a public dashboard shows to everybody: results. A view that is listed here passes what it shows
+through :func:`service.web.access.public_view.published`."""
+
+
+def anonymous_may(endpoint: str | None, method: str) -> bool:
+    """Return whether a service with a public dashboard answers a request without a token."""
+    return endpoint in _ANONYMOUS and method in _READING
 
 
 def needed_scope(endpoint: str | None, method: str) -> Scope | None:

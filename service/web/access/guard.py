@@ -10,11 +10,11 @@ from flask import Flask, current_app, g, redirect, request, session, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from service.rules.access.caller import LOCAL, Caller
-from service.rules.access.scope import Scope, needed_scope
+from service.rules.access.scope import Scope, anonymous_may, needed_scope
 from service.rules.access.token import PREFIX
 from service.store import tokens
 from service.web.access.credentials import verify
-from service.web.current import database
+from service.web.current import config, database
 from service.web.problems import ProblemError
 
 _MODE = "faultwatch.access"
@@ -42,10 +42,21 @@ def caller() -> Caller:
     return current
 
 
+def is_anonymous() -> bool:
+    """Return whether the caller shows no token to a service whose results everybody may see.
+
+    A wrong token is refused as ever: a program shall notice it.
+    """
+    public = by_token() and config().anonymous_read
+    return public and "Authorization" not in request.headers and not caller().scopes
+
+
 def _guard() -> AnyResponse | None:
     _refuse_other_sites()
     scope = needed_scope(request.endpoint, request.method)
     if scope is None or caller().may(scope):
+        return None
+    if is_anonymous() and anonymous_may(request.endpoint, request.method):
         return None
     if caller().scopes:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_scopes()}.")

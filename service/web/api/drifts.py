@@ -6,6 +6,7 @@ from apiflask import APIBlueprint
 
 from service.schemas.history import Cause, Drift, DriftList
 from service.store import drifts
+from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database
 from service.web.problems import not_found
@@ -29,7 +30,7 @@ def listed(query_data: DriftQuery) -> DriftList:
     """Return drifts, those of the newest commits first."""
     filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return drifts.listed(session, filter_, query_data.limit, query_data.offset)
+        return published(drifts.listed(session, filter_, query_data.limit, query_data.offset))
 
 
 @bp.get("/drifts/<drift_id>")
@@ -40,4 +41,4 @@ def get(drift_id: str) -> Drift:
         found = drifts.find(session, drift_id)
     if found is None:
         raise not_found(f"drift {drift_id}")
-    return found
+    return published(found)

@@ -16,6 +16,7 @@ from service.schemas.triage import State
 from service.store import decisions, deliveries, events
 from service.web.access import audit_log
 from service.web.access.author import author
+from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError, not_found
@@ -40,7 +41,7 @@ def listed(query_data: EventQuery) -> told.EventList:
     """Return events, those of the newest commits first."""
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
-        return events.page(session, filter_, query_data.limit, query_data.offset)
+        return published(events.page(session, filter_, query_data.limit, query_data.offset))
 
 
 @bp.get("/events/<event_id>")
@@ -51,7 +52,7 @@ def get(event_id: str) -> told.EventDetail:
         found = next_bisect.detail(session, event_id, datetime.now(UTC))
     if found is None:
         raise not_found(f"event {event_id}")
-    return found
+    return published(found)
 
 
 @bp.get("/events/<event_id>/decisions")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.rules.series.downsample import thin_series
 from service.schemas.history import SeriesDetail, SeriesPage
 from service.store import series
+from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database
 from service.web.problems import not_found
@@ -57,4 +58,5 @@ def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
         found = series.detail(session, series_id)
     if found is None:
         raise not_found(f"series {series_id}")
+    found = published(found)
     return found if query_data.points is None else thin_series(found, query_data.points)

@@ -7,11 +7,14 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
 from service.rules.access.scope import Scope
+from service.schemas.history import Companion, Drift
+from service.schemas.triage import EventSummary
 from service.store import drifts, events, jobs, outlines, runs
 from service.store.jobs import JobFilter
 from service.text import commands
 from service.web.access import guard
-from service.web.charts.sparkline import sparkline
+from service.web.access.public_view import published
+from service.web.charts.sparkline import Sparkline, sparkline
 from service.web.current import database
 from service.web.pages import evidence
 from service.web.pages.bisect import bisects_about
@@ -39,6 +42,8 @@ def show(drift_id: str) -> Page:
         before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
         outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)
+    if guard.is_anonymous():
+        return _public_page(published(drift), published(event), sparkline(outline))
     return Page(
         "drift.html",
         {
@@ -48,7 +53,7 @@ def show(drift_id: str) -> Page:
             "line": sparkline(outline),
             "searches": searches,
             "may_order": guard.caller().may(Scope.ORDER),
-            "companions": sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric))),
+            "companions": _companions(drift),
             "commands": [commands.measure(report) for report in (before, after) if report],
             "knob_command": commands.knobs(before, after) if drift.knobs and before and after else "",
             **evidence.of_drift(drift, before, after),
@@ -57,6 +62,20 @@ def show(drift_id: str) -> Page:
         document=lambda: drift,
         table=lambda: drift_table([drift]),
     )
+
+
+def _public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None) -> Page:
+    """Show a drift without what only concerns the hosts: commands, profiles, jobs."""
+    return Page(
+        "drift.html",
+        {"drift": drift, "event": event, "line": line, "companions": _companions(drift)},
+        document=lambda: drift,
+        table=lambda: drift_table([drift]),
+    )
+
+
+def _companions(drift: Drift) -> list[Companion]:
+    return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric)))
 
 
 def _searches(session: Session, drift_id: str) -> list[Job]:

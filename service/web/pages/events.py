@@ -16,6 +16,7 @@ from service.schemas.audit import AuditAction
 from service.schemas.triage import Action, DecisionRequest, EventDetail, EventSummary, State
 from service.store import bisect_results, decisions, events
 from service.web.access import audit_log, guard
+from service.web.access.public_view import published
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
@@ -34,7 +35,7 @@ def listed() -> Page:
     filter_ = events.EventFilter(state=state, open=True if shown == "open" else None)
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        event_list = events.page(session, filter_, _LISTED, offset)
+        event_list = published(events.page(session, filter_, _LISTED, offset))
     return Page(
         "events.html",
         {"events": event_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
@@ -92,8 +93,10 @@ def _context(event_id: str) -> dict[str, Any]:
         bisects = bisect_results.of_event(session, event.subject, event_id) if event else []
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
+    if guard.is_anonymous():
+        log, bisects = [], []
     return {
-        "event": event,
+        "event": published(event),
         "log": log,
         "bisects": bisects,
         "may_bisect": guard.caller().may(Scope.ORDER),

@@ -18,6 +18,8 @@ from service.store.events import EventFilter
 from service.store.jobs import JobFilter
 from service.store.runs import RunFilter
 from service.store.shared_rows import case_key
+from service.web.access import guard
+from service.web.access.public_view import published
 from service.web.charts.sparkline import sparkline
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -76,6 +78,10 @@ def show() -> Page:
         drawn = outlines.read(session, [*with_sparkline, *(summary.id for summary in series)])
         all_hosts, activity = hosts.listed(session), overview.activity(session, datetime.now(UTC) - _ACTIVE)
         open_jobs = jobs.page(session, JobFilter(open=True), _JOBS)
+    if guard.is_anonymous():
+        all_hosts, activity, quarantined = [], [], []
+        open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
+        open_events, settled, failures = published(open_events), published(settled), published(failures)
     return Page(
         "overview.html",
         {
@@ -109,7 +115,7 @@ def show() -> Page:
 
 def _open_drifts() -> list[Drift]:
     with database().reading() as session:
-        return overview.open_drifts(session, _LISTED_DRIFTS).items
+        return published(overview.open_drifts(session, _LISTED_DRIFTS).items)
 
 
 def _failures(session: Session) -> list[RunSummary]:

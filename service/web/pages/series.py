@@ -13,6 +13,7 @@ from service.store import series as series_store
 from service.store import sibling_series
 from service.store.sibling_series import Sibling
 from service.web import vendor
+from service.web.access.public_view import published
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, chart
 from service.web.current import database
@@ -86,7 +87,7 @@ def _find(series_id: int) -> SeriesDetail:
 
 def _read(series_id: int) -> SeriesDetail | None:
     with database().reading() as session:
-        return series_store.detail(session, series_id)
+        return published(series_store.detail(session, series_id))
 
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:

@@ -11,7 +11,7 @@ from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
 from runner.contract import metric
-from service.rules.access.scope import Scope
+from service.rules.access.scope import Scope, anonymous_may
 from service.text import numbers
 from service.web import vendor
 from service.web.access import guard
@@ -40,11 +40,18 @@ def register(app: Flask) -> None:
         "format_addresses": format_addresses,
         "address_with": address_with,
         "may_administer": lambda: guard.caller().may(Scope.ADMIN),
+        "is_anonymous": guard.is_anonymous,
+        "may_see": _may_see,
         "signed_in": _signed_in,
         "htmx": _htmx,
         "moment_element": _moment_element,
         "commit_element": _commit_element,
     }
+
+
+def _may_see(endpoint: str) -> bool:
+    """Return whether a link to a page leads an anonymous caller there and not to the sign-in form."""
+    return not guard.is_anonymous() or anonymous_may(endpoint, "GET")
 
 
 def _signed_in() -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.measuring.same_bytes import ENOUGH, is_checked
+from runner.subject.build_ahead import is_checked as is_built_anyway
 from runner.workload import cases
 from runner.workload.lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
@@ -85,6 +86,15 @@ def test_the_same_bytes_are_measured_once(proxy: Proxy, repository: Path, tmp_pa
     assert points[doc]["taken_over"]
     assert points[doc]["on_path"]
     assert points[doc]["value"] == points[first]["value"]
+
+    # A change of a document needs no build either: all use the first one, or that of one that checked it.
+    built = [name for name in (*earlier, doc, checked) if is_built_anyway(name)]
+    for name in {*earlier[1:], doc, checked} - {*built}:
+        report = proxy.ask(f"/runs/{runs[name]['run_id']}")
+        assert report["build"]["built_commit"] in {earlier[0], *built}  # type: ignore[index]
+        assert "because this revision changes only files that it did not read" in read(
+            f"{service}/runs/{report['run_id']}"
+        )
 
     every = json.loads(faultwatch(tmp_path / "home", *HISTORY, "--json", "--measure-all", url=proxy.url)[1])
     assert (every["measured"], every["taken_over"], every["stored"]) == (1, 0, ENOUGH + 1)

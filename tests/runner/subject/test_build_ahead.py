@@ -15,7 +15,7 @@ from runner.contract.code_trust import BuildStore
 from runner.execution.sandbox import Sandbox
 from runner.subject import build_ahead
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_ahead import BuildAhead
+from runner.subject.build_ahead import BuildAhead, is_checked
 from runner.subject.build_cache import BuildCache
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
@@ -159,3 +159,56 @@ def test_an_order_is_read_as_it_was_written(
         True,
     )
     assert (where, recipe.definition) == (repository, workload("true").definition)
+
+
+def test_a_commit_that_changes_what_no_build_reads_uses_the_last_build(
+    builder: Builder, workload: Callable[[str], Workload], commit: Run, tmp_path: Path
+) -> None:
+    commits = [commit("First", source="1", README="first")]
+    commits += [commit(f"Document {number}", README=str(number)) for number in range(30)]
+    commits += [commit("Source", source="2"), commit("Later document", README="last")]
+    recipe = workload(f"cp source program; echo built >>{tmp_path}/log")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    others = [made for made in commits if is_checked(made)]
+    with BuildAhead(builder, repository, recipe, commits, 2, build_all=False) as builds:
+        for number, made in enumerate(commits):
+            tree, build = builds.build(made)
+            assert (tree / "program").read_text() == ("1" if number < 31 else "2")
+            assert (tree / "README").read_text() == ["first", *map(str, range(30)), "29", "last"][number]
+            if made in others or number in {0, 31}:
+                assert build.built_commit is None
+            else:
+                assert build.built_commit in {commits[0], commits[31], *others}
+    assert (tmp_path / "log").read_text().count("built") == 2 + len(set(others) - {commits[0], commits[31]})
+
+
+def test_a_commit_is_built_that_changes_what_the_build_reads_or_more_than_content(
+    builder: Builder, workload: Callable[[str], Workload], commit: Run, tmp_path: Path
+) -> None:
+    commits = [
+        commit("First", source="1", README="first"),
+        commit("Both", source="2", README="second"),
+        commit("A file more", further="1"),
+        commit("Read at last", source="3", read="README"),
+        commit("Document", README="third"),
+    ]
+    recipe = workload("cp source program; test ! -e read || cat $(cat read) >>program")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with BuildAhead(builder, repository, recipe, commits, 2, build_all=False) as builds:
+        built = [(builds.build(made)[0] / "program").read_text() for made in commits]
+    assert built == ["1", "2", "2", "3second", "3third"]
+
+
+def test_no_build_is_reused_after_one_that_depends_on_what_it_has_not_read(
+    workload: Callable[[str], Workload], commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    builder = Builder(BuildCache(tmp_path / "builds"), {}, say=said.append)
+    commits = [commit("First", README="first")] + [commit(f"Document {n}", README=n * "x") for n in range(1, 4)]
+    monkeypatch.setattr(build_ahead, "is_checked", lambda made: made == commits[2])
+    recipe = workload("head -c $(stat -c %s README) /dev/zero >program")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with BuildAhead(builder, repository, recipe, commits, 1, build_all=False) as builds:
+        sizes = [(builds.build(made)[0] / "program").stat().st_size for made in commits]
+    assert sizes == [5, 5, 2, 3]
+    assert said == [f"{commits[2][:10]} changes only files that its build has not read, but is built differently"]

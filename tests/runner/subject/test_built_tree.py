@@ -9,7 +9,7 @@ import pytest
 
 from runner.contract.report import Build
 from runner.subject.build_record import DamagedBuild, write_record
-from runner.subject.built_tree import COPY, TREE, begin_session, keep
+from runner.subject.built_tree import COPY, TREE, begin_own_session, begin_session, keep, lay_over
 
 
 @pytest.fixture
@@ -108,3 +108,46 @@ def test_a_copy_that_lost_content_in_a_power_cut_is_not_used(tree: Path) -> None
     (tree.parent / COPY / TREE / "folder" / "data").write_text("")
     with pytest.raises(DamagedBuild, match="the copy of its tree is damaged"):
         begin_session(tree)
+
+
+@pytest.fixture
+def later(tree: Path) -> Path:
+    """A checkout of a later commit, in which one file of the tree differs."""
+    checkout = tree.parent / "checkout"
+    (checkout / "folder").mkdir(parents=True)
+    (checkout / "folder" / "data").write_text("later")
+    return checkout
+
+
+def test_sessions_use_the_files_of_a_later_commit_until_one_of_the_build_itself(tree: Path, later: Path) -> None:
+    before = content(tree)
+    lay_over(tree, later, ["folder/data"], "later")
+    assert content(tree)["folder/data"] == (before["folder/data"][0], "later")
+    (tree / "program").write_text("other")
+    (tree / "folder" / "data").write_text("other")
+    begin_session(tree)
+    assert (tree / "folder" / "data").read_text() == "later"
+    begin_own_session(tree)
+    assert content(tree) == before
+    assert (tree / "program").samefile(tree / "same")
+
+
+def test_the_files_of_a_later_commit_replace_those_of_another(tree: Path, later: Path) -> None:
+    before = content(tree)
+    lay_over(tree, later, ["folder/data"], "later")
+    (later / "program").write_text("latest")
+    lay_over(tree, later, ["program"], "latest")
+    assert (tree / "folder" / "data").read_text() == "data"
+    assert (tree / "program").read_text() == "latest"
+    begin_own_session(tree)
+    assert content(tree) == before
+
+
+def test_files_of_a_later_commit_that_a_power_cut_damaged_are_not_used(tree: Path, later: Path) -> None:
+    lay_over(tree, later, ["folder/data"], "later")
+    (tree.parent / "later" / "folder" / "data").write_text("")
+    (tree / "folder" / "data").write_text("")
+    with pytest.raises(DamagedBuild, match="the files of a later commit are damaged"):
+        begin_session(tree)
+    begin_own_session(tree)
+    assert (tree / "folder" / "data").read_text() == "data"

@@ -1,0 +1,62 @@
+"""What everybody may see of a view, where the service shows its results without a token.
+
+Results are public: series, drifts, events, the commits and the names of the knobs that moved them. Not public is who
+decided what, and what only concerns the hosts: values of knobs, messages of failed builds, reasons of quarantines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from service.schemas.history import FailureSummary, KnobChange, RunSummary, SeriesFailure, SeriesPoint
+from service.schemas.triage import EventDetail, EventSummary
+from service.web.access import guard
+
+HIDDEN = "(hidden)"
+"""Stands for a value that is not public."""
+T = TypeVar("T")
+
+
+def published(view: T) -> T:
+    """Return a view, or a list of views, as the caller of this request may see it."""
+    return redacted(view) if guard.is_anonymous() else view
+
+
+def redacted(view: T) -> T:
+    """Return the public part of a view or of a list of views. Pure.
+
+    What does not change is returned as it is: a long series is not copied.
+    """
+    result: Any = view
+    if isinstance(view, list):
+        items = [redacted(item) for item in view]
+        result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
+    elif isinstance(view, BaseModel):
+        hidden = next((hide(view) for kind, hide in _HIDDEN.items() if isinstance(view, kind)), {})
+        shown = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
+        changes = {name: new for name, old in shown if (new := redacted(old)) is not old}
+        result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
+    return result  # type: ignore[no-any-return]
+
+
+def _quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
+    return {"quarantine": HIDDEN} if view.quarantine else {}
+
+
+def _knob(change: KnobChange) -> Mapping[str, Any]:
+    return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
+
+
+_HIDDEN: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
+    KnobChange: _knob,
+    SeriesPoint: _quarantine,
+    RunSummary: _quarantine,
+    FailureSummary: lambda _: {"message": HIDDEN},
+    SeriesFailure: lambda _: {"message": HIDDEN},
+    EventDetail: lambda _: {"last_decision": None, "allowed": [], "next_step": None},
+    EventSummary: lambda _: {"last_decision": None},
+}
+"""By class, the more special one first: the fields that are not public, with what stands for them."""

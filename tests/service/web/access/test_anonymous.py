@@ -1,0 +1,215 @@
+"""A service that shows its results to callers without a token: what they see of each route, and what they never see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from werkzeug.routing import Rule
+
+from runner.contract import Canary, CanaryCount, Environment, Report
+from runner.contract.job import Backend, BisectQuestion, JobOrder, Where
+from service.app import create_app
+from service.config.settings import Access, Config
+from service.rules.access.scope import Scope
+from service.store import events, series, tokens
+from service.store.events import EventFilter
+from service.store.jobs import Requester
+from service.web import current
+from tests.service.web import history
+from tests.service.web.application import application
+
+RESULTS = {
+    *("overview.show", "event.listed", "event.show", "drift.show", "series.show", "series.drawing"),
+    *("workloads.listed", "workloads.workload", "workloads.case", "live.ask", "openapi.spec"),
+    *("api.series.listed", "api.series.get", "api.drifts.listed", "api.drifts.get"),
+    *("api.events.listed", "api.events.get"),
+}
+"""Anonymous callers see these, reading."""
+FOR_ALL = {
+    *("static", "vendor.file", "api.health.show", "access.form", "access.sign_in", "access.sign_out"),
+    *("api.actions.sign_in", "github.webhook"),
+}
+"""These check for themselves who may do what, on every service."""
+WITH_TOKEN = {
+    # who did what, and with which token
+    *("tokens.listed", "tokens.make", "tokens.revoke", "audit.listed", "api.audit.listed", "settings.show"),
+    *("api.events.log", "api.events.delivered", "silences.listed", "api.silences.listed", "feeds.atom"),
+    # what only concerns the hosts: whole environments, logs, commands, profiles, jobs
+    *("hosts.listed", "hosts.show", "environments.listed", "environments.show", "metrics.show", "search.show"),
+    *(
+        "run.listed",
+        "run.show",
+        "api.runs.listed",
+        "api.runs.get",
+        "api.runs.pyperf",
+        "compare.show",
+        "compare.between",
+    ),
+    *("profile.listed", "profile.show", "api.profiles.listed", "api.profiles.get", "api.profiles.download"),
+    *("jobs.listed", "jobs.show", "bisect.listed", "bisect.show", "api.jobs.listed", "api.jobs.get", "api.jobs.log"),
+    *("matrix.show", "api.nights.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
+    *("api.export.get", "api.revisions.get", "compare.between"),
+    # what writes, or has the service compute
+    *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
+    *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
+    *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
+    *("api.jobs.claim", "api.jobs.progress", "api.jobs.search", "api.jobs.finish"),
+    *("subjects.change", "api.subjects.change", "api.runner_tokens.post", "api.revisions.put", "api.runs.put"),
+    *("api.runs.post", "api.plans.post", "api.comparisons.post", "api.diagnoses.post", "api.profiles.put"),
+    *("api.gates.base", "api.gates.post", "api.nights.put", "api.searches.post", "api.searches.post_knobs"),
+}
+SECRETS = {
+    "value of a knob": "dirty_decay_ms:0",
+    "message of a failed build": "make ended with",
+    "reason of a quarantine": "1,733 faults counted",
+    "author of a decision": "Grace Decider",
+    "reason of a decision": "agreed in room 12",
+    "requester of a job": "Linus Orderer",
+    "name of a token": "token-of-ada",
+}
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
+    """A service with results, decisions, jobs and tokens, which everybody may read."""
+    folder = tmp_path_factory.mktemp("public")
+    with application(folder) as open_app:
+        client = open_app.test_client()
+        history.send(client)
+        history.send(client, [_quarantined()])
+        (event, *_) = client.get("/api/v1/events").json["items"]
+        decision = {"action": "acknowledge", "author": SECRETS["author of a decision"]}
+        decision["reason"] = SECRETS["reason of a decision"]
+        assert client.post(f"/api/v1/events/{event['id']}/decisions", json=decision).status_code == 201
+        with open_app.app_context():
+            config, database = current.config(), current.database()
+            _order_job(open_app)
+            with database.writing() as session:
+                tokens.issue(session, SECRETS["name of a token"], [Scope.READ], 1, datetime.now(UTC))
+        app = create_app(replace(config, access=Access.TOKENS, anonymous_read=True))
+        yield app
+        with app.app_context():
+            current.database().close()
+
+
+def _quarantined() -> Report:
+    number = len(history.TITLES) - 1
+    report = history.report(number, Environment(knobs=history.NEW.knobs), again=True)
+    canary = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1726, counted=(1733,)),))
+    return report.model_copy(update={"run_id": history.run_id(99), "canary": canary})
+
+
+def _order_job(app: APIFlask) -> None:
+    from service.jobs.extension import scheduler
+
+    question = BisectQuestion(
+        subject=history.SUBJECT,
+        case=history.CASE.name,
+        good=history.commit(0),
+        bad=history.commit(13),
+        metric="minor-faults",
+    )
+    order = JobOrder(question=question, backend=Backend.CALLER)
+    scheduler().order(order, Requester(SECRETS["requester of a job"], Where.API))
+
+
+def page_of(endpoint: str) -> str:
+    return re.sub("_(json|csv)$", "", endpoint)
+
+
+def reading(app: APIFlask) -> list[Rule]:
+    rules = (rule for rule in app.url_map.iter_rules() if "GET" in rule.methods)
+    return [rule for rule in rules if page_of(rule.endpoint) not in FOR_ALL]
+
+
+@pytest.fixture(scope="module")
+def values(public: APIFlask) -> dict[str, str]:
+    """What stands for the variables of an address, so that it leads to something that exists."""
+    client = public.test_client()
+    with public.app_context(), current.database().reading() as session:
+        event = events.page(session, EventFilter(), 1, 0).items[0].id
+        first = series.page(session, series.SeriesFilter(metric="minor-faults")).items[0].id
+    drift = client.get("/api/v1/drifts").json["items"][0]["id"]
+    key = re.search(r"/cases/([^\"?]+)", client.get("/workloads").text)[1]
+    return {
+        **{"event_id": event, "series_id": str(first), "drift_id": drift, "key": key, "silence_id": "1"},
+        **{"name": "copy_service", "job_id": "1", "subject": history.SUBJECT, "form": "pprof", "kind": "faults"},
+        **{"base": history.commit(1), "head": history.commit(2), "environment": history.NEW.hash},
+        **{"run_id": str(history.run_id(3)), "profile_id": str(history.run_id(3)), "act": "pause", "token_id": "x"},
+    }
+
+
+def address(rule: Rule, values: dict[str, str]) -> str:
+    return re.sub(r"<(?:[^:<>]+:)?(\w+)>", lambda found: values[found[1]], rule.rule)
+
+
+def test_each_route_is_listed_here_once(public: APIFlask) -> None:
+    """A new route fails this: decide whether it shows results alone, and list it."""
+    routes = {page_of(rule.endpoint) for rule in public.url_map.iter_rules()}
+    assert routes == RESULTS | FOR_ALL | WITH_TOKEN
+    assert len(routes) == len(RESULTS) + len(FOR_ALL) + len(WITH_TOKEN)
+
+
+def test_results_are_shown_without_what_concerns_people_and_hosts(public: APIFlask, values: dict[str, str]) -> None:
+    client = public.test_client()
+    for rule in reading(public):
+        answer = client.get(address(rule, values))
+        if page_of(rule.endpoint) in RESULTS:
+            assert answer.status_code == 200, rule
+            assert [what for what, secret in SECRETS.items() if secret in answer.text] == [], rule
+        else:
+            assert answer.status_code in {302, 401}, rule
+            assert answer.status_code == 401 or answer.location.startswith("/sign-in"), rule
+
+
+def test_no_route_writes(public: APIFlask, values: dict[str, str]) -> None:
+    client = public.test_client()
+    for rule in public.url_map.iter_rules():
+        for method in rule.methods - {"GET", "HEAD", "OPTIONS"} if rule.endpoint not in FOR_ALL else ():
+            answer = client.open(address(rule, values), method=method, json={})
+            assert answer.status_code in {302, 401}, (method, rule)
+    assert b"<form" not in re.sub(rb'<form[^>]* method="get"', b"", client.get("/").data)
+
+
+def test_the_secrets_of_these_tests_are_there_for_those_who_may_see_them(
+    public: APIFlask, values: dict[str, str]
+) -> None:
+    with public.app_context(), current.database().writing() as session:
+        admin = tokens.issue(session, "admin", [Scope.ADMIN], 1, datetime.now(UTC)).text
+    client = public.test_client()
+    headers = {"Authorization": f"Bearer {admin}", "Accept": "text/html"}
+    shown = "".join(client.get(address(rule, values), headers=headers).text for rule in reading(public))
+    assert [what for what, secret in SECRETS.items() if secret not in shown] == []
+
+
+def test_an_anonymous_page_leads_to_the_sign_in_and_to_no_page_that_needs_a_token(public: APIFlask) -> None:
+    text = public.test_client().get("/events", headers={"Accept": "text/html"}).text
+    assert 'href="/sign-in?to=' in text
+    assert 'href="/workloads"' in text
+    navigation = re.search("<nav.*?</nav>", text, re.DOTALL)[0]
+    assert re.findall('href="([^"]+)"', navigation) == ["/", "/events", "/workloads"]
+
+
+def test_a_wrong_token_is_refused_as_ever(public: APIFlask) -> None:
+    client = public.test_client()
+    assert client.get("/api/v1/drifts").status_code == 200
+    assert client.get("/api/v1/drifts", headers={"Authorization": "Bearer fw_nothing"}).status_code == 401
+
+
+def test_by_default_nothing_is_public(closed: FlaskClient) -> None:
+    assert not Config.from_environment({"FAULTWATCH_ACCESS": "tokens"}).anonymous_read
+    assert Config.from_environment({"FAULTWATCH_ANONYMOUS_READ": "yes"}).anonymous_read
+    assert closed.get("/api/v1/drifts").status_code == 401
+    assert closed.get("/", headers={"Accept": "text/html"}).status_code == 302
+
+
+def test_an_anonymous_caller_sends_little(public: APIFlask, tmp_path: Path) -> None:
+    answer = public.test_client().post("/sign-in", data={"token": "x" * (2 << 20)})
+    assert answer.status_code == 413
