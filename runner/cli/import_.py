@@ -2,7 +2,6 @@
 
 import json
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from runner.cli.activity import activity
 from runner.cli.options import json_option, options
+from runner.cli.untrusted_text import harmless
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
@@ -18,18 +18,27 @@ from runner.settings import Settings, load_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runner.contract.imported_metric import Better
+
 BATCH = 500
 """Reports in one request: about a megabyte, stored within seconds."""
 
 
 @click.command(name="import")
 @options(
-    click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path)),
-    click.option("--subject", default="", help="The repository that was measured, by name."),
-    click.option("--revision", default="", help="The revision, if a file does not name it."),
-    click.option("--case", default="", help="The case, if a file does not name it."),
-    click.option("--host", default="", help="The host. Default: as a file says, else this host."),
+    click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
+    click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
+    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not name it."),
+    click.option("--case", default="", metavar="NAME", help="The case, if a file does not name it."),
+    click.option("--host", default="", metavar="HOST", help="The host. Default: as a file says, else this host."),
     click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
+    click.option("--format", "format_", default="", help="The format. Default: as the content says.", metavar="FORMAT"),
+    click.option(
+        "--better",
+        multiple=True,
+        metavar="METRIC=lower|higher",
+        help="Which direction of a metric is an improvement, if the file does not say it. Repeatable.",
+    ),
     click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
     click.option(
         "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."
@@ -43,33 +52,56 @@ def command(
     case: str,
     host: str,
     started_at: str,
+    format_: str,
+    better: tuple[str, ...],
     columns: str,
     repo: str,
     as_json: bool,
 ) -> None:
-    """Store pyperf suites, the output of `perf stat`, or a CSV file with --columns, as runs.
+    """Store the results of other benchmark tools as runs: those of a file, or of all files below a folder.
 
-    The same file may be imported again: each run is stored once. A file is imported completely or not at all. Without
-    --repo, revisions are in the order in which they were first measured. See docs/how-to/pyperf.md.
+    Reads Google Benchmark, hyperfine, pytest-benchmark, Criterion, Go benchmarks, JMH, github-action-benchmark, asv,
+    LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
+    file or a folder is imported completely or not at all. See docs/how-to/importing.md.
     """
-    from runner.importing import ImportDefaults, make_reports, read
-    from runner.importing.csv_columns import parse_map
+    from runner.importing import ImportDefaults, ImportedRun, make_reports, read, read_folder
+    from runner.importing.formats.csv_columns import parse_map
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    column_map = parse_map(columns)
-    when: datetime | None = parse_time(started_at, "--started-at") if started_at else None
     look_up, repository = _repository(repo, settings)
-    defaults = ImportDefaults(subject or repository, host, revision, case, when, column_map)
-    records = [record for file in files for record in read(file, defaults)]
-    if not any(record.host for record in records) and not host:
-        defaults = ImportDefaults(subject or repository, settings.host, revision, case, when, column_map)
-    reports = make_reports(records, defaults, look_up)
+    defaults = ImportDefaults(
+        subject=subject or repository,
+        host=host,
+        revision=revision,
+        case=case,
+        started_at=parse_time(started_at, "--started-at") if started_at else None,
+        columns=parse_map(columns),
+        this_host=settings.host,
+        format=_format(format_),
+        better=_directions(better),
+        look_up=look_up,
+    )
+    records: list[ImportedRun] = []
+    left_out: list[str] = []
+    with activity("reading") as shown:
+        shown.remain(len(files))
+        for file in files:
+            shown(f"reading {file}")
+            if file.is_dir():
+                found = read_folder(file, defaults)
+                records += found.runs
+                left_out += found.left_out
+            else:
+                records += read(file, defaults)
+            shown.advance()
+    reports = make_reports(records, defaults)
+    not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
         document = _send(service, reports, len(records))
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        click.echo(json.dumps({**document, "left_out": left_out, "not_judged": not_judged}, indent=2))
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
@@ -77,6 +109,41 @@ def command(
     )
     if document["conflicting"]:
         click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
+    if left_out:
+        click.echo(f"files of no known format, left out: {_some(left_out)}")
+    if not_judged:
+        click.echo(
+            f"stored, but not judged, because nothing says which direction is an improvement: {_some(not_judged)}; "
+            "pass --better METRIC=lower or METRIC=higher"
+        )
+
+
+def _format(name: str) -> str:
+    """Check ``--format``."""
+    from runner.importing import FORMATS
+
+    if name and name not in FORMATS:
+        raise FaultwatchError(f"--format: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
+    return name
+
+
+def _directions(texts: tuple[str, ...]) -> "dict[str, Better]":
+    """Parse every ``--better METRIC=lower|higher``."""
+    directions: dict[str, Better] = {}
+    for text in texts:
+        name, _, direction = text.rpartition("=")
+        if not name or direction not in {"lower", "higher"}:
+            raise FaultwatchError(
+                f"--better: {text!r} does not have the form METRIC=lower or METRIC=higher", "for example score=higher"
+            )
+        directions[name] = "higher" if direction == "higher" else "lower"
+    return directions
+
+
+def _some(names: list[str]) -> str:
+    """Write the first few of many names."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return harmless(", ".join(name[:80] for name in names[:5])) + more
 
 
 def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":

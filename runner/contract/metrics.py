@@ -6,6 +6,7 @@ The runner reads it to know what to collect, the service to know what to judge a
 from dataclasses import replace
 
 from runner.contract.fault_metrics import FAULT_KINDS
+from runner.contract.imported_metric import imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric
 
@@ -190,9 +191,10 @@ CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
 def metric(name: str) -> Metric:
     """Return the catalogue entry of a metric, or a generic one for an event that a workload file added.
 
-    ``region:NAME`` is metric NAME counted in the program's region of interest.
+    ``region:NAME`` is metric NAME counted in the program's region of interest. The names of imported metrics describe
+    them, see :mod:`runner.contract.imported_metric`.
     """
-    known = CATALOGUE.get(name)
+    known = CATALOGUE.get(name) or imported_metric(name)
     if known is not None:
         return known
     if name.startswith("region:"):

@@ -7,12 +7,14 @@ the format and holds only the knobs that the source states, so that it never equ
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
+from runner.contract.imported_metric import Better
+from runner.contract.judging import Judging
 from runner.contract.report import (
     Case,
     Environment,
@@ -25,6 +27,7 @@ from runner.contract.report import (
     safe_name,
 )
 from runner.errors import FaultwatchError
+from runner.importing.source import first_mistake
 
 VERSION = "imported"
 """In place of a runner's version. Constant, so that importing again with a later version creates the same runs."""
@@ -40,6 +43,14 @@ class ImportDefaults:
     ----------
     columns
         The meaning of each column of a CSV file.
+    this_host
+        The host if neither the command line nor the file names it.
+    format
+        The name of the format; empty to recognise it.
+    better
+        Which direction of a metric is an improvement, by the tool's name of the metric.
+    look_up
+        Returns the commit of a revision if the repository is available, else None.
     """
 
     subject: str = ""
@@ -48,6 +59,10 @@ class ImportDefaults:
     case: str = ""
     started_at: datetime | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    this_host: str = ""
+    format: str = ""
+    better: Mapping[str, Better] = field(default_factory=dict)
+    look_up: Callable[[str], Revision | None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,10 @@ class ImportedRun:
         The name in the source: a full hash, or any other text.
     case
         A name, or a complete case.
+    time_is_known
+        Whether the time is that of the run, not only that of its file.
+    not_judged
+        The titles of the metrics of which nothing says which direction is an improvement.
     """
 
     place: str
@@ -74,31 +93,42 @@ class ImportedRun:
     host: str = ""
     run_id: uuid.UUID | None = None
     seconds: float = 0.0
+    judging: Judging = field(default_factory=Judging)
+    time_is_known: bool = True
+    not_judged: tuple[str, ...] = ()
 
 
-def make_reports(
-    runs: Sequence[ImportedRun], defaults: ImportDefaults, look_up: Callable[[str], Revision | None] = lambda _: None
-) -> list[Report]:
+def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[Report]:
     """Turn runs into reports; runs of the same revision get the same commit.
 
-    Parameters
-    ----------
-    look_up
-        Returns the commit of a revision if the repository is available, else None: then the revision is placed in the
-        history by the time of its first measurement.
+    A revision that is not in the repository is placed in the history by the time of its first measurement.
 
     Raises
     ------
     FaultwatchError
-        A run has a value that no report may have.
+        A run has a value that no report may have, or nothing says in which order the revisions are.
     """
     first: dict[tuple[str, str], datetime] = {}
     for record in runs:
         key = (_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    commits = {key: look_up(key[1]) or _placed(*key, at, runs[0].place) for key, at in first.items()}
+    known = {key: defaults.look_up(key[1]) for key in first}
+    _check_order(runs, {name for (_, name), commit in known.items() if commit is None})
+    commits = {key: known[key] or _placed(*key, at, runs[0].place) for key, at in first.items()}
     reports = (_checked(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
+
+
+def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
+    """Refuse to order several revisions by the times at which their files happened to be written."""
+    guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
+    if len(guessed) > 1:
+        place = next(iter(guessed.values()))
+        raise FaultwatchError(
+            f"{place}: neither the file nor its name says when this was measured, so the order of the "
+            f"{len(guessed)} revisions is unknown",
+            "pass --repo",
+        )
 
 
 def require(value: str, what: str, place: str) -> str:
@@ -126,12 +156,6 @@ def parse_time(text: str, place: str) -> datetime:
 
 def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
     return safe_name(require(defaults.subject or record.subject, "subject", record.place))
-
-
-def first_mistake(error: ValidationError) -> str:
-    """Return in one line what no report may contain."""
-    mistake = error.errors()[0]
-    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 
 
 def _placed(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
@@ -168,7 +192,7 @@ def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) 
 
 def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     subject = _subject(record, defaults)
-    host = safe_name(require(defaults.host or record.host, "host", record.place))
+    host = safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
     case = record.case if isinstance(record.case, Case) else _case(require(record.case, "case", record.place))
     environment = Environment(knobs=dict(sorted(record.knobs.items())))
     content = [
@@ -187,6 +211,7 @@ def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -
         finished_at=record.started_at + timedelta(seconds=record.seconds),
         outcome=Outcome.MEASURED,
         samples=record.samples,
+        judging=record.judging,
     )
 
 

@@ -1,4 +1,4 @@
-"""``faultwatch import``: suites of pyperf, perf output and CSV files, plain and compressed."""
+"""``faultwatch import``: files of every format, plain and compressed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import pyperf
 from runner.contract import to_suite
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, make_reports, read
-from runner.importing.csv_columns import parse_map
+from runner.importing.formats.csv_columns import parse_map
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
+from tests.runner.importing.recorded import DATA, FILES
 from tests.runner.perf.recordings import outputs
 from tests.runner.sample_reports import report
 
@@ -37,15 +38,16 @@ _ROWS = """when,what,program,faults,clock_ms
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Attempt]:
-    suites = _suites(folder)
-    texts = [output.text for output in outputs()]
+    recorded = [(DATA / name).read_text() for name in FILES.values()]
+    documents = _suites(folder) + [json.loads(text) for text in recorded if text.startswith(("{", "["))]
+    texts = [output.text for output in outputs()] + recorded
     file = folder / "file"
 
     def attempt(rng: Random) -> str:
         defaults = SAID
         kind = rng.random()
         if kind < 0.45:
-            data = mutated_json(rng.choice(suites), rng)
+            data = mutated_json(rng.choice(documents), rng)
         elif kind < 0.7:
             data, defaults = mutated_text(_ROWS, rng).encode(errors="surrogatepass"), CSV
         else:

@@ -88,9 +88,7 @@ def shown(command: click.Command) -> dict[str, click.Option]:
 def form(option: click.Option) -> str:
     if option.is_flag:
         return ""
-    return option.metavar or (
-        "|".join(map(str, option.type.choices)) if isinstance(option.type, click.Choice) else "?"
-    )
+    return option.metavar or ("|".join(map(str, option.type.choices)) if isinstance(option.type, click.Choice) else "?")
 
 
 def arguments(command: click.Command) -> list[str]:

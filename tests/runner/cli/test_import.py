@@ -27,7 +27,9 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(import_.command, [str(argument) for argument in arguments])
 
 
-def test_a_file_is_stored_once_and_judged_like_any_history(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_stored_once_and_judged_like_any_history(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(import_, "BATCH", 7)
     with connect(load_settings()) as service:
         monkeypatch.setenv("FAULTWATCH_URL", service.url)
@@ -37,8 +39,20 @@ def test_a_file_is_stored_once_and_judged_like_any_history(history: Path, monkey
         assert (first["created"], first["known"], first["conflicting"]) == (19, 0, 0)
         assert (again["created"], again["known"], again["conflicting"]) == (0, 19, 0)
         (drift,) = service.drifts(subject="s")
-    assert (drift["before"], drift["after"]) == (100, 150)
-    assert drift["title"].startswith("r10 (imported")
+        assert (drift["before"], drift["after"]) == (100, 150)
+        assert drift["title"].startswith("r10 (imported")
+
+        folder = tmp_path / "go"
+        folder.mkdir()
+        for day in range(1, 20):
+            text = f"BenchmarkCopy 10 {400 if day < 10 else 200} MB/s 7 score\n"
+            (folder / f"2025-02-{day:02}-abc{day:04}.txt").write_text(text)
+        (folder / "notes.md").write_text("# Notes\n")
+        done = json.loads(run(folder, "--subject", "go", "--json").stdout)
+        assert (done["created"], done["left_out"], done["not_judged"]) == (19, ["notes.md"], ["score"])
+        (slower,) = service.drifts(subject="go")
+    assert (slower["unit"], slower["direction"]) == ("MB/s", "regression"), "less throughput is worse"
+    assert slower["title"].startswith("abc0010 (imported")
 
 
 def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Path) -> None:
@@ -46,6 +60,8 @@ def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Pat
         ((history.with_name("no"), "--subject", "s"), "cannot be read"),
         ((history, "--columns", MAP), "the subject is unknown"),
         ((history, "--subject", "s"), "a CSV file of many runs needs --columns"),
+        ((history, "--format", "csv"), "--format: there is no format 'csv'"),
+        ((history, "--better", "score"), "--better: 'score' does not have the form"),
     ]:
         done = run(*arguments)
         assert isinstance(done.exception, FaultwatchError)

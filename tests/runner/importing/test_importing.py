@@ -1,6 +1,7 @@
 """Each format as its makers write it: what is read, and what is refused."""
 
 import gzip
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from runner.contract import to_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, formats, make_reports, read
-from runner.importing.csv_columns import parse_map
+from runner.importing import ImportDefaults, files, make_reports, read
+from runner.importing.formats.csv_columns import parse_map
 
 SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
 ROWS = """when,what,program,faults,clock_ms,kernel
@@ -56,7 +57,7 @@ def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
     found = read(path, CSV)
     assert make_reports(found, CSV)[0].revision.commit == "a" * 40
     real = Revision(commit="b" * 40, committed_at=datetime(2020, 1, 1, tzinfo=UTC), title="Real")
-    known = make_reports(found, CSV, lambda name: real if name == "bbb" else None)
+    known = make_reports(found, replace(CSV, look_up=lambda name: real if name == "bbb" else None))
     assert known[1].revision == real
 
 
@@ -185,7 +186,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
     (tmp_path / "bomb").write_bytes(gzip.compress(b"0" * 1001))
     with pytest.raises(FaultwatchError, match="when decompressed"):
         read(tmp_path / "bomb", SAID)

@@ -8,6 +8,7 @@ from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.source import Source
 
 ABOUT = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -33,9 +34,10 @@ def parse_map(text: str) -> dict[str, str]:
     return columns
 
 
-def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
-    rows = csv.DictReader(text.splitlines(), strict=True)
+    name = source.name
+    rows = csv.DictReader(source.text.splitlines(), strict=True)
     needed = {column: _column(column)[0] for column in defaults.columns.values()}
     try:
         names = rows.fieldnames or ()

@@ -2,43 +2,59 @@
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 
 from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import ImportDefaults, ImportedRun, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.placement import place_result
+from runner.importing.source import Source
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
+NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
 _STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
-def read(text: str, file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
+def recognises(source: Source) -> bool:
+    """Return whether this is the output of ``perf stat``, complete or not."""
+    events = _events(source.text)
+    if "Performance counter stats for" in source.text or _STARTED.search(source.text):
+        return True
+    try:
+        _parse(source.text, source.name)
+    except FaultwatchError:
+        return any(line.lstrip().startswith('{"counter-value"') for line in events[:1])
+    return True
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read the output of one ``perf stat``: as text, with ``-j``, or with ``-x`` and any usual separator.
 
     The output contains no revision and no case. If perf wrote it to a file, its first line is the local time; otherwise
     the modification time of the file is used.
     """
-    form, result = _parse(text, file.name)
+    form, result = _parse(source.text, source.name)
     elapsed = result.readings.get("elapsed")
+    placed = place_result(source, defaults, source.name, time=defaults.started_at or _started(source.text))
     return [
         ImportedRun(
-            place=file.name,
-            revision=require(defaults.revision, "revision", file.name),
+            place=source.name,
+            revision=placed.revision,
             case=defaults.case,
-            started_at=defaults.started_at or _started(text) or datetime.fromtimestamp(int(file.stat().st_mtime), UTC),
-            samples=(Sample(readings=result.readings, perf_output=text[:100_000]),),
+            started_at=placed.time,
+            samples=(Sample(readings=result.readings, perf_output=source.text[:100_000]),),
             knobs={
                 IMPORT_FORMAT: f"perf stat {form}",
                 "counting.scope": "user" if result.user_only else "user+kernel",
             },
             seconds=float(elapsed.value) if elapsed and elapsed.value else 0.0,
+            time_is_known=placed.time_is_known,
         )
     ]
 
 
 def _parse(text: str, name: str) -> tuple[str, PerfResult]:
-    events = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    events = _events(text)
     try:
         if "Performance counter stats for" in text:
             return "text", parse_text(text)
@@ -47,9 +63,12 @@ def _parse(text: str, name: str) -> tuple[str, PerfResult]:
         return "-x", parse_csv(text, _separator(events))
     except PerfOutputError as error:
         raise FaultwatchError(
-            f"{name} is neither a pyperf suite nor the output of one perf stat: {error}",
-            "a CSV file of many runs needs --columns",
+            f"{name} is not the output of one perf stat: {error}", "a CSV file of many runs needs --columns"
         ) from None
+
+
+def _events(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def _separator(events: list[str]) -> str:

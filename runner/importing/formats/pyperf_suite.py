@@ -11,7 +11,9 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.source import Source
 
+NAME = "pyperf"
 _KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""
@@ -19,7 +21,12 @@ _NOT_A_SUITE = (ValueError, KeyError, IndexError, TypeError, AttributeError, Ari
 """What pyperf, which checks little, and the types of a run raise where a part of the file is something else."""
 
 
-def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+def recognises(source: Source) -> bool:
+    """Return whether this is a suite of pyperf, or claims to be one."""
+    return source.has("benchmarks")
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker.
 
     Raises
@@ -28,10 +35,12 @@ def read(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
         The file is no suite, or lacks what a run needs.
     """
     try:
-        return _runs(text, name, defaults)
+        return _runs(source.text, source.name, defaults)
     except _NOT_A_SUITE as error:
         problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
-        raise FaultwatchError(f"{name} is not a pyperf suite that this version of pyperf can read: {problem}") from None
+        raise FaultwatchError(
+            f"{source.name} is not a pyperf suite that this version of pyperf can read: {problem}"
+        ) from None
 
 
 def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:

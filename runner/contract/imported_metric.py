@@ -1,0 +1,36 @@
+"""Metrics that another tool measured: their names state the unit and which direction is an improvement.
+
+The catalogue cannot list the metrics of other tools, so a report describes such a metric by its name alone:
+``import:higher:MB/s:throughput``. Wherever a metric is judged or shown, :func:`runner.contract.metrics.metric` derives
+the rest from the name.
+"""
+
+from typing import Literal
+
+from runner.contract.metric import Kind, Metric
+
+PREFIX = "import:"
+Better = Literal["lower", "higher"]
+_KINDS = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
+
+
+def imported_name(title: str, unit: str, better: Better) -> str:
+    """Return the name of a metric that another tool measured, of at most 200 characters."""
+    return f"{PREFIX}{better}:{_one_line(unit, 40).replace(':', '-')}:{_one_line(title, 120) or 'value'}"
+
+
+def imported_metric(name: str) -> Metric | None:
+    """Return the metric that a name describes, or None if it is not the name of an imported metric."""
+    prefix, better, unit, title = [*name.split(":", 3), "", "", ""][:4]
+    if f"{prefix}:" != PREFIX or not title:
+        return None
+    direction: Better = "higher" if better == "higher" else "lower"
+    rate = unit.endswith(("/s", "/sec"))
+    kind = _KINDS.get(unit) or (Kind.RATE if rate else Kind.RATIO)
+    definition = "Measured by another tool and imported. Judged by the rules for noisy metrics."
+    return Metric(name, title, unit, kind, direction, False, definition)
+
+
+def _one_line(text: str, length: int) -> str:
+    """Keep the printable characters of a text from a file."""
+    return "".join(char for char in " ".join(text.split()) if char.isprintable())[:length]

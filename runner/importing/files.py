@@ -1,0 +1,124 @@
+"""Reads the files to import: one file, or all files below a folder."""
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.registry import format_of, read_source, unknown_format
+from runner.importing.source import Source
+from runner.system.regular_file import read_regular
+
+_GZIP = b"\x1f\x8b"
+MOST_BYTES = 64 << 20
+"""Of a file, compressed or not: a compressed one of a few bytes can hold gigabytes."""
+MOST_FILES = 100_000
+"""Below one folder."""
+MOST_RUNS = 500_000
+"""Of one import: all are checked before the first is stored."""
+_FOLDERS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRuns:
+    """The runs of a folder, and the files that no format recognises, by their paths below it."""
+
+    runs: list[ImportedRun]
+    left_out: list[str]
+
+
+def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Read the runs of a file of any supported format.
+
+    Raises
+    ------
+    FaultwatchError
+        The file cannot be read completely; then nothing of it is imported.
+    """
+    source = _source(file, _text(file), file.name)
+    form = format_of(source, defaults)
+    if form is None:
+        raise unknown_format(source)
+    return read_source(form, source, defaults)
+
+
+def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
+    """Read the runs of all files below a folder, in the order of their paths.
+
+    Raises
+    ------
+    FaultwatchError
+        A file has a known format but cannot be read completely, or no file has one.
+    """
+    runs: list[ImportedRun] = []
+    left_out: list[str] = []
+    recognised = False
+    for file in _files_below(folder):
+        name = str(file.relative_to(folder))
+        try:
+            source = _source(file, _text(file), name)
+        except FaultwatchError:
+            left_out.append(name)
+            continue
+        form = format_of(source, defaults)
+        if form is None or not form.recognises(source):
+            left_out.append(name)
+            continue
+        recognised = True
+        runs += read_source(form, source, defaults)
+        if len(runs) > MOST_RUNS:
+            raise FaultwatchError(f"{folder} holds more than {MOST_RUNS:,} runs", "import its parts one by one")
+    if not recognised:
+        raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
+    return FolderRuns(runs, left_out)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    count = 0
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(files):
+            count += 1
+            if count > MOST_FILES:
+                raise FaultwatchError(f"{folder} holds more than {MOST_FILES:,} files", "import its parts one by one")
+            yield Path(root, name)
+
+
+def _source(file: Path, text: str, name: str) -> Source:
+    def beside(path: str) -> str | None:
+        other = file.parent / path
+        return _text(other) if other.is_file() else None
+
+    def siblings() -> tuple[str, ...]:
+        try:
+            return tuple(entry.name for entry in file.absolute().parent.parent.iterdir() if entry.is_dir())
+        except OSError:
+            return ()
+
+    nearest = [parent.name for parent in file.absolute().parents][:_FOLDERS_NAMED]
+    modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
+    return Source(text, name, modified, tuple(nearest), siblings, beside)
+
+
+def _text(file: Path) -> str:
+    try:
+        data = read_regular(file, MOST_BYTES)
+        return (_unzip(data, file) if data.startswith(_GZIP) else data).decode("utf-8-sig")
+    except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
+        raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
+    except OSError as error:
+        raise FaultwatchError(f"{file} cannot be read: {error.strerror or error}") from None
+
+
+def _unzip(data: bytes, file: Path) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        text = stream.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise FaultwatchError(f"{file} holds more than {MOST_BYTES >> 20} MiB when decompressed", "split it")
+    return text

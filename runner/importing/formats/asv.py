@@ -1,0 +1,124 @@
+"""Reads the results of asv (airspeed velocity): ``.asv/results/MACHINE/COMMIT-ENVIRONMENT.json``, of version 2."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product, zip_longest
+from typing import Any
+
+from pydantic import Field, FiniteFloat, TypeAdapter
+
+from runner.errors import FaultwatchError
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked, parse_json
+from runner.importing.units import NANOSECONDS
+
+NAME = "asv"
+_VERSION = 2
+_UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
+"""Of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
+_MILLISECONDS = Field(ge=0, lt=253_402_300_800_000)
+
+
+class _File(Part):
+    version: int
+    commit_hash: str
+    date: float = _MILLISECONDS
+    env_name: str = ""
+    params: dict[str, Any] = Field(default_factory=dict)
+    result_columns: list[str] = Field(max_length=100)
+    results: dict[str, list[Any]] = Field(max_length=100_000)
+
+
+class _Benchmark(Part):
+    """What asv stores about a benchmark, in ``benchmarks.json`` beside the folders of the machines."""
+
+    param_names: list[str] = Field(default_factory=list)
+    unit: str = ""
+
+
+class _Columns(Part):
+    """One benchmark's row in a file of results."""
+
+    result: list[float | None] | None = None
+    params: list[list[str]] = Field(default_factory=list)
+    version: str | None = None
+    started_at: float | None = Field(default=None, ge=0, lt=253_402_300_800_000)
+    samples: list[list[FiniteFloat] | None] | None = None
+
+
+_NAMES = TypeAdapter(dict[str, Any])
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a file of results of asv."""
+    return source.has("commit_hash", "results", "env_name")
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the results of one commit on one machine in one environment. Failed and skipped benchmarks have none.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged, or of a version of asv before 0.5.
+    """
+    version = source.json.get("version", 1) if isinstance(source.json, dict) else _VERSION
+    if version != _VERSION:
+        raise FaultwatchError(
+            f"{source.name} is of version {str(version)[:20]} of asv's results; only version "
+            f"{_VERSION} can be imported",
+            "convert the results with `asv update`",
+        )
+    file = checked(_File, source.json, source.name, "a file of asv")
+    described = parse_json(source.beside("../benchmarks.json") or "{}")
+    known = checked(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
+    return [
+        result for name, row in file.results.items() for result in _results(name, row, file, known.get(name), source)
+    ]
+
+
+def _results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
+    place = f"{source.name}: {name:.100}"
+    # asv leaves out the empty columns at the end of a row.
+    columns = checked(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "a result of asv")
+    benchmark = checked(_Benchmark, described or {}, place, "a benchmark of asv")
+    kind = name.rpartition(".")[2].partition("_")[0]
+    unit = benchmark.unit or _UNITS.get(kind, "")
+    factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
+    points = list(product(*columns.params)) if _size(columns.params) == len(columns.result or ()) else None
+    if points is None:
+        if columns.result is None:
+            return
+        raise FaultwatchError(f"{place}: the results and the parameters do not fit")
+    started = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
+    for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
+        if value is None or not abs(value) < 2**64:  # NaN: skipped
+            continue
+        names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
+        yield Result(
+            case=make_case(
+                name, dict(zip(names, map(_unquoted, point), strict=False)), f"{name} {columns.version or ''}"
+            ),
+            metric="time" if unit == "seconds" else kind,
+            unit="ns" if unit == "seconds" else unit,
+            better="lower",  # asv itself takes every increase for a regression
+            values=tuple(one * factor for one in samples or (value,)),
+            revision=file.commit_hash,
+            time=started,
+            host=str(file.params.get("machine", "")),
+            knobs={"asv.environment": file.env_name}
+            | {f"asv.{key}": str(value) for key, value in list(file.params.items())[:50] if key != "machine"},
+        )
+
+
+def _size(params: list[list[str]]) -> int:
+    """Return the number of points of a matrix without making them: a small file can describe very many."""
+    size = 1
+    for values in params:
+        size *= len(values)
+    return size
+
+
+def _unquoted(value: str) -> str:
+    """Return a parameter without the quotes of its ``repr``."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value

@@ -1,0 +1,107 @@
+"""Reads the JSON of github-action-benchmark: its input with custom results, and the history that it writes."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pydantic import Field, FiniteFloat, TypeAdapter
+
+from runner.contract.imported_metric import Better
+from runner.errors import FaultwatchError
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked, parse_json
+from runner.importing.units import as_rate, better_of
+
+HISTORY = "github-action-benchmark"
+CUSTOM: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
+"""Formats of custom results, by the tools of that action."""
+_SCRIPT = "window.BENCHMARK_DATA"
+
+
+class _Bench(Part):
+    name: str
+    value: FiniteFloat
+    unit: str = ""
+
+
+class _Commit(Part):
+    id: str
+
+
+class _Entry(Part):
+    commit: _Commit
+    date: float = Field(ge=0, lt=253_402_300_800_000)
+    """Of the measurement, in milliseconds since 1970."""
+    tool: str = ""
+    benches: list[_Bench] = Field(max_length=100_000)
+
+
+class _History(Part):
+    repo_url: str = Field(alias="repoUrl", default="")
+    entries: dict[str, list[_Entry]]
+
+
+_CUSTOM_FILE = TypeAdapter(list[_Bench])
+
+
+def recognises_history(source: Source) -> bool:
+    """Return whether this is a ``data.js``, or the same as JSON."""
+    return source.text.lstrip().startswith(_SCRIPT) or source.has("lastUpdate", "entries")
+
+
+def recognises_custom(source: Source) -> bool:
+    """Return whether this is a list of custom results."""
+    document = source.json
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and isinstance(document[0], dict)
+        and {"name", "unit", "value"} <= document[0].keys()
+    )
+
+
+def parse_custom(source: Source, better: Better | None) -> list[Result]:
+    """Return custom results.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged, or the direction is not given: the file does not contain it.
+    """
+    if better is None:
+        raise FaultwatchError(
+            f"{source.name} does not say which direction is an improvement", f"pass --format {' or '.join(CUSTOM)}"
+        )
+    file = checked(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
+    return [Result(make_case(bench.name), "value", bench.unit, better, (bench.value,)) for bench in file]
+
+
+def parse_history(source: Source) -> list[Result]:
+    """Return the results of all commits."""
+    text = source.text.strip()
+    if text.startswith(_SCRIPT):
+        document = parse_json(text.removeprefix(_SCRIPT).lstrip().removeprefix("=").strip().removesuffix(";"))
+    else:
+        document = source.json
+    file = checked(_History, document, source.name, "a history of github-action-benchmark")
+    subject = file.repo_url.rstrip("/").rpartition("/")[2]
+    return [
+        _result(bench, suite, entry, subject)
+        for suite, entries in file.entries.items()
+        for entry in entries
+        for bench in entry.benches
+    ]
+
+
+def _result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
+    unit, factor = as_rate(bench.unit)
+    return Result(
+        case=make_case(bench.name, identity=f"{suite}/{bench.name}"),
+        metric="value",
+        unit=unit,
+        # The action itself assumes that less is better, except for tools of which it knows that they write rates.
+        better=CUSTOM.get(entry.tool) or better_of(bench.unit) or "lower",
+        values=(bench.value * factor,),
+        revision=entry.commit.id,
+        time=datetime.fromtimestamp(entry.date / 1000, UTC),
+        subject=subject,
+    )

@@ -1,0 +1,73 @@
+"""Reads the folder ``target/criterion`` of Criterion: each ``sample.json`` with the ``benchmark.json`` beside it."""
+
+from pydantic import Field, FiniteFloat
+
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.result import Result, make_case, to_runs
+from runner.importing.source import Part, Source, checked, parse_json
+
+NAME = "criterion"
+_LATEST = frozenset({"new", "base"})
+"""Folders without the name of a baseline: the latest measurement, and the one before it."""
+_OTHERS = frozenset({*_LATEST, "change", "report"})
+"""What lies beside the folders of saved baselines."""
+
+
+class _Sample(Part):
+    iters: list[FiniteFloat] = Field(min_length=1, max_length=1_000_000)
+    times: list[FiniteFloat] = Field(min_length=1, max_length=1_000_000)
+
+
+class _Benchmark(Part):
+    group_id: str
+    function_id: str | None = None
+    value_str: str | None = None
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a sample of Criterion."""
+    return source.has("sampling_mode", "iters", "times")
+
+
+def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Return the run of one benchmark.
+
+    The latest measurement usually was saved as a baseline too. So beside baselines it is read only if its revision is
+    given.
+    """
+    latest = source.folders[:1] == ("new",)
+    if latest and not defaults.revision and not _OTHERS.issuperset(source.siblings()):
+        return []
+    return to_runs(parse(source), NAME, source, defaults)
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the times per iteration of one benchmark. A saved baseline's name is the revision.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is incomplete, or the name of the benchmark does not lie beside it.
+    """
+    sample = checked(_Sample, source.json, source.name, "a sample of Criterion")
+    text = source.beside("benchmark.json")
+    if text is None:
+        raise FaultwatchError(f"{source.name}: no benchmark.json beside it", "import the whole folder target/criterion")
+    folder = source.folders[0] if source.folders else ""
+    if folder == "base":
+        return []
+    about = checked(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a description of Criterion")
+    if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
+        raise FaultwatchError(f"{source.name} is not a sample of Criterion: iters and times do not fit")
+    name = "/".join(filter(None, (about.group_id, about.function_id)))
+    return [
+        Result(
+            case=make_case(name, {"value": about.value_str} if about.value_str else {}),
+            metric="time",
+            unit="ns",
+            better="lower",
+            values=tuple(time / iters for time, iters in zip(sample.times, sample.iters, strict=True)),
+            revision="" if folder in _LATEST else folder,
+        )
+    ]

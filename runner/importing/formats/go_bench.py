@@ -1,0 +1,109 @@
+"""Reads the text of ``go test -bench``: the Go benchmark data format, with configuration lines and ``Unit`` lines.
+
+The format is that of golang.org/design/14313-benchmark-format; ``Unit`` lines are an addition of
+golang.org/x/perf/benchfmt.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from runner.contract.imported_metric import Better
+from runner.contract.report import Case
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import parse_time
+from runner.importing.result import Result, make_case
+from runner.importing.source import Source
+from runner.importing.units import better_of
+
+NAME = "go"
+_RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
+_CONFIG = re.compile(r"(?P<key>[a-z][^\sA-Z:]*):\s*(?P<value>.*)")
+_KNOBS = ("goos", "goarch", "cpu", "toolchain")
+_TIMES = ("commit-time", "date", "upload-time")
+_TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
+
+
+@dataclass
+class _State:
+    """What the lines so far say about the results that follow."""
+
+    config: dict[str, str] = field(default_factory=dict)
+    better: dict[str, Better] = field(default_factory=dict)
+
+
+def recognises(source: Source) -> bool:
+    """Return whether any line is a result of a Go benchmark."""
+    return any(_RESULT.fullmatch(line.rstrip()) for line in source.text.splitlines() if line.startswith("Benchmark"))
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
+    columns: dict[tuple[object, ...], tuple[Result, list[float]]] = {}
+    for result in _results(source):
+        about = (result.revision, result.time, tuple(sorted(result.knobs.items())))
+        key = (result.case.name, result.case.definition, result.metric, result.unit, *about)
+        columns.setdefault(key, (result, []))[1].extend(result.values)
+    return [
+        Result(
+            *(one.case, one.metric, one.unit, one.better, tuple(values)),
+            revision=one.revision,
+            time=one.time,
+            knobs=one.knobs,
+        )
+        for one, values in columns.values()
+    ]
+
+
+def _results(source: Source) -> Iterator[Result]:
+    state = _State()
+    for number, raw in enumerate(source.text.splitlines(), start=1):
+        line, place = raw.rstrip(), f"{source.name}: line {number}"
+        if match := _RESULT.fullmatch(line):
+            yield from _line(match, state, place)
+        elif line.startswith("Unit "):
+            _, unit, *settings = line.split()[:20] + [""] * (len(line.split()) < 2)
+            for setting in settings:
+                if setting in {"better=lower", "better=higher"}:
+                    state.better[unit] = "lower" if setting == "better=lower" else "higher"
+        elif match := _CONFIG.fullmatch(line):
+            state.config[match["key"]] = match["value"].strip()
+
+
+def _line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
+    words = match["values"].split()
+    if len(words) % 2:
+        raise FaultwatchError(f"{place}: the values and units of a benchmark do not come in pairs")
+    when = next((state.config[key] for key in _TIMES if state.config.get(key)), "")
+    case = _case(match["name"], state.config.get("pkg", ""))
+    knobs = {f"go.{key}": state.config[key] for key in _KNOBS if state.config.get(key)}
+    time = parse_time(when, place) if when else None
+    for text, unit in zip(words[::2], words[1::2], strict=True):
+        better = state.better.get(unit) or better_of(unit) or ("lower" if unit.endswith("/op") else None)
+        value = _number(text, place)
+        revision = state.config.get("commit", "")
+        yield Result(case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, knobs=knobs)
+
+
+def _case(name: str, package: str) -> Case:
+    """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
+    name, dash, processors = name.rpartition("-") if re.search(r"-\d+$", name) else (name, "", "")
+    first, *rest = name.split("/")
+    parameters = dict(part.split("=", 1) for part in rest if re.match(r"[^=]+=", part))
+    parts = [part for part in rest if not re.match(r"[^=]+=", part)]
+    if dash:
+        parameters["gomaxprocs"] = processors
+    prefix = [package.rpartition("/")[2]] if package else []
+    identity = "/".join((package, first, *parts))
+    return make_case(".".join((*prefix, "-".join((first, *parts)))), parameters, identity)
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number")
+    return value

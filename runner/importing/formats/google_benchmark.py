@@ -1,0 +1,114 @@
+"""Reads the JSON of Google Benchmark (``--benchmark_format=json``, ``--benchmark_out``)."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field, FiniteFloat
+
+from runner.contract.report import Case
+from runner.importing.imported_run import parse_time
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked
+from runner.importing.units import NANOSECONDS, better_of
+
+NAME = "google-benchmark"
+_KNOBS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
+_REVISIONS = ("commit", "revision", "git_commit", "git_revision")
+"""Keys that ``--benchmark_context=KEY=VALUE`` adds by custom."""
+_OWN = frozenset({
+    "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations",
+    "real_time", "cpu_time", "cpu_coefficient", "real_coefficient", "rms",
+})  # fmt: skip
+"""Numbers of an entry that are not counters of the user."""
+
+
+class _Entry(Part):
+    name: str
+    run_name: str = ""
+    run_type: str = "iteration"
+    aggregate_name: str = ""
+    repetition_index: int = 0
+    real_time: FiniteFloat | None = None
+    cpu_time: FiniteFloat | None = None
+    time_unit: str = "ns"
+    error_occurred: bool = False
+    skipped: bool = False
+
+
+class _File(Part):
+    context: dict[str, Any]
+    benchmarks: list[dict[str, Any]] = Field(max_length=100_000)
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a file of Google Benchmark."""
+    return source.has("context", "benchmarks")
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
+    file = checked(_File, source.json, source.name, "a file of Google Benchmark")
+    entries = [(checked(_Entry, raw, source.name, "a file of Google Benchmark"), raw) for raw in file.benchmarks]
+    groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
+    for entry, raw in entries:
+        if not (entry.error_occurred or entry.skipped):
+            groups.setdefault(entry.run_name or entry.name, []).append((entry, raw))
+    date = file.context.get("date")
+    time = parse_time(str(date), f"{source.name}: context.date") if date else None
+    about = {
+        "revision": next((str(file.context[key]) for key in _REVISIONS if file.context.get(key)), ""),
+        "host": str(file.context.get("host_name", "")),
+        "knobs": {f"google-benchmark.{key}": str(file.context[key]) for key in _KNOBS if key in file.context},
+    }
+    return [result for name, group in groups.items() for result in _results(name, list(_chosen(group)), time, about)]
+
+
+def _chosen(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tuple[_Entry, dict[str, Any]]]:
+    entries = list(group)
+    for kind in ("", "median", "mean"):
+        chosen = [
+            pair
+            for pair in entries
+            if (pair[0].aggregate_name == kind and (pair[0].run_type == "aggregate") == bool(kind))
+        ]
+        if chosen:
+            return iter(chosen)
+    return iter(())
+
+
+def _results(
+    name: str, entries: list[tuple[_Entry, dict[str, Any]]], time: datetime | None, about: dict[str, Any]
+) -> Iterator[Result]:
+    case = _case(name)
+    for metric in ("real_time", "cpu_time"):
+        values = [
+            value * NANOSECONDS.get(entry.time_unit, 1.0)
+            for entry, _ in entries
+            if (value := getattr(entry, metric)) is not None
+        ]
+        if values:
+            yield Result(case, metric, "ns", "lower", tuple(values), time=time, **about)
+    for counter in dict.fromkeys(key for _, raw in entries for key in raw if key not in _OWN):
+        counts = [float(raw[counter]) for _, raw in entries if _is_number(raw.get(counter))]
+        if counts:
+            unit = _unit(counter)
+            yield Result(case, counter, unit, better_of(unit), tuple(counts), time=time, **about)
+
+
+def _case(name: str) -> Case:
+    """Split ``BM_Fill/64/threads:2`` into the benchmark, its arguments, and its options."""
+    first, *rest = name.split("/")
+    options = dict(part.split(":", 1) for part in rest if ":" in part and not part.startswith(":"))
+    arguments = "/".join(part for part in rest if ":" not in part or part.startswith(":"))
+    return make_case(first, ({"arguments": arguments} if arguments else {}) | options)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**64
+
+
+def _unit(counter: str) -> str:
+    """Return the unit of a counter: that of a rate only where its name says so."""
+    head, per_second, _ = counter.partition("_per_second")
+    return f"{head}/s" if per_second and head else ""

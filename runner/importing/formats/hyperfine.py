@@ -1,0 +1,47 @@
+"""Reads the JSON of hyperfine (``--export-json``)."""
+
+from pydantic import Field, FiniteFloat
+
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked
+
+NAME = "hyperfine"
+
+
+class _Command(Part):
+    command: str
+    times: list[FiniteFloat] | None = None
+    median: FiniteFloat | None = None
+    mean: FiniteFloat
+    user: FiniteFloat | None = None
+    system: FiniteFloat | None = None
+    memory_usage_byte: list[int] | None = None
+
+
+class _File(Part):
+    results: list[_Command] = Field(max_length=100_000)
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a file of hyperfine."""
+    found = source.json.get("results") if isinstance(source.json, dict) else None
+    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "command" in found[0]
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the times of each command. The user and the system time are means over its executions."""
+    file = checked(_File, source.json, source.name, "a file of hyperfine")
+    return [result for command in file.results for result in _results(command)]
+
+
+def _results(command: _Command) -> list[Result]:
+    program, _, arguments = " ".join(command.command.split()).partition(" ")
+    case = make_case(program, {"arguments": arguments} if arguments else {})
+    median = command.mean if command.median is None else command.median
+    columns: dict[str, tuple[float, ...]] = {"elapsed": tuple(command.times or (median,))}
+    for metric, value in (("user-time", command.user), ("sys-time", command.system)):
+        if value is not None:
+            columns[metric] = (value,)
+    if command.memory_usage_byte:
+        columns["max-rss"] = tuple(command.memory_usage_byte)
+    return [Result(case, metric, "", "lower", values, in_catalogue=True) for metric, values in columns.items()]

@@ -1,0 +1,82 @@
+"""Reads the JSON of JMH (``-rf json``)."""
+
+from collections.abc import Iterator
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked
+from runner.importing.units import as_rate, better_of
+
+NAME = "jmh"
+_KNOBS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
+
+_EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
+"""Percentiles of the sampling mode that hardly repeat, or say the same as their neighbours."""
+
+
+class _CamelCase(Part):
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class _Metric(_CamelCase):
+    score: float | str
+    """JMH writes a score that is not a number as text."""
+    score_unit: str
+    raw_data: list[list[float | str]] | None = None
+
+
+class _Benchmark(_CamelCase):
+    benchmark: str
+    mode: str
+    threads: int = 1
+    params: dict[str, str] = Field(default_factory=dict)
+    primary_metric: _Metric
+    secondary_metrics: dict[str, _Metric] = Field(default_factory=dict)
+    jmh_version: str = ""
+    jdk_version: str = ""
+    vm_name: str = ""
+    vm_version: str = ""
+
+
+_FILE = TypeAdapter(list[_Benchmark])
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a file of JMH."""
+    document = source.json
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and isinstance(document[0], dict)
+        and ("primaryMetric" in document[0] and "benchmark" in document[0])
+    )
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the score of each iteration of each fork, in nanoseconds or per second."""
+    file = checked(_FILE, source.json, source.name, "a file of JMH")
+    return [result for benchmark in file for result in _results(benchmark)]
+
+
+def _results(benchmark: _Benchmark) -> Iterator[Result]:
+    name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
+    threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
+    case = make_case(name, benchmark.params | threads, benchmark.benchmark)
+    knobs = {f"jmh.{name}": value for name in _KNOBS if (value := getattr(benchmark, name))}
+    metrics = {benchmark.mode: benchmark.primary_metric} | {
+        f"{benchmark.mode} {name.lstrip('·')}": metric
+        for name, metric in benchmark.secondary_metrics.items()
+        if not name.lstrip("·").endswith(_EXTREMES)
+    }
+    for title, metric in metrics.items():
+        # The rates of a profiler, such as gc.alloc.rate in MB/sec, are costs or not: only a rate of operations is good.
+        better = better_of(metric.score_unit)
+        if better == "higher" and not metric.score_unit.startswith("ops/"):
+            better = None
+        unit, factor = as_rate(metric.score_unit)
+        raw = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
+        values = tuple(value * factor for value in raw if isinstance(value, int | float) and abs(value) < 2**64)
+        if values:
+            yield Result(case, title, unit, better, values, knobs=knobs)

@@ -1,0 +1,106 @@
+"""Reads the reports of LNT, LLVM's performance tracker, in both versions of their JSON."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from runner.contract.imported_metric import Better
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import parse_time
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked
+
+NAME = "lnt"
+_SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
+_SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
+_UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")
+_BETTER: dict[str, Better] = {"score": "higher"} | dict.fromkeys(_UNITS, "lower")  # type: ignore[assignment]
+"""Of the metrics of LNT's own schemas; those of other schemas have no direction here."""
+_REVISIONS = ("llvm_project_revision", "run_order", "git_sha", "order")
+
+
+class _Machine(Part):
+    name: str = Field(alias="Name")
+
+
+class _OldRun(Part):
+    start: str = Field(alias="Start Time", default="")
+    info: dict[str, Any] = Field(alias="Info", default_factory=dict)
+
+
+class _OldTest(Part):
+    name: str = Field(alias="Name")
+    data: list[float] | None = Field(alias="Data", default=None)
+
+
+class _OldReport(Part):
+    machine: _Machine = Field(alias="Machine")
+    run: _OldRun = Field(alias="Run")
+    tests: list[_OldTest] = Field(alias="Tests", max_length=1_000_000)
+
+
+class _Report(Part):
+    machine: dict[str, Any]
+    run: dict[str, Any]
+    tests: list[dict[str, Any]] = Field(max_length=1_000_000)
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a report of LNT."""
+    return source.has("Machine", "Run", "Tests") or source.has("machine", "run", "tests")
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the results of a report. Hashes and states of tests are not measurements."""
+    if source.has("Machine"):
+        report = checked(_OldReport, source.json, source.name, "a report of LNT")
+        tests = [_old_test(test) for test in report.tests]
+        return list(_results(source, report.machine.name, report.run.start, report.run.info, tests))
+    new = checked(_Report, source.json, source.name, "a report of LNT")
+    tests = [
+        (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _numbers(values))
+        for test in new.tests
+        for metric, values in test.items()
+        if metric not in {"name", "info"}
+    ]
+    host, start = str(new.machine.get("name", "")), str(new.run.get("start_time", ""))
+    return list(_results(source, host, start, new.run, tests))
+
+
+def _old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
+    name, _, metric = test.name.rpartition(".")
+    return name, _SHORT_NAMES.get(metric, metric), _numbers(test.data or [])
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    listed = values if isinstance(values, list) else [values]
+    numbers = (value for value in listed if isinstance(value, int | float) and not isinstance(value, bool))
+    return tuple(value for value in numbers if abs(value) < 2**64)
+
+
+def _results(
+    source: Source, host: str, start: str, info: dict[str, Any], tests: list[tuple[str, str, tuple[float, ...]]]
+) -> Iterator[Result]:
+    time = parse_time(start, f"{source.name}: the start of the run") if start else None
+    revision = next((str(info[key]).strip() for key in _REVISIONS if info.get(key)), "")
+    columns: dict[tuple[str, str], list[float]] = {}
+    for name, metric, values in tests:
+        state = metric in {"hash", "status"} or metric.endswith(("_status", "_hash"))
+        if name and metric and not state:
+            columns.setdefault((name, metric), []).extend(values)
+    for (name, metric), found in columns.items():
+        if not found:
+            continue
+        yield Result(
+            case=make_case(name),
+            metric=metric,
+            unit=_UNITS.get(metric, ""),
+            better=_BETTER.get(metric),
+            values=tuple(found),
+            revision=revision,
+            time=time,
+            host=host,
+        )
+    if not columns:
+        raise FaultwatchError(f"{source.name}: no test of this report of LNT has a value")

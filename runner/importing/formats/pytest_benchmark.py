@@ -1,0 +1,77 @@
+"""Reads the JSON of pytest-benchmark (``--benchmark-json``, ``--benchmark-autosave``)."""
+
+from typing import Any
+
+from pydantic import Field, FiniteFloat
+
+from runner.importing.imported_run import parse_time
+from runner.importing.result import Result, make_case
+from runner.importing.source import Part, Source, checked
+
+NAME = "pytest-benchmark"
+_KNOBS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
+
+
+class _Stats(Part):
+    median: FiniteFloat
+    data: list[FiniteFloat] | None = None
+
+
+class _Benchmark(Part):
+    name: str
+    fullname: str = ""
+    param: str | None = None
+    stats: _Stats
+
+
+class _Commit(Part):
+    id: str | None = None
+    dirty: bool | None = None
+    project: str | None = None
+
+
+class _File(Part):
+    machine_info: dict[str, Any] = Field(default_factory=dict)
+    commit_info: _Commit = _Commit()
+    benchmarks: list[_Benchmark] = Field(max_length=100_000)
+    datetime: str | None = None
+
+
+def recognises(source: Source) -> bool:
+    """Return whether this is a file of pytest-benchmark."""
+    return source.has("machine_info", "commit_info", "benchmarks")
+
+
+def parse(source: Source) -> list[Result]:
+    """Return the time per call of each benchmark: of each round, or their median if the file has no rounds."""
+    file = checked(_File, source.json, source.name, "a file of pytest-benchmark")
+    commit = file.commit_info
+    revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
+    time = parse_time(file.datetime, f"{source.name}: datetime") if file.datetime else None
+    return [
+        Result(
+            case=make_case(
+                benchmark.name.partition("[")[0],
+                {"param": benchmark.param} if benchmark.param else {},
+                (benchmark.fullname or benchmark.name).partition("[")[0],
+            ),
+            metric="time",
+            unit="ns",
+            better="lower",
+            values=tuple(seconds * 1e9 for seconds in benchmark.stats.data or (benchmark.stats.median,)),
+            # Uncommitted changes were measured too: the commit alone would be given a value that it does not have.
+            revision=f"{revision}-dirty" if revision and commit.dirty else revision,
+            time=time,
+            host=str(file.machine_info.get("node", "")),
+            subject=commit.project or "",
+            knobs=_knobs(file.machine_info),
+        )
+        for benchmark in file.benchmarks
+    ]
+
+
+def _knobs(machine: dict[str, Any]) -> dict[str, str]:
+    cpu = machine.get("cpu")
+    brand = {"cpu": str(cpu["brand_raw"])} if isinstance(cpu, dict) and "brand_raw" in cpu else {}
+    knobs = {key: str(machine[key]) for key in _KNOBS if key in machine} | brand
+    return {f"pytest-benchmark.{key}": value for key, value in knobs.items()}

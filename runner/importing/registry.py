@@ -1,0 +1,106 @@
+"""All formats that can be imported, and which one a file has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import ValidationError
+
+from runner.errors import FaultwatchError
+from runner.importing.formats import (
+    asv,
+    benchmark_action,
+    criterion,
+    csv_columns,
+    go_bench,
+    google_benchmark,
+    hyperfine,
+    jmh,
+    lnt,
+    perf_output,
+    pyperf_suite,
+    pytest_benchmark,
+)
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.result import Result, to_runs
+from runner.importing.source import Source, first_mistake, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format.
+
+    Attributes
+    ----------
+    recognises
+        Returns whether a file has this format, by its content.
+    read
+        Returns the runs of a file, or raises a FaultwatchError.
+    """
+
+    name: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, ImportDefaults], list[ImportedRun]]
+
+
+def _of_results(name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]) -> Format:
+    return Format(name, recognises, lambda source, defaults: to_runs(parse(source), name, source, defaults))
+
+
+_CUSTOM = [
+    _of_results(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
+    for name, better in benchmark_action.CUSTOM.items()
+]
+_WITHOUT_DIRECTION = _of_results(
+    "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
+)
+_BY_CONTENT = (
+    # Files of pyperf, Google Benchmark and pytest-benchmark have common keys: the most specific comes first.
+    _of_results(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
+    _of_results(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
+    Format(pyperf_suite.NAME, pyperf_suite.recognises, pyperf_suite.read),
+    *(_of_results(module.NAME, module.recognises, module.parse) for module in (hyperfine, jmh, asv, lnt, go_bench)),
+    Format(criterion.NAME, criterion.recognises, criterion.read),
+    _of_results(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
+    _WITHOUT_DIRECTION,
+    Format(perf_output.NAME, perf_output.recognises, perf_output.read),
+)
+FORMATS = {one.name: one for one in (*_BY_CONTENT, *_CUSTOM) if one.name}
+"""What ``--format`` chooses from."""
+_CSV = Format("csv", lambda _: True, csv_columns.read)
+
+
+def format_of(source: Source, defaults: ImportDefaults) -> Format | None:
+    """Return the chosen format of a file, else the one that recognises it, or None."""
+    if defaults.columns:
+        return _CSV
+    if defaults.format:
+        return FORMATS[defaults.format]
+    return next((one for one in _BY_CONTENT if one.recognises(source)), None)
+
+
+def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Return the runs of a file.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged, or lacks something; the message is one line, whatever the file holds.
+    """
+    try:
+        return form.read(source, defaults)
+    except ValidationError as error:
+        raise FaultwatchError(one_line(f"{source.name}: {first_mistake(error)}")) from None
+    except FaultwatchError as error:
+        raise FaultwatchError(one_line(error.what), error.remedy) from None
+
+
+def unknown_format(source: Source) -> FaultwatchError:
+    """Return the error for a file that no format recognises."""
+    reason = ""
+    if source.text.lstrip()[:1] in {"{", "["} and source.json is None:
+        reason = ", and is no complete JSON document"
+    return FaultwatchError(
+        f"{source.name} has none of the formats that can be imported{reason}",
+        f"formats: {', '.join(FORMATS)}; a CSV file of many runs needs --columns",
+    )

@@ -1,0 +1,125 @@
+"""What the parser of a format returns: results, which become runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runner.contract.imported_metric import Better, imported_name
+from runner.contract.judging import Judging
+from runner.contract.metrics import metric
+from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_of, safe_name
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.placement import place_result
+from runner.importing.source import Source, one_line
+
+MOST_SAMPLES = 201
+"""Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
+_MOST_METRICS = 100
+"""That one case can have judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The values of one metric of one case.
+
+    Attributes
+    ----------
+    metric
+        The tool's name of it, or a name of the catalogue.
+    unit
+        Of the values.
+    better
+        Which direction is an improvement; None if the file does not say: then the metric is recorded, not judged.
+    values
+        In the order in which they were measured.
+    revision, time, host, subject
+        What the file says; empty or None if it says nothing.
+    knobs
+        What the file says about the environment and stays the same between runs.
+    in_catalogue
+        Whether the metric is that of the catalogue, with its unit.
+    """
+
+    case: Case
+    metric: str
+    unit: str
+    better: Better | None
+    values: tuple[float, ...]
+    revision: str = ""
+    time: datetime | None = None
+    host: str = ""
+    subject: str = ""
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    in_catalogue: bool = False
+
+
+def make_case(name: str, parameters: Mapping[str, object] | None = None, identity: str = "") -> Case:
+    """Return the case of a benchmark.
+
+    Parameters
+    ----------
+    identity
+        What distinguishes it from another benchmark of the same name, such as its package. A series never spans two.
+    """
+    texts = {safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
+    return Case(
+        workload=safe_name(name),
+        definition=hash_of({"imported": (identity or name).encode(errors="replace").decode()}),
+        parameters=dict(list(texts.items())[:100]),
+    )
+
+
+def to_runs(results: Iterable[Result], form: str, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Group results into runs: those of one case, revision, time and host share one, with a sample for each value."""
+    groups: dict[object, list[Result]] = {}
+    for result in results:
+        knobs = tuple(sorted(result.knobs.items()))
+        key = (result.case.name, result.case.definition, result.revision, result.time, result.host, knobs)
+        groups.setdefault(key, []).append(result)
+    return [_run(group, form, source, defaults) for group in groups.values()]
+
+
+def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
+    first = group[0]
+    place = one_line(f"{source.name}: {first.case.name:.100}")
+    placed = place_result(source, defaults, place, first.revision, first.time)
+    columns: dict[str, tuple[float, ...]] = {}
+    judged = []
+    for result in group:
+        better = defaults.better.get(result.metric, result.better)
+        name = _name(result, better)
+        columns.setdefault(name, _reduced(result.values))
+        if better and name not in judged:
+            judged.append(name)
+    length = max(map(len, columns.values()))
+    samples = tuple(
+        Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})
+        for i in range(length)
+    )
+    return ImportedRun(
+        place=place,
+        revision=placed.revision,
+        case=first.case,
+        started_at=placed.time,
+        samples=samples,
+        knobs={IMPORT_FORMAT: form} | {key: " ".join(value.split())[:1000] for key, value in first.knobs.items()},
+        subject=first.subject,
+        host=first.host,
+        judging=Judging(judge=tuple(judged[:_MOST_METRICS])),
+        time_is_known=placed.time_is_known,
+        not_judged=tuple(metric(name).title for name in columns if name not in judged),
+    )
+
+
+def _name(result: Result, better: Better | None) -> str:
+    if result.in_catalogue:
+        return result.metric
+    return imported_name(result.metric, result.unit, better or "lower")
+
+
+def _reduced(values: Sequence[float]) -> tuple[float, ...]:
+    if len(values) <= MOST_SAMPLES:
+        return tuple(values)
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return tuple(ordered[round(place * last / (MOST_SAMPLES - 1))] for place in range(MOST_SAMPLES))

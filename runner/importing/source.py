@@ -1,0 +1,89 @@
+"""The text of one file to import, with what its format may ask about it. Reads nothing itself."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from runner.errors import FaultwatchError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file.
+
+    Attributes
+    ----------
+    name
+        The file's name, or its path below the folder that is imported.
+    modified_at
+        The modification time of the file.
+    folders
+        The names of the folders that it lies in, the nearest first.
+    siblings
+        Returns the names of the folders beside its own.
+    beside
+        Returns the text of a file by its path relative to this file's folder, or None if there is none.
+    """
+
+    text: str
+    name: str
+    modified_at: datetime
+    folders: tuple[str, ...] = ()
+    siblings: Callable[[], tuple[str, ...]] = field(default=lambda: ())
+    beside: Callable[[str], str | None] = field(default=lambda _: None)
+
+    @cached_property
+    def json(self) -> Any:
+        """The document, or None if the text is not JSON."""
+        return parse_json(self.text)
+
+    def has(self, *keys: str) -> bool:
+        """Return whether the document is an object with these keys."""
+        return isinstance(self.json, dict) and all(key in self.json for key in keys)
+
+
+class Part(BaseModel):
+    """Base of the models of foreign files: what they do not name is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+def parse_json(text: str) -> Any:
+    """Return a document, or None if the text is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def checked(model: type[T] | TypeAdapter[T], document: Any, name: str, what: str) -> T:
+    """Return a document as a model.
+
+    Raises
+    ------
+    FaultwatchError
+        A field is missing or has another type; the message names the first.
+    """
+    adapter: TypeAdapter[T] = model if isinstance(model, TypeAdapter) else TypeAdapter(model)
+    try:
+        return adapter.validate_python(document)
+    except ValidationError as error:
+        raise FaultwatchError(f"{name} is not {what}: {first_mistake(error)}") from None
+
+
+def first_mistake(error: ValidationError) -> str:
+    """Return in one line the first field that a model refuses, and why."""
+    mistake = error.errors()[0]
+    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+
+
+def one_line(text: str) -> str:
+    """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
+    return " ".join(text.split())[:500]

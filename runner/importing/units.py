@@ -1,0 +1,37 @@
+"""Units of other tools: times in nanoseconds, and the direction that a unit implies."""
+
+import re
+
+from runner.contract.imported_metric import Better
+
+NANOSECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "seconds": 1e9, "m": 60e9}
+"""How many nanoseconds a unit of time has."""
+_SIZES = re.compile(r"(?:[kmgt]i?)?(?:b|bytes?)", re.IGNORECASE)
+_PER_SECOND = re.compile(r".+(?:/|\bper\s*|_per_)(?:s|sec|seconds?)", re.IGNORECASE)
+_PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
+
+
+def better_of(unit: str) -> Better | None:
+    """Return which direction of a unit is an improvement: of a time, a size or a cost lower, of a rate higher.
+
+    None if the unit does not say.
+    """
+    text = unit.strip()
+    if _PER_SECOND.fullmatch(text) or re.match(r"(?:ops|iter|iterations|items)/", text):
+        return "higher"
+    if text in NANOSECONDS or _SIZES.fullmatch(text) or _PER_OPERATION.fullmatch(text):
+        return "lower"
+    return None
+
+
+def as_rate(unit: str) -> tuple[str, float]:
+    """Return the unit and the factor by which a time becomes nanoseconds and a rate becomes one per second.
+
+    ``us/op`` becomes ``ns/op`` × 1,000; ``ops/ms`` becomes ``ops/s`` × 1,000. Other units stay.
+    """
+    above, slash, below = unit.partition("/")
+    if above in NANOSECONDS:
+        return f"ns{slash}{below}", NANOSECONDS[above]
+    if slash and below in NANOSECONDS and below != "m":
+        return f"{above}/s", 1e9 / NANOSECONDS[below]
+    return unit, 1.0

@@ -1,0 +1,25 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract.imported_metric import imported_name
+from runner.contract.judging import Judging
+from runner.contract.metrics import Kind, metric
+
+
+def test_a_name_describes_the_metric() -> None:
+    entry = metric(imported_name("requests: all", "req/s", "higher"))
+    assert (entry.title, entry.unit, entry.better, entry.kind) == ("requests: all", "req/s", "higher", Kind.RATE)
+    assert not entry.exact
+    assert not entry.judged
+    assert Judging(judge=(entry.name,)).in_history(entry.name)
+
+
+@given(st.text(max_size=300), st.text(max_size=100), st.sampled_from(["lower", "higher"]))
+def test_any_title_and_unit(title: str, unit: str, better: str) -> None:
+    name = imported_name(title, unit, better)  # type: ignore[arg-type]
+    entry = metric(name)
+    assert len(name) <= 200
+    assert name.isprintable()
+    assert entry.better == better
+    assert entry.title in name
+    assert not entry.exact
