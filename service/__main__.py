@@ -72,7 +72,16 @@ add_quiet_option(cli)
 def main() -> None:
     """Run the command; an error that a person can act on is one line, without a traceback, and exit code 2."""
     try:
-        cli.main(standalone_mode=True)
+        # With standalone_mode=False, click returns the exit code instead of exiting.
+        status = cli.main(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "faultwatch-service"
+        click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
+        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
     except ServiceError as error:
         click.echo(f"faultwatch-service: {error}", err=True)
         sys.exit(_WRONG)

@@ -137,7 +137,7 @@ def _lines(shown: Activity, every: float, write: Callable[[str], None]) -> Itera
         while not ended.wait(every):
             write(shown.line())
 
-    reporter = threading.Thread(target=report, daemon=True)
+    reporter = threading.Thread(target=report, name="activity", daemon=True)
     reporter.start()
     try:
         yield

@@ -197,6 +197,11 @@ def _run() -> None:
         status = cli(standalone_mode=False)
     except click.exceptions.Abort:
         _stopped()
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "faultwatch"
+        click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -30,6 +30,7 @@ FORMS = {
     "--committed-only": "",
     "--days": "N",
     "--env": "NAME=VALUE",
+    "--format": None,
     "--fresh": "",
     "--host": None,
     "--json": "",
@@ -176,7 +177,7 @@ def test_the_reference_describes_every_shared_option() -> None:
     table = REFERENCE.partition("| option | meaning |")[2].partition("\n\n")[0]
     described = set(re.findall(r"--[a-z-]+", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line)))
     short = {"--quiet": "-q", "--verbose": "-v"}
-    everywhere = set(FORMS) - {"--days", "--fresh", "--host", "--limit", "--port", "--subject"}
+    everywhere = set(FORMS) - {"--days", "--format", "--fresh", "--host", "--limit", "--port", "--subject"}
     assert everywhere <= described
     assert all(f"`{letter}`" in table for letter in short.values())
 
