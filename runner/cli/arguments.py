@@ -88,14 +88,14 @@ def tell_apart(words: Sequence[str], *, pair: bool = False) -> Target:
     raise FaultwatchError(f"{words[1]!r} is not a range of commits", _FORM)
 
 
-_workload = click.argument("workload_name", metavar="[WORKLOAD]", required=False, shell_complete=completers.workloads)
+_ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}
 _old_workload = click.option("--workload", "old_workload", hidden=True)
 
 
 def workload_argument(function: Any) -> Any:
     """Add WORKLOAD to a command that looks at one commit. Default: the workload.toml of --repo or the folder."""
 
-    @_workload
+    @click.argument("workload_name", **_ARGUMENT, shell_complete=completers.workloads)
     @_old_workload
     @functools.wraps(function)
     def resolved(*, workload_name: str | None, old_workload: str | None, **rest: Any) -> Any:
@@ -121,7 +121,7 @@ def workload_and_range(*, pair: bool = False, old_range: bool = False) -> Callab
     def decorate(function: Any) -> Any:
         metavar = "RANGE" if pair else "[RANGE]"
 
-        @_workload
+        @click.argument("workload_name", **_ARGUMENT, shell_complete=completers.workloads_and_revisions)
         @click.argument("span", metavar=metavar, required=False, shell_complete=completers.revisions)
         @_old_workload
         @functools.wraps(function)

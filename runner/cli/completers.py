@@ -14,10 +14,16 @@ _MOST = 200
 
 
 def workloads(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer the shipped workloads by name, and files."""
+    """Offer the shipped workloads by name, and files where no name fits."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
-    return [*(CompletionItem(name) for name in names if name.startswith(word)), CompletionItem(word, type="file")]
+    # Bash forgets what comes before a file.
+    return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
+
+
+def workloads_and_revisions(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer what the first argument of a command with a RANGE can be."""
+    return [*workloads(context, parameter, word), *(revisions(context, parameter, word) if word else ())]
 
 
 def folders(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:

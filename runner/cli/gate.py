@@ -66,9 +66,9 @@ def command(
     from runner.reporting.embedded import connect
 
     require_writable({**files, "output": output_file})
+    base, head = ends_of(span)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    base, head = ends_of(span)
     chosen = chosen_cases(workload, choices, case_names)
     origin, tip = repository.merge_base(base, head), repository.resolve(head)
     code = CodeOrigin.PULL_REQUEST
