@@ -55,6 +55,14 @@ image: wheel ## Build the service's container image; ENGINE=docker, BASE=, IMAGE
 	$(or $(ENGINE),podman) build $(if $(filter docker,$(ENGINE)),,--format docker) $(if $(BASE),--build-arg BASE=$(BASE)) \
 		$(IMAGE_OPTIONS) --file Containerfile --tag $(or $(IMAGE),faultwatch:latest) .
 
+.PHONY: docs
+docs: .venv/.dev ## Build the documentation as a site into build/docs/html; a broken link is an error
+	@$(PYTHON) -m docs.site
+
+.PHONY: test-docs
+test-docs: system-tests .venv/.dev node_modules/.installed ## Test the site in a browser, and run the code blocks of the documentation
+	@FAULTWATCH_TEST_DOCS=1 $(PYTHON) -m pytest --numprocesses 2 --dist loadfile tests/docs
+
 .PHONY: test-wheel
 test-wheel: system-tests .venv/.dev node_modules/.installed ## Test the installed wheel: its demo, its counts, its packages
 	@FAULTWATCH_TEST_WHEEL=1 $(PYTHON) -m pytest tests/wheel
@@ -100,6 +108,9 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 bench-bisect-history: .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
+bench-docs: system-tests .venv/.dev ## Hold the pages of the documentation to their budget: weight, requests, time, accessibility
+	@$(PYTHON) -m bench.docs
+
 bench-history: .venv/.run ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
@@ -110,7 +121,7 @@ bench-%: .venv/.run node_modules/.installed ## Run the benchmark bench/NAME.py: 
 .PHONY: screenshots
 screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
-		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots
+		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots && $(PYTHON) -m tests.e2e.comment_picture
 
 .PHONY: schemas
 schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml

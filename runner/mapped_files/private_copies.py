@@ -57,5 +57,5 @@ def _may_mount(user: int) -> bool:
     if user != 0 or shutil.which("unshare") is None:
         return False
     with scratch_folder() as folder:
-        command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", folder, folder]
+        command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", str(folder), str(folder)]
         return subprocess.run(command, check=False, capture_output=True).returncode == 0

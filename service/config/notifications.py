@@ -53,14 +53,16 @@ OfDay = Annotated[time, BeforeValidator(_read_time)]
 class StrictSettings(BaseModel):
     """Base of the notification settings: an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True)
 
 
 class Quiet(StrictSettings):
     """Hours of the day in which nothing is sent; pending events wait until they end."""
 
     start: OfDay = Field(alias="from")
+    """Time of day from which on nothing is sent."""
     end: OfDay = Field(alias="to")
+    """Time of day at which sending begins again."""
 
     @model_validator(mode="after")
     def _lasts(self) -> Quiet:
@@ -73,12 +75,15 @@ class ChannelSettings(StrictSettings):
     """The settings that all channels share."""
 
     name: Name
+    """Name of the channel, in logs and messages."""
     subject: Line = "*"
     """Pattern of the subjects whose events are sent; * stands for anything."""
     only: Literal["all", "regressions"] = "all"
+    """Which events are sent."""
     zone: Zone = "UTC"
     """Time zone of the quiet hours and of the digest."""
     quiet: Quiet | None = None
+    """Hours of the day in which nothing is sent."""
     digest: OfDay | None = None
     """Time of day of a single message with all events; None sends each event as it is found."""
 
@@ -87,12 +92,19 @@ class EmailChannel(ChannelSettings):
     """Mail through an SMTP server."""
 
     kind: Literal["email"]
+    """A channel that sends mail."""
     sender: Address
+    """Address that the mail comes from."""
     to: tuple[Address, ...] = Field(min_length=1, max_length=100)
+    """Addresses that receive it."""
     host: Line
+    """Name of the mail server."""
     port: int = Field(default=587, ge=1, le=65535)
+    """TCP port of the mail server."""
     security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection is encrypted."""
     user: Line | None = None
+    """Name to sign in with; without it, nobody signs in."""
     password_variable: Line | None = None
     """Environment variable that holds the password, which is never stored in the file."""
 
@@ -109,7 +121,9 @@ class WebhookChannel(ChannelSettings):
     """A chat that accepts Slack's incoming webhooks."""
 
     kind: Literal["webhook"]
+    """A channel that sends to a chat."""
     url: Line | None = None
+    """Address of the webhook."""
     url_variable: Line | None = None
     """Environment variable that holds the address, which is a secret."""
     insecure: bool = False
@@ -145,6 +159,7 @@ class NotificationSettings(StrictSettings):
     url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)] = "http://localhost:8080"
     """Address at which people reach the service, for links."""
     channel: tuple[Annotated[EmailChannel | WebhookChannel, Field(discriminator="kind")], ...] = ()
+    """The channels, each with its own settings."""
 
     @model_validator(mode="after")
     def _has_names_once(self) -> NotificationSettings:

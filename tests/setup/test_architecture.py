@@ -19,6 +19,6 @@ def packages() -> dict[str, str]:
 
 
 def test_every_package_is_listed_with_what_it_says_of_itself() -> None:
-    block = PAGE.read_text().partition("## Packages")[2].partition("```\n")[2].partition("```")[0]
+    block = PAGE.read_text().partition("## Packages")[2].partition("```text\n")[2].partition("```")[0]
     listed = dict(re.findall(r"^(\S+/) +(.+)$", block, re.MULTILINE))
     assert listed == packages()

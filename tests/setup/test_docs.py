@@ -87,7 +87,7 @@ def dependencies() -> list[str]:
 
 
 def documented() -> list[str]:
-    text = (ROOT / "docs" / "explanation" / "dependencies.md").read_text().partition("## On the system")[0]
+    text = (ROOT / "docs" / "project" / "dependencies.md").read_text().partition("## On the system")[0]
     return sorted(set(re.findall(r"^\| ([A-Za-z0-9_.-]+) \|", text, re.MULTILINE)) - {"package"})
 
 

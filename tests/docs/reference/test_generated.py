@@ -1,0 +1,87 @@
+"""The generated reference has every command, option, key and endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+
+from docs.site.reference.commands import commands
+from docs.site.reference.endpoints import application, endpoints, pages
+from docs.site.reference.keys import matrix_keys, notification_keys, workload_keys
+from docs.site.reference.markdown import code, plain, table
+from runner.cli.entry_point import cli as runner
+from runner.schemas import schema_text
+from service.__main__ import cli as service
+from service.config.notifications import NotificationSettings
+
+
+def every(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from every(found, f"{name} {inner}")
+
+
+def test_every_command_and_option_is_there_with_its_meaning() -> None:
+    sections = {part.partition("`")[0]: part for part in commands().split("## `")[1:]}
+    for root, group in (("faultwatch", runner), ("faultwatch-service", service)):
+        for name, command in every(group, root):
+            section = sections[name]
+            for option in command.params:
+                # --quiet is added to a command when it is loaded by its name; `job list` and `jobs` are one object.
+                if isinstance(option, click.Option) and not option.hidden and option.name != "quiet":
+                    assert max(option.opts, key=len) in section, (name, option.opts)
+                    row = next(
+                        line for line in section.splitlines() if max(option.opts, key=len) in line and "|" in line
+                    )
+                    assert row.rstrip(" |").rpartition("|")[2].strip(), (name, option.opts)
+
+
+@pytest.mark.parametrize(("name", "page"), [("workload", workload_keys), ("matrix", matrix_keys)])
+def test_every_key_is_there_with_its_meaning(name: str, page: Any) -> None:
+    check_keys(json.loads(schema_text(name)), page())
+
+
+def test_every_key_of_a_notification_channel_is_there_with_its_meaning() -> None:
+    check_keys(NotificationSettings.model_json_schema(), notification_keys())
+
+
+def check_keys(schema: dict[str, Any], page: str) -> None:
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    tables = [schema, *(inner for inner in schema["$defs"].values() if "properties" in inner)]
+    headings = [line for line in page.splitlines() if line.startswith("### ")]
+    for table_schema in tables:
+        for key in table_schema["properties"]:
+            heads = any(f"[{key}" in heading or f".{key}" in heading for heading in headings)
+            assert heads or (key in rows and not rows[key].endswith("|  |")), key
+
+
+def test_every_route_is_there() -> None:
+    written = endpoints()
+    for path, operations in application().spec["paths"].items():
+        for method in operations:
+            assert f"| `{method.upper()} {path}` |" in written
+    others = [
+        method
+        for rule in application().url_map.iter_rules()
+        if not rule.rule.startswith("/api/") and not rule.rule.endswith((".json", ".csv"))
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
+    rows = [line for line in pages().splitlines() if line.startswith("| `")]
+    assert len(rows) == len(others)
+    assert (
+        "| `POST /jobs/{job_id}/{act}` | Pause, resume or cancel a job, from the buttons of its page. | order |" in rows
+    )
+
+
+def test_markup_in_texts_of_the_code_is_harmless() -> None:
+    assert plain("a <b> *c* ``d|e`` `f`") == r"a \<b\> \*c\* `d|e` `f`"
+    assert code("a`b") == "`` a`b ``"
+    assert table(("x",), [("a|b",)]) == "| x |\n| --- |\n| a\\|b |\n"
