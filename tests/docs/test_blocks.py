@@ -160,7 +160,7 @@ def test_shell_blocks_are_shell_and_name_existing_commands(block: Block) -> None
 
 @pytest.mark.parametrize(
     "line",
-    ["faultwatch measre x", "faultwatch history --repository .", "faultwatch history", "faultwatch-service tokn"],
+    ["faultwatch measre x", "faultwatch history --repository .", "faultwatch-service backup", "faultwatch-service tokn"],
 )
 def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
     (words,) = commands_in(f"cd /tmp && {line} > file  # comment\n")
