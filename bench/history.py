@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.history_commits import clone, git, plant_file, with_documents
-from bench.report import finish
+from bench.report import finish, steps
 
 OLD = "907b894ca79c594ed173cde6fad81ba32b0f33d4"
 ROOT = Path(__file__).parents[1]
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> None:
             "identical": bench.identical,
             "bisect": bench.bisect,
         }
-        for part in chosen.parts.split(","):
+        for part in steps(chosen.parts.split(","), "parts"):
             print(part, flush=True)
             found = figures[part] = parts[part](misses)
             print(f"  {found}", flush=True)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.host.lock import holder
 from tests.runner.commands import Proxy, command_line, faultwatch, git, make_history, served, variables
 
@@ -251,7 +251,7 @@ def main() -> None:
         with ExitStack() as stack:
             yard = Yard(folder, stack)
             taken = durations(yard)
-            for number in range(options.moments):
+            for number in steps(range(options.moments), "kills"):
                 kind, means = chance.choice(KINDS), chance.choice(MEANS)
                 delay = chance.uniform(0, taken[kind])
                 if time.monotonic() - started > options.seconds:

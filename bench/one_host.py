@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.host.lock import holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
@@ -189,12 +189,12 @@ def main(quick: bool) -> None:
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         yard = Yard(Path(scratch))
-        expected = {name: alone(yard, kind) for name, kind in yard.kinds.items()}
+        expected = {name: alone(yard, kind) for name, kind in steps(yard.kinds.items(), "commands alone")}
         names = list(yard.kinds)
         pairs = list(itertools.product(names, names))
         if quick:
             pairs = [(name, names[(place + 1) % len(names)]) for place, name in enumerate(names)]
-        for first, second in pairs:
+        for first, second in steps(pairs, "pairs of commands"):
             wrong = list(together(yard, yard.kinds[first], yard.kinds[second], (expected[first], expected[second])))
             print(f"{first:8} {second:8} {'; '.join(wrong) or 'both right, waiting said'}", flush=True)
             misses += [f"{first} and {second}: {text}" for text in wrong]

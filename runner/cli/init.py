@@ -1,5 +1,6 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def command(
         _document(top, written, reports),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show(reports, written, file, repo),
+        show=lambda: _show(reports, written, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}"),
     )
     if not measured:
         raise click.exceptions.Exit(1)
@@ -269,7 +270,14 @@ def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[st
     }
 
 
-def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", repo: str) -> None:
+def _last_commits(repository: Any) -> str:
+    """Return the range of the last ten commits, or of all after the first one."""
+    commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
+    before = int(commits) - 1
+    return f"HEAD~{before}..HEAD" if before else "HEAD"
+
+
+def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", history: str) -> None:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.cli.report_tables import show_reports
@@ -283,5 +291,5 @@ def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", re
         click.echo(f"\nWritten: {', '.join(written)}")
     if file and file.path in written and file.remark:
         click.echo(f"  → {file.remark}")
-    click.echo(f"Next: `faultwatch history --repo {repo} HEAD~10..HEAD` measures the last commits,")
+    click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

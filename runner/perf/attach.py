@@ -14,6 +14,7 @@ from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
+from runner.perf.program import perf_program
 
 _TIMEOUT = 20.0
 """Seconds within which perf must attach and acknowledge."""
@@ -36,7 +37,7 @@ class ControlledPerf:
         self._from_perf, ack = os.pipe()
         self._own = [self._stderr, self._to_perf, self._from_perf, *inherited]
         command = [
-            *("perf", *words),
+            *(perf_program(), *words),
             *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
         ]
         log_command(command)
