@@ -94,7 +94,7 @@ def command(
         _document(top, written, reports),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show(reports, written, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}"),
+        show=lambda: _show(reports, written, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()),
     )
     if not measured:
         raise click.exceptions.Exit(1)
@@ -271,10 +271,10 @@ def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[st
 
 
 def _last_commits(repository: Any) -> str:
-    """Return the range of the last ten commits, or of all after the first one."""
+    """Return the range of the last ten commits, or of all after the first one; empty if there is only one."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
-    return f"HEAD~{before}..HEAD" if before else "HEAD"
+    return f"HEAD~{before}..HEAD" if before else ""
 
 
 def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", history: str) -> None:
