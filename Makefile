@@ -116,9 +116,6 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 bench-bisect-history: system-tests .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-docs: system-tests .venv/.dev ## Hold the pages of the documentation to their budget: weight, requests, time, accessibility
-	@$(PYTHON) -m bench.docs
-
 bench-history: system-tests .venv/.dev node_modules/.installed ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
