@@ -22,7 +22,7 @@ from math import log2
 from pathlib import Path
 
 from bench.bisect_peers import bayesect, horstein, jedynak
-from bench.report import finish
+from bench.report import finish, steps
 from runner.contract.knob_search import FoundKnobs, MeasureKnobs
 from service.rules.bisect import exact_search, knob_search, noisy_search, proof
 from service.rules.bisect.graph import Node
@@ -55,12 +55,12 @@ def exact_commits(git: "_Git", misses: list[str], figures: dict[str, object]) ->
     random_ = random.Random(1)
     culprits = [1, 2, 500, 999, 1000, *(random_.randint(1, COMMITS) for _ in range(95))]
     question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS))
-    clean = [_lead_exact(question, culprit, frozenset()) for culprit in culprits]
+    clean = [_lead_exact(question, culprit, frozenset()) for culprit in steps(culprits, "exact searches")]
     reused = sum(isinstance(exact_search.search(question, run.seen), Measure) for run in clean)
     peers = [git.bisect(culprit, lambda place, culprit=culprit: float(place >= culprit)) for culprit in culprits[:20]]
     broken = []
     peers_broken = []
-    for number, culprit in enumerate(culprits):
+    for number, culprit in enumerate(steps(culprits, "searches where commits do not build")):
         failing = frozenset(place for place in range(1, COMMITS) if random_.random() < 0.3)
         broken.append(_lead_exact(question, culprit, failing))
         if number < 20:
@@ -136,9 +136,14 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
 def noisy_commits(git: "_Git", searches: int, misses: list[str], figures: dict[str, object]) -> None:
     """Search for steps as large as the noise, beside published rules that are told the levels and the noise."""
     question = Question(good="0", bad=str(COMMITS), commits=_line(COMMITS), exact=False)
-    ours = {stored: [_lead_noisy(question, seed, stored) for seed in range(searches)] for stored in (STORED, 0)}
+    ours = {
+        stored: [
+            _lead_noisy(question, seed, stored) for seed in steps(range(searches), f"noisy searches, {stored} stored")
+        ]
+        for stored in (STORED, 0)
+    }
     rules = {rule.__name__: [] for rule in (jedynak, horstein, bayesect)}
-    for seed in range(searches):
+    for seed in steps(range(searches), "noisy searches by other rules"):
         for rule in (jedynak, horstein, bayesect):
             culprit, measure = _oracle(seed)
             place, count = rule(COMMITS, measure, (0.0, 1.0), 1.0, CONFIDENCE)

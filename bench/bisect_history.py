@@ -21,7 +21,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench.report import finish
+from bench.report import finish, progress, steps
 from bench.store_service import Service, get
 from runner.reporting.client import Service as Client
 from runner.subject.repository import open_repository
@@ -52,6 +52,7 @@ def main(repository: str) -> None:
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         home, clone = Path(folder, "home"), Path(folder, "zlib")
+        progress(f"planting the regression in a clone of {repository}", now=True)
         subprocess.run(["git", "clone", "--quiet", "--no-checkout", repository, clone], check=True)
         good, planted, bad, commits = plant(clone)
         service = Service(home)
@@ -122,7 +123,7 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
 def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]) -> dict[str, Any]:
     address = f"http://127.0.0.1:{service.port}"
     command = [sys.executable, "-m", "runner"]
-    options = ["--repo", str(clone), "--workload", str(WORKLOAD)]
+    options = ["--repo", str(clone), str(WORKLOAD)]
     environment = os.environ | {"FAULTWATCH_URL": address, "FAULTWATCH_HOME": str(service.home)}
 
     def run(*arguments: str) -> None:
@@ -130,14 +131,17 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
 
     _tell(service, clone, ends)
     for end in ends:
-        run("history", "--range", f"{end}~1..{end}", *options)
+        progress(f"measuring {end[:10]}", now=True)
+        run("history", *options, f"{end}~1..{end}")
     started = time.monotonic()
     with sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page()
         job = _order(page, address)
         # The service starts it on this host, which knows the repository; the page follows by itself.
         page.goto(f"{address}/bisects/{job}")
-        page.locator(".badge", has_text=re.compile("^(done|failed|cancelled)$")).wait_for(timeout=1000 * PATIENCE)
+        ended = page.locator(".badge", has_text=re.compile("^(done|failed|cancelled)$"))
+        for _ in steps(range(1), "searches"):
+            ended.wait_for(timeout=1000 * PATIENCE)
         seconds = time.monotonic() - started
         shown = page.locator("main").inner_text()
     if f"{TITLE}" not in shown or "proven" not in shown:

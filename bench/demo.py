@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPECTED = ROOT / "workloads" / "copy_service" / "expected.toml"
@@ -33,7 +33,7 @@ def main(runs: int = RUNS) -> None:
     second: list[float] = []
     stray = 0
     print(f"{'run':>4} {'measured in':>12} {'again in':>9}  drifts")
-    for number in range(1, runs + 1):
+    for number in steps(range(1, runs + 1), "runs of the demo"):
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
             seconds, found = _demo(home)
             again, same = _demo(home)

@@ -17,7 +17,7 @@ from bench import detection_history, detection_online, detection_speed
 from bench.detection_peers import Peer, peers
 from bench.detection_score import Score
 from bench.detection_series import KINDS, Setting, draw, draw_quiet, ramp
-from bench.report import finish
+from bench.report import finish, steps
 from service.rules.detect import LevelChangeDetector, find_level_changes
 
 SETTINGS = (
@@ -189,12 +189,16 @@ def main() -> None:
     others = peers()
     if not others:
         print("Other detectors are not installed (make peers): not compared")
-    labelled(report, options.seed, 6 if options.quick else 25, others)
-    ramps(report, options.seed)
-    history(report, folder, others)
-    online(report, options.seed, 2000 if options.quick else 10_000)
-    zero(report)
-    speed(report, options.seed, others)
+    parts = (
+        lambda: labelled(report, options.seed, 6 if options.quick else 25, others),
+        lambda: ramps(report, options.seed),
+        lambda: history(report, folder, others),
+        lambda: online(report, options.seed, 2000 if options.quick else 10_000),
+        lambda: zero(report),
+        lambda: speed(report, options.seed, others),
+    )
+    for part in steps(parts, "parts"):
+        part()
     finish("detection", report.misses, report.figures)
 
 

@@ -25,7 +25,7 @@ from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
 from bench.diagnosis_speed import fault_profile
 from bench.diagnosis_yard import FAILURES, WORKLOADS, Yard
-from bench.report import finish
+from bench.report import finish, steps
 from runner.cli.workbench import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
@@ -177,7 +177,7 @@ def main(arguments: list[str]) -> None:
     done = _kept() if "--continue" in arguments else {}
     began = time.monotonic()
     bench = prepare_workbench(load_settings()).bench
-    for name in chosen:
+    for name in steps(chosen, "parts"):
         if name not in done:
             print(name, flush=True)
             done[name] = _part(name, bench)

@@ -18,7 +18,7 @@ from typing import Any
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, sync_playwright
 
-from bench.report import finish
+from bench.report import finish, steps
 from tests.docs.static_server import serve
 from tests.e2e.browser import AXE, PHONE, launched
 
@@ -71,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as name:
         subprocess.run([sys.executable, "-m", "docs.site", "--folder", name], cwd=ROOT, check=True)
         with serve(Path(name, "html")) as address, sync_playwright() as playwright, launched(playwright) as browser:
-            figures = {kind: _measured(browser, f"{address}/{path}") for kind, path in PAGES.items()}
+            figures = {kind: _measured(browser, f"{address}/{path}") for kind, path in steps(PAGES.items(), "pages")}
     print("       kB  requests  first paint  largest paint  shift  findings  page")
     misses = []
     for kind, took in figures.items():

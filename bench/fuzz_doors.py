@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.report import finish, steps
 from tests.fuzz import door
 
 SHOWN = 20
@@ -20,7 +21,7 @@ PART = 20_000
 """Inputs of one process: what it leaves behind ends with it."""
 
 
-def main() -> int:
+def main() -> None:
     """Run the benchmark."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--inputs", type=int, default=1_000_000)
@@ -34,7 +35,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             result = door.fuzz(chosen.door[0], Path(folder), chosen.inputs, chosen.seed, chosen.first)
         print(json.dumps(vars(result)))
-        return 0
+        return
     started = time.monotonic()
     shares = door.shares(chosen.inputs, chosen.door or door.names())
     parts = [
@@ -43,9 +44,10 @@ def main() -> int:
         for first in range(chosen.first, chosen.first + share, PART)
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
-        done = list(pool.map(lambda part: (part[0], _run(*part, chosen.seed)), parts))
+        each = pool.map(lambda part: (part[0], _run(*part, chosen.seed)), parts)
+        done = list(steps(each, f"parts of up to {PART:,} inputs", len(parts)))
     results = {name: [result for of, result in done if of == name] for name in shares}
-    return _show(results, time.monotonic() - started)
+    _show(results, time.monotonic() - started)
 
 
 def _run(name: str, first: int, inputs: int, seed: int) -> door.Result:
@@ -59,7 +61,7 @@ def _run(name: str, first: int, inputs: int, seed: int) -> door.Result:
     return door.Result(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _show(results: dict[str, list[door.Result]], seconds: float) -> int:
+def _show(results: dict[str, list[door.Result]], seconds: float) -> None:
     table = Table("door", "inputs", "fates", "slowest", "memory", "misses")
     figures: dict[str, float] = {"seconds": round(seconds)}
     misses: list[str] = []
@@ -77,10 +79,8 @@ def _show(results: dict[str, list[door.Result]], seconds: float) -> int:
         figures |= {f"{name}: inputs": inputs, f"{name}: slowest, s": round(slowest, 3), f"{name}: MiB": peak >> 20}
     figures["inputs"] = sum(part.inputs for parts in results.values() for part in parts)
     Console(width=160).print(table)
-    result = {"bench": "fuzz_doors", "holds": not misses, "misses": misses[:SHOWN], "figures": figures}
-    print(json.dumps(result, ensure_ascii=False))
-    return 1 if misses else 0
+    finish("fuzz_doors", misses[:SHOWN], figures)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -25,7 +25,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bench.report import finish
+from bench.report import finish, steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
 from runner.cli.gate_report import gate_report
@@ -35,8 +35,8 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from service.github.signature import signed
-from tests.service.github.stand_in import APP, SECRET, GitHub, running
+from service.forges.signature import signed
+from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
 """Pull requests without a change, and with one page more; and by what --quick divides them."""
@@ -218,7 +218,7 @@ def main(quick: bool) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder, prepared(Path(folder)) as run:
         pulls = []
-        for number in range(unchanged + more):
+        for number in steps(range(unchanged + more), "pull requests"):
             pulls.append(run.pull(more=number % every == every - 1))
             shown = pulls[-1]
             print(f"{number + 1:>4} {shown.conclusion:<8} {shown.seconds:5.2f} s  {shown.first}", flush=True)

@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
@@ -230,7 +230,7 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'unprepared':24} prepared")
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         Path(folder).chmod(0o755)
-        for name, program in PROGRAMS.items():
+        for name, program in steps(PROGRAMS.items(), "programs"):
             if shutil.which(program.needs) is None:
                 figures[name] = f"{program.needs} is not installed"
                 misses.append(f"{name}: {program.needs} is not installed")
@@ -352,7 +352,7 @@ def commits(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     print(
         f"{'project':10} {'commits':>7} {'bytes':>5} {'drifts':>6} {'again':>5} {'proven':>6} {'seconds':>7}  counted"
     )
-    for clone in clones:
+    for clone in steps(clones, "projects"):
         name = next(
             (project for project in PROJECTS for part in (clone.name, clone.parent.name) if project in part), None
         )
@@ -391,13 +391,13 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         f"[build.environment]\n{variables}\n"
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
-    options = ("--repo", str(repository), "--workload", str(workload))
-    first = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
+    options = ("--repo", str(repository), str(workload))
+    first = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
     generator = random.Random(SEED)
     _rewrite_builds(home / "builds", generator)
     for file in home.glob("faultwatch.db*"):
         file.unlink()
-    again = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
+    again = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
     _rewrite_builds(home / "builds", generator)
     searched = _faultwatch(
         home, "bisect", f"{base}~0..HEAD", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2)
@@ -501,7 +501,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run the parts that the arguments name, or all."""
     misses: list[str] = []
     figures: dict[str, Any] = {"load of the host": [round(load, 1) for load in os.getloadavg()]}
-    for name in [argument for argument in arguments if argument in PARTS] or list(PARTS):
+    for name in steps([argument for argument in arguments if argument in PARTS] or PARTS, "parts"):
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
         PARTS[name](misses, figures, "--quick" in arguments)
     finish("identical-bytes", misses, figures)

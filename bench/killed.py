@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.host.lock import holder
 from tests.runner.commands import Proxy, command_line, faultwatch, git, make_history, served, variables
 
@@ -70,13 +70,13 @@ class Yard:
 
     def words(self, kind: str) -> tuple[list[str], str]:
         """Return the arguments of a command, and the address of the service if it uses that one."""
-        named = ["--repo", "repo", "--workload", "repo/workload.toml"]
+        named = ["repo/workload.toml", "--repo", "repo"]
         commands = {
-            "history": ["history", *named, "--range", f"{self.first}.."],
+            "history": ["history", *named, f"{self.first}.."],
             "measure": ["measure", "repo"],
-            "compare": ["compare", "HEAD~1", "HEAD", "--repo", "repo"],
-            "gate": ["gate", "HEAD~1", "HEAD", *named, "--no-sandbox"],
-            "sandboxed": ["gate", "HEAD~1", "HEAD", *named, "--sandbox"],
+            "compare": ["compare", "HEAD~1..HEAD", "--repo", "repo"],
+            "gate": ["gate", *named, "HEAD~1..HEAD", "--no-sandbox"],
+            "sandboxed": ["gate", *named, "HEAD~1..HEAD", "--sandbox"],
             "nightly": ["nightly", "--matrix", "matrix.toml", "--night", f"night-{len(self.commits)}"],
             "profile": ["profile", "repo", "--no-upload"],
             "bisect": ["bisect", "HEAD~2..HEAD", "--repo", "repo"],
@@ -251,7 +251,7 @@ def main() -> None:
         with ExitStack() as stack:
             yard = Yard(folder, stack)
             taken = durations(yard)
-            for number in range(options.moments):
+            for number in steps(range(options.moments), "kills"):
                 kind, means = chance.choice(KINDS), chance.choice(MEANS)
                 delay = chance.uniform(0, taken[kind])
                 if time.monotonic() - started > options.seconds:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.host.lock import holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
@@ -53,16 +53,16 @@ class Kind:
 
 def kinds(commits: list[str]) -> dict[str, Kind]:
     """Return all kinds of measuring commands."""
-    named = ("--workload", "repo/workload.toml")
+    workload = "repo/workload.toml"
     return {
-        "history": Kind(("history", "--repo", "repo", "--range", "HEAD~2..", *named), _stored),
+        "history": Kind(("history", workload, "HEAD~2..", "--repo", "repo"), _stored),
         "measure": Kind(("measure", "repo", "--json"), lambda text, _: [_faults(one) for one in json.loads(text)]),
-        "compare": Kind(("compare", "HEAD~2", "HEAD", "--repo", "repo", "--json"), _compared, 1),
-        "gate": Kind(("gate", "HEAD~2", "HEAD", "--repo", "repo", *named, "--no-sandbox"), _verdict, 1),
+        "compare": Kind(("compare", "HEAD~2..HEAD", "--repo", "repo", "--json"), _compared, 1),
+        "gate": Kind(("gate", workload, "HEAD~2..HEAD", "--repo", "repo", "--no-sandbox"), _verdict, 1),
         "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--night", "tonight"), _stored),
         "profile": Kind(("profile", "repo", "--json", "--no-upload"), _profiled),
         "bisect": Kind(("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--json"), _culprits),
-        "job": Kind(("job", "run", "JOB", "--repo", "repo", *named), _stored, job=True),
+        "job": Kind(("job", "run", "JOB", workload, "--repo", "repo"), _stored, job=True),
     }
 
 
@@ -189,12 +189,12 @@ def main(quick: bool) -> None:
     misses: list[str] = []
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         yard = Yard(Path(scratch))
-        expected = {name: alone(yard, kind) for name, kind in yard.kinds.items()}
+        expected = {name: alone(yard, kind) for name, kind in steps(yard.kinds.items(), "commands alone")}
         names = list(yard.kinds)
         pairs = list(itertools.product(names, names))
         if quick:
             pairs = [(name, names[(place + 1) % len(names)]) for place, name in enumerate(names)]
-        for first, second in pairs:
+        for first, second in steps(pairs, "pairs of commands"):
             wrong = list(together(yard, yard.kinds[first], yard.kinds[second], (expected[first], expected[second])))
             print(f"{first:8} {second:8} {'; '.join(wrong) or 'both right, waiting said'}", flush=True)
             misses += [f"{first} and {second}: {text}" for text in wrong]

@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.contract.comparison import Verdict
 from runner.contract.level import majority
 from runner.contract.report import Case, Environment, Host, Revision
@@ -184,7 +184,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
     measured(1)  # builds
     rounds: list[tuple[float, float, float]] = []
     with undisturbed():
-        for _ in range(3 if tenth else 7):
+        for _ in steps(range(3 if tenth else 7), "rounds"):
             rounds.append(
                 (
                     seconds(partial(measured, few)),
@@ -210,7 +210,7 @@ def unchanged(ledger: Ledger, folder: Path, tenth: bool) -> None:
     alarms: list[str] = []
     samples: list[int] = []
     started = time.monotonic()
-    for _ in range(number):
+    for _ in steps(range(number), "comparisons of equal commits"):
         done = versus(folder, (pages, operations, work), (pages, operations, work), precise=True)
         samples.append(len(done.base.samples))
         assert done.comparison
@@ -243,7 +243,7 @@ def one_page(ledger: Ledger, folder: Path, tenth: bool) -> None:
     number = RUNS // 10 if tenth else RUNS
     for pages in PAGES:
         found = 0
-        for _ in range(number):
+        for _ in steps(range(number), "comparisons"):
             done = versus(folder, (str(pages), "1", "1"), (str(pages + 1), "1", "1"))
             faults = verdict(done, "minor-faults")
             found += faults.verdict is Verdict.CHANGED and faults.change == 1
@@ -257,7 +257,7 @@ def throughput(ledger: Ledger, folder: Path, tenth: bool) -> None:
     wrong = 0
     outcomes: Counter[Verdict] = Counter()
     samples: list[int] = []
-    for turn in range(number):
+    for turn in steps(range(number), "executions"):
         sides = ((pages, operations, fewer), (pages, operations, more))
         done = versus(folder, *(sides if turn % 2 else sides[::-1]), precise=True)
         one = verdict(done, "throughput")
@@ -345,7 +345,7 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch:
         folder = Path(scratch)
         subprocess.run(["cc", "-O2", "-o", folder / "steady", ROOT / "bench" / "steady.c"], check=True)
-        for name in [one for one in arguments if one in PARTS] or list(PARTS):
+        for name in steps([one for one in arguments if one in PARTS] or PARTS, "parts"):
             print(f"{name}: {PARTS[name].__doc__}", flush=True)
             ledger.figures[f"{name}: seconds"] = round(seconds(partial(PARTS[name], ledger, folder, tenth)), 1)
     ledger.figures["load of the host"] = [round(one, 1) for one in os.getloadavg()]

@@ -9,6 +9,7 @@ figure.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -23,12 +24,13 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 from bench import store_data
-from bench.report import finish
+from bench.report import finish, progress, steps
 from bench.store_data import SAMPLES, Size
 from bench.store_service import Service, get, post
 from tests.e2e.browser import chromium, launched
 
 MILLIONS = 10
+BATCH = 200
 LIMIT, PAINT_LIMIT = 100.0, 1000.0
 """Milliseconds: of server time at the 95th percentile, and until the first contentful paint."""
 REQUESTS = 40
@@ -88,12 +90,12 @@ def _measured(home: Path, sizes: list[tuple[Size, int]]) -> tuple[dict[str, Timi
     with _serving(home, sizes) as service:
         with closing(service.connect()) as connection:
             pages = _pages(connection)
-            timings = {name: _time(service, connection, path) for name, path in pages.items()}
+            timings = {name: _time(service, connection, path) for name, path in steps(pages.items(), "pages")}
         if chromium() is None:
             return timings, dict.fromkeys(pages, 0.0)
         with sync_playwright() as playwright, launched(playwright) as browser:
             root = f"http://127.0.0.1:{service.port}"
-            return timings, {name: _paint(browser, root + path) for name, path in pages.items()}
+            return timings, {name: _paint(browser, root + path) for name, path in steps(pages.items(), "pages painted")}
 
 
 @contextmanager
@@ -111,10 +113,12 @@ def _serving(home: Path, sizes: list[tuple[Size, int]]) -> Iterator[Service]:
 def _fill(service: Service, sizes: list[tuple[Size, int]]) -> None:
     with closing(service.connect()) as connection:
         for size, first in sizes:
-            for _, body in store_data.batches(size, 200, first):
+            batches = store_data.batches(size, BATCH, first)
+            for _, body in steps(batches, f"batches of {BATCH} runs", math.ceil(size.runs / BATCH)):
                 post(connection, "/api/v1/runs", body)
         settled, state = 0, b""  # large batches are judged once it is quiet
         while settled < QUIET:
+            progress("waiting until all series are judged")
             time.sleep(1)
             now = get(connection, "/live")
             settled, state = settled + 1 if now == state else 0, now

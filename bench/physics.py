@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.report import finish, steps
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError, make_cold
 from runner.perf.session import Execution, ExecutionFailure, count_together
@@ -401,22 +402,20 @@ def built(names: Sequence[str], scratch: Path, ledger: Ledger) -> Iterator[tuple
         yield name, folder
 
 
-def main(names: Sequence[str]) -> int:
+def main(names: Sequence[str]) -> None:
     """Check the named workloads, or all."""
     ledger = Ledger()
+    chosen = names or list(PARTS)
     # Below the working directory: a cold page cache needs a file system on storage, which /tmp is not everywhere.
     with tempfile.TemporaryDirectory(prefix=".physics-", dir=Path.cwd()) as scratch:
-        for name, folder in built(names or list(PARTS), Path(scratch), ledger):
+        for name, folder in steps(built(chosen, Path(scratch), ledger), "workloads", len(chosen)):
             print(name)
             try:
                 PARTS[name](folder, ledger)
             except (FaultwatchError, ExecutionFailure) as error:
                 ledger.claim(f"{name}: can be measured", False, str(error))
-    holds = not ledger.misses
-    result = {"bench": "physics", "holds": holds, "misses": ledger.misses, "skipped": ledger.skipped}
-    print(json.dumps(result | {"figures": ledger.figures}))
-    return 0 if holds else 1
+    finish("physics", ledger.misses, {**ledger.figures, "skipped": ledger.skipped})
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

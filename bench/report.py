@@ -1,8 +1,18 @@
-"""How a benchmark ends: a table for people was printed, then one line of JSON for machines."""
+"""What a benchmark prints: how far it is, on the error output; a table for people; one line of JSON for machines."""
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from threading import Event, Thread
+from typing import TypeVar
+
+Item = TypeVar("Item")
+_SECONDS = 5.0
+"""Between two lines of progress."""
+_SIGN_OF_LIFE = 30.0
+"""Seconds after which a step that goes on says so."""
+_last = float("-inf")
 
 
 def finish(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> None:
@@ -11,3 +21,49 @@ def finish(name: str, misses: Sequence[str], figures: Mapping[str, object]) -> N
         print(f"does not hold: {miss}")
     print(json.dumps({"bench": name, "holds": not misses, "misses": list(misses), "figures": dict(figures)}))
     sys.exit(1 if misses else 0)
+
+
+def progress(text: str, *, now: bool = False) -> None:
+    """Show how far it is, at most every few seconds; with ``now`` in any case."""
+    global _last  # noqa: PLW0603 - one output, whoever writes to it
+    if now or time.monotonic() - _last >= _SECONDS:
+        _last = time.monotonic()
+        print(text, file=sys.stderr, flush=True)
+
+
+def steps(items: Iterable[Item], what: str, number: int | None = None) -> Iterator[Item]:
+    """Yield items; show how many are done, and how long the others take if each takes as long.
+
+    Parameters
+    ----------
+    what
+        What the items are, in the plural.
+    number
+        How many there are, if the iterable does not know.
+    """
+    if number is None:
+        items = items if isinstance(items, Collection) else list(items)
+        number = len(items)
+    started = time.monotonic()
+    ended = Event()
+    shown = f"0 of {number:,} {what}"
+
+    def show_life() -> None:
+        while not ended.wait(_SIGN_OF_LIFE):
+            progress(f"{shown} for {_duration(time.monotonic() - started)}")
+
+    progress(shown, now=True)
+    Thread(target=show_life, daemon=True).start()
+    try:
+        for done, item in enumerate(items):
+            if done:
+                shown = f"{done:,} of {number:,} {what}"
+                seconds = (time.monotonic() - started) / done * (number - done)
+                progress(f"{shown}, {_duration(seconds)} left")
+            yield item
+    finally:
+        ended.set()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

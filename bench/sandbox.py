@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.report import finish
+from bench.report import finish, steps
 from runner.canary import count as canary
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
@@ -127,7 +127,8 @@ def main(arguments: Sequence[str]) -> None:
         box = sandbox() if sys.base_prefix.startswith("/usr") else replace(sandbox(), readable=(sys.base_prefix,))
         for name, *both in sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]
-            for turn in itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs):
+            turns = itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs)
+            for turn in steps(turns, f"executions of {name}", 2 * runs):
                 found[turn].append(_in_memory(both[turn]))
             without, within = (Counter(counts) for counts in found)
             same = sum((without & within).values())

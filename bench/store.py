@@ -20,9 +20,8 @@ from contextlib import closing
 from pathlib import Path
 
 from bench import store_backup, store_ingest, store_kill, store_queries
-from bench.report import finish
+from bench.report import finish, progress
 from bench.store_data import Size
-from bench.store_ingest import progress
 from bench.store_service import Service
 
 LEAST_SHARE = 0.25

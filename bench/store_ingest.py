@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -74,12 +73,6 @@ def ingest(service: Service, size: Size, progress: Callable[[str], None]) -> tup
     found = size.samples / (time.perf_counter() - start), size.samples / (service.cpu_seconds() - cpu)
     shutil.rmtree(folder)
     return found
-
-
-def progress(text: str) -> None:
-    """Show how far it is."""
-    if sys.stderr.isatty():
-        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _rows() -> Iterator[Sequence[int | float]]:

@@ -10,7 +10,7 @@ import time
 from importlib import import_module
 
 import bench.verdicts
-from bench.report import finish
+from bench.report import finish, steps
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     names = sorted(module.name for module in pkgutil.iter_modules(bench.verdicts.__path__) if module.name[0] != "_")
     misses: list[str] = []
     figures: dict[str, object] = {}
-    for name in sys.argv[1:] or names:
+    for name in steps(sys.argv[1:] or names, "modules"):
         run = getattr(import_module(f"bench.verdicts.{name}"), "run", None)
         if run is None:
             continue

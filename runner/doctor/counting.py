@@ -8,6 +8,7 @@ from typing import Literal
 from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
+from runner.perf.program import perf_program
 
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
@@ -60,7 +61,7 @@ def _here() -> CountingResult:
 
 def try_counting(host: HostProbe) -> CountingResult:
     """Count the minor faults of ``true``; perf reports whether it had to leave out those of the kernel."""
-    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
+    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
@@ -73,10 +74,10 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND:
         return CountingResult(what="perf is not installed", remedy=INSTALL, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
-        release = host.tree.text("proc/sys/kernel/osrelease") or "$(uname -r)"
+        release = host.tree.text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
-            what=f"there is no perf for the running kernel {release}",
-            remedy=f"sudo apt install linux-tools-{release}",
+            what=f"there is no perf for the running kernel {release}, nor for another one",
+            remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )
     level = host.tree.integer(PARANOID)

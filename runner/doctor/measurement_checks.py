@@ -6,6 +6,7 @@ from runner.doctor.counting import ALLOW, PARANOID, try_counting
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, ok, problem, unknown, warning
 from runner.perf.command import SEPARATOR, STANDARD_EVENTS
+from runner.perf.program import perf_program
 
 
 def perf(host: HostProbe) -> CheckResult:
@@ -13,7 +14,7 @@ def perf(host: HostProbe) -> CheckResult:
     counting = try_counting(host)
     if counting.is_missing:
         return problem(counting.what, counting.remedy)
-    version = re.search(r"perf version (\S+)", host.run(["perf", "--version"]).text)
+    version = re.search(r"perf version (\S+)", host.run([perf_program(), "--version"]).text)
     return ok(f"perf {version[1]}" if version else "perf")
 
 
@@ -33,7 +34,7 @@ def permission(host: HostProbe) -> CheckResult:
 
 def events(host: HostProbe) -> CheckResult:
     """Check which of the standard events this machine can count."""
-    answer = host.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
+    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]

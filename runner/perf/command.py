@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.perf.program import perf_program
+
 STANDARD_EVENTS = (
     "minor-faults",
     "major-faults",
@@ -33,4 +35,4 @@ def perf_stat(command: Sequence[str], output: Path, events: Sequence[str] = STAN
     perf opens the counters disabled and enables them at the exec of the command (``enable_on_exec``), so that neither
     perf nor its parent is counted. They follow every process and thread that the command starts.
     """
-    return ["perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events), "--", *command]
+    return [perf_program(), "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events), "--", *command]

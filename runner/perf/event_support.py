@@ -40,6 +40,6 @@ def _accepted(events: Sequence[str]) -> bool:
             )
         except FileNotFoundError:
             raise FaultwatchError(
-                "perf is not installed", "Debian: apt install linux-perf; Ubuntu: linux-tools"
+                "perf is not installed", "Debian: apt install linux-perf; Ubuntu: apt install linux-tools-generic"
             ) from None
     return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", done.error)

@@ -9,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
+from runner.perf.program import perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
@@ -43,8 +45,9 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
         )
     shown = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
-    words = [*within, "perf", "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
+    words = [*within, perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
     with tempfile.TemporaryFile() as error_file:
+        log_command(words)
         with subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

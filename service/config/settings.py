@@ -12,6 +12,7 @@ from pathlib import Path
 from runner.contract.report import safe_name
 from service.config.access import Access
 from service.config.github_app import GithubSettings
+from service.config.token_forges import FORGEJO, GITLAB, TokenForge
 from service.config.trusted_jobs import TrustedJobs
 
 LOOPBACK = ("localhost", "127.0.0.1")
@@ -45,6 +46,8 @@ class Config:
         Number of serving processes.
     github
         The GitHub App as which it acts; None for none.
+    gitlab, forgejo
+        The forges at which it is a user; None for none.
     jobs
         The GitHub Actions jobs that may sign in; None for none.
     jobs_here
@@ -70,6 +73,8 @@ class Config:
     access: Access | None = None
     workers: int = 1
     github: GithubSettings | None = None
+    gitlab: TokenForge | None = None
+    forgejo: TokenForge | None = None
     jobs: TrustedJobs | None = None
     jobs_here: bool | None = None
     host: str = field(default_factory=this_host)
@@ -107,6 +112,12 @@ class Config:
             access=given.access,
             workers=given.workers,
             github=GithubSettings.from_variables(given),
+            gitlab=TokenForge.from_variables(
+                GITLAB, given.gitlab_url, given.gitlab_token_file, given.gitlab_secret_file, given.address
+            ),
+            forgejo=TokenForge.from_variables(
+                FORGEJO, given.forgejo_url, given.forgejo_token_file, given.forgejo_secret_file, given.address
+            ),
             jobs=TrustedJobs.from_variables(given),
             jobs_here=given.jobs_here,
             host=safe_name(given.host) if given.host else this_host(),

@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 from service.config.github_app import GithubSettings
 from service.config.notifications import FILE, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
+from service.config.token_forges import FORGEJO, GITLAB, TokenForge, Variables
 from service.config.trusted_jobs import TrustedJobs
 from service.config.variables import Group, Variable, table
 
@@ -20,6 +21,8 @@ _HIDDEN = "***"
 _DOCUMENTS = {
     Group.SERVICE: "docs/how-to/access.md",
     Group.APP: "docs/how-to/github.md",
+    Group.GITLAB: "docs/how-to/forges.md",
+    Group.FORGEJO: "docs/how-to/forges.md",
     Group.JOBS: "docs/how-to/github.md",
     Group.NOTIFICATIONS: "docs/how-to/notifications.md",
 }
@@ -65,12 +68,15 @@ def list_settings(
         The notification channels; a text says why they cannot be read.
     """
     values = _service(config, by_token) | _app(config.github) | _jobs(config.jobs)
+    values |= _token_forge(GITLAB, config.gitlab) | _token_forge(FORGEJO, config.forgejo)
     groups: dict[Group, list[Setting]] = {group: [] for group in Group}
     for variable in table():
         if variable.name in values:
             groups[variable.group].append(_setting(variable, *values[variable.name], environment))
     notes = {
         Group.APP: "The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set.",
+        Group.GITLAB: "FAULTWATCH_GITLAB_URL is not set.",
+        Group.FORGEJO: "FAULTWATCH_FORGEJO_URL is not set.",
         Group.JOBS: "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set.",
         Group.NOTIFICATIONS: "",
     }
@@ -129,6 +135,16 @@ def _app(settings: GithubSettings | None) -> _Values:
         "FAULTWATCH_GITHUB_SECRET_FILE": (_SECRET, False),
         "FAULTWATCH_GITHUB_API": (settings.api, settings.api == GithubSettings.api),
         "FAULTWATCH_GITHUB_WORKFLOW": (settings.workflow, settings.workflow == GithubSettings.workflow),
+    }
+
+
+def _token_forge(names: Variables, settings: TokenForge | None) -> _Values:
+    if settings is None:
+        return {}
+    return {
+        names.url: (settings.url, False),
+        names.token_file: (_SECRET, False),
+        names.secret_file: (_SECRET, False),
     }
 
 

@@ -24,6 +24,8 @@ class Group(StrEnum):
 
     SERVICE = "Service"
     APP = "GitHub App"
+    GITLAB = "GitLab"
+    FORGEJO = "Forgejo"
     JOBS = "Jobs of GitHub Actions"
     NOTIFICATIONS = "Notifications"
 
@@ -185,6 +187,48 @@ class ServiceVariables(BaseSettings):
         "Workflow",
         "The repository's workflow that measures a pull request.",
         "faultwatch.yml",
+    )
+    gitlab_url: str | None = _variable(
+        "FAULTWATCH_GITLAB_URL",
+        Group.GITLAB,
+        "GitLab address",
+        "The address of GitLab.",
+        usual="none: its features are off",
+    )
+    gitlab_token_file: Path | None = _variable(
+        "FAULTWATCH_GITLAB_TOKEN_FILE",
+        Group.GITLAB,
+        "GitLab token",
+        "The file with the token of the user as which the service writes.",
+        usual="required with the address",
+    )
+    gitlab_secret_file: Path | None = _variable(
+        "FAULTWATCH_GITLAB_SECRET_FILE",
+        Group.GITLAB,
+        "GitLab webhook secret",
+        "The file with the secret by which webhooks are proven.",
+        usual="required with the address",
+    )
+    forgejo_url: str | None = _variable(
+        "FAULTWATCH_FORGEJO_URL",
+        Group.FORGEJO,
+        "Forgejo address",
+        "The address of Forgejo or Gitea.",
+        usual="none: its features are off",
+    )
+    forgejo_token_file: Path | None = _variable(
+        "FAULTWATCH_FORGEJO_TOKEN_FILE",
+        Group.FORGEJO,
+        "Forgejo token",
+        "The file with the token of the user as which the service writes.",
+        usual="required with the address",
+    )
+    forgejo_secret_file: Path | None = _variable(
+        "FAULTWATCH_FORGEJO_SECRET_FILE",
+        Group.FORGEJO,
+        "Forgejo webhook secret",
+        "The file with the secret by which webhooks are proven.",
+        usual="required with the address",
     )
     actions_repositories: Words = _variable(
         "FAULTWATCH_ACTIONS_REPOSITORIES",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+
+from tests.bootstrap import bootstrap, recipe
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "faultwatch" / "hosts"
 # What a freshly installed server has: ssh to come in, and the Python that Ansible's modules run in.
@@ -27,7 +27,6 @@ UNPACKED += [
     "tzdata",
     "unattended-upgrades",
 ]
-_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 # Both kinds of guests have their name server there; see network.py and machine.py.
 _NETWORK = """\
 [Match]
@@ -36,13 +35,12 @@ Driver=virtio_net
 DHCP=yes
 """
 _SEED = """\
-set -eu
-echo 'nameserver 10.0.2.3' >"$1/etc/resolv.conf"
-echo guest >"$1/etc/hostname"
-echo '127.0.0.1 localhost guest' >"$1/etc/hosts"
-chroot "$1" systemctl --quiet enable ssh systemd-networkd
-chroot "$1" systemctl --quiet mask systemd-networkd-wait-online systemd-resolved apt-daily.timer apt-daily-upgrade.timer
-chroot "$1" update-ca-certificates >/dev/null
+echo 'nameserver 10.0.2.3' >/etc/resolv.conf
+echo guest >/etc/hostname
+echo '127.0.0.1 localhost guest' >/etc/hosts
+systemctl --quiet enable ssh systemd-networkd
+systemctl --quiet mask systemd-networkd-wait-online systemd-resolved apt-daily.timer apt-daily-upgrade.timer
+update-ca-certificates >/dev/null
 """
 
 
@@ -64,31 +62,16 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm", architecture: s
         It could not be made; mmdebstrap's last words are on the error output.
     """
     wanted = sorted({*FRESH, *packages})
-    authorities = sorted(_AUTHORITIES.glob("*.crt"))
-    recipe = hashlib.sha256(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED]).encode())
-    for authority in authorities:
-        recipe.update(authority.read_bytes())
-    kept = CACHE / f"{suite}-{recipe.hexdigest()[:12]}"
+    name = recipe(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED]))
+    kept = CACHE / f"{suite}-{name}"
     if kept.is_dir():
         return kept
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as made:
-        root, network, seed = Path(made) / "root", Path(made) / "network", Path(made) / "seed"
-        network.write_text(_NETWORK, encoding="utf-8")
-        seed.write_text(_SEED, encoding="utf-8")
-        # The certificate authorities of this machine: it may reach the world only through something that has its own.
-        uploads = [(authority, f"/usr/local/share/ca-certificates/{authority.name}") for authority in authorities]
-        uploads.append((network, "/etc/systemd/network/50-guest.network"))
-        hooks = [f"--customize-hook=upload '{source}' '{target}'" for source, target in uploads]
-        hooks.append(f"--customize-hook=sh '{seed}' \"$1\"")
-        subprocess.run(
-            [
-                *("mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", *hooks),
-                *([f"--architectures={architecture}"] if architecture else []),
-                *(f"--include={','.join(wanted)}", suite, str(root)),
-            ],
-            check=True,
-        )
+        root = Path(made) / "root"
+        options = ["--mode=root", *([f"--architectures={architecture}"] if architecture else [])]
+        files = {"/etc/systemd/network/50-guest.network": _NETWORK}
+        bootstrap(suite, root, packages=wanted, files=files, script=_SEED, options=options)
         try:
             root.rename(kept)
         except OSError:  # Another one made the same meanwhile.

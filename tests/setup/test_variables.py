@@ -20,7 +20,16 @@ SET_FOR_OTHERS = {variable.name for variable in of_runner.FOR_PROGRAMS}
 OF_OTHERS = {
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "CI_JOB_URL",
+    "CI_MERGE_REQUEST_IID",
+    "CI_MERGE_REQUEST_PROJECT_PATH",
+    "CI_PROJECT_PATH",
+    "FORGEJO_ACTIONS",
+    "GITEA_ACTIONS",
     "GITHUB_ACTIONS",
+    "GITHUB_EVENT_NAME",
+    "GITHUB_RUN_NUMBER",
+    "GITLAB_CI",
     "GITHUB_OUTPUT",
     "GITHUB_REF",
     "GITHUB_REPOSITORY",
@@ -30,7 +39,7 @@ OF_OTHERS = {
     "LISTEN_PID",
     "PATH",
 }
-"""Set by GitHub Actions or by the system, and no settings."""
+"""Set by a CI system or by the operating system, and no settings."""
 TABLES = {ROOT / "runner" / "variables.py", ROOT / "service" / "config" / "variables.py"}
 PASSED_TO_JOBS = {"FAULTWATCH_TOKEN", "FAULTWATCH_URL"}
 """Set by the service for the runner that it starts."""
@@ -94,6 +103,15 @@ def test_each_variable_of_the_service_is_shown(tmp_path: Path) -> None:
         "FAULTWATCH_GITHUB_APP": "7",
         "FAULTWATCH_GITHUB_KEY_FILE": str(tmp_path / "key"),
         "FAULTWATCH_GITHUB_SECRET_FILE": str(tmp_path / "secret"),
+        **{
+            f"FAULTWATCH_{forge}_{name}": value
+            for forge in ("GITLAB", "FORGEJO")
+            for name, value in (
+                ("URL", "https://forge.example.org"),
+                ("TOKEN_FILE", str(tmp_path / "key")),
+                ("SECRET_FILE", str(tmp_path / "secret")),
+            )
+        },
         "FAULTWATCH_ACTIONS_REPOSITORIES": "a/b",
         "FAULTWATCH_ADDRESS": "https://faults.example.org",
     }

@@ -16,6 +16,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "pages": pages,
     "program_variables": program_variables,
     "runner_variables": runner_variables,
+    "variables_of_forgejo": service_variables(Group.FORGEJO),
+    "variables_of_gitlab": service_variables(Group.GITLAB),
     "variables_of_app": service_variables(Group.APP),
     "variables_of_jobs": service_variables(Group.JOBS),
     "variables_of_notifications": service_variables(Group.NOTIFICATIONS),

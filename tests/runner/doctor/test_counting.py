@@ -73,7 +73,7 @@ def test_no_perf(tmp_path: Path) -> None:
 def test_no_perf_for_this_kernel(tmp_path: Path) -> None:
     found = tried(tmp_path, UBUNTU, 2)
     assert found.is_missing
-    assert found.remedy == "sudo apt install linux-tools-6.8.0-45-generic"
+    assert found.remedy == "sudo apt install linux-tools-generic"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Finds perf. Ubuntu's is a script that refuses kernels of others, although any version of perf counts faults."""
+
+import os
+import re
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+from runner.execution.start_block import BASE_VARIABLES
+
+_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
+
+
+@lru_cache
+def perf_program() -> str:
+    """Return the name or the path of perf on this host; whether it works is found out by running it."""
+    return find_perf(Path("/"), BASE_VARIABLES["PATH"], os.uname().release)
+
+
+def find_perf(root: Path, path: str, release: str) -> str:
+    """Return ``perf``, unless that is a script without a perf for a kernel; then the newest of another kernel.
+
+    Parameters
+    ----------
+    root
+        The folder that stands for ``/``.
+    path
+        Folders in which programs are found, separated by colons.
+    release
+        The release of the running kernel.
+    """
+    found = shutil.which("perf", path=path)
+    if found is None or not _is_script(Path(found)) or (root / _ANY_KERNEL.replace("*", release)).exists():
+        return "perf"
+    others = sorted(root.glob(_ANY_KERNEL), key=_version)
+    return str(others[-1]) if others else "perf"
+
+
+def _is_script(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(2) == b"#!"
+
+
+def _version(file: Path) -> tuple[list[int], str]:
+    name = file.parent.name
+    return [int(number) for number in re.findall(r"\d+", name)], name
