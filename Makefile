@@ -37,7 +37,11 @@ lint: .venv/.dev ## Check style, types and import rules
 
 .PHONY: test-github
 test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
-	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/github
+	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/forges/github
+
+.PHONY: test-client
+test-client: system-tests .venv/.dev .venv-client/.installed ## Generate a client of the API and use it with a running service
+	@$(PYTHON) -m pytest -m client tests/client
 
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
@@ -112,9 +116,6 @@ bench-detection: .venv/.run node_modules/.installed ## Compare the detector with
 bench-bisect-history: system-tests .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-docs: system-tests .venv/.dev ## Hold the pages of the documentation to their budget: weight, requests, time, accessibility
-	@$(PYTHON) -m bench.docs
-
 bench-history: system-tests .venv/.dev node_modules/.installed ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
@@ -139,11 +140,12 @@ lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra hosts --output-file requirements-hosts.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
 	$(LOCK) --extra workflows --output-file requirements-workflows.txt
+	$(LOCK) --extra client --output-file requirements-client.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove everything installed and built here; measurements stay
-	rm -rf .venv .venv-bench .venv-hosts .venv-workflows node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-hosts .venv-workflows .venv-client node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: system system-tests system-projects system-hosts system-aarch64 system-image system-fresh
@@ -193,6 +195,12 @@ system-fresh:
 		--requirement requirements-workflows.txt
 	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
 		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	@touch $@
+
+.venv-client/.installed: requirements-client.txt | system
+	@"$$(setup/find-python)" -m venv .venv-client
+	@.venv-client/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+		--requirement requirements-client.txt
 	@touch $@
 
 .venv-hosts/.installed: requirements-hosts.txt | system

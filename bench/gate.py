@@ -35,8 +35,8 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from service.github.signature import signed
-from tests.service.github.stand_in import APP, SECRET, GitHub, running
+from service.forges.signature import signed
+from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
 """Pull requests without a change, and with one page more; and by what --quick divides them."""

@@ -8,13 +8,13 @@ from apiflask import APIFlask
 from flask import Response
 
 from service.config.settings import Config
-from service.github import extension as github
+from service.forges import extension as forges
 from service.jobs import extension as jobs
 from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
-from service.web import current, feeds, github_webhook, metrics, row_ids, settings_table
+from service.web import current, feeds, metrics, row_ids, settings_table, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -59,8 +59,8 @@ def create_app(config: Config | None = None) -> APIFlask:
     keep_sessions(app, config.home)
     register_api(app)
     register_pages(app)
-    app.register_blueprint(github_webhook.bp)
-    github.register(app, database, config, jobs.register(app, database, config))
+    app.register_blueprint(webhooks.bp)
+    forges.register(app, database, config, jobs.register(app, database, config))
     actions_sign_in.trust(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)

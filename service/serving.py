@@ -23,7 +23,7 @@ from service.app import create_app
 from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.github.extension import queue
+from service.forges.extension import queue
 from service.jobs import extension as jobs
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
 from service.store.engine.upgrade import upgrade
@@ -69,8 +69,8 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
             background.start(current.database(), config)
-        if (github := queue(app)) is not None:
-            github.start()
+        if (forges := queue(app)) is not None:
+            forges.start()
         jobs.start(app, f"http://{_in_url(_local_address(address))}:{port}")
         # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
         # the parsing.

@@ -18,7 +18,7 @@ from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
 from runner.measuring.comparison import MOST, Pairs, sample_in_turns
-from service.github import wording
+from service.forges import wording
 from service.rules.comparison import in_turns, stored
 from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate

@@ -1,10 +1,10 @@
 """Builds the gate's report of a pull request for the service."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from runner.cli.ci_job import ci_job
 from runner.contract.gate import GateCase, GateReport
 from runner.measuring.comparison import Compared
 from runner.workload import Workload
@@ -19,15 +19,14 @@ def gate_report(
     head: str,
     environment: Mapping[str, str] = os.environ,
 ) -> GateReport:
-    """Return the report of a gate; outside GitHub Actions it names no pull request."""
-    repository = environment.get("GITHUB_REPOSITORY") if environment.get("GITHUB_ACTIONS") == "true" else None
-    number = re.fullmatch(r"refs/pull/(\d+)/merge", environment.get("GITHUB_REF", ""))
-    server, run = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_RUN_ID")
+    """Return the report of a gate; outside the CI of a forge it names no pull request."""
+    job = ci_job(environment)
     file, lines = _budgets(workload.path, tree)
     return GateReport(
-        repository=repository or None,
-        # A job that the service ordered runs on a branch: the service finds the pull request by its head.
-        pull_request=int(number[1]) if repository and number else None,
+        forge=job.forge,
+        repository=job.repository,
+        pull_request=job.pull_request,
+        merge_group=job.merge_group,
         base=base,
         head=head,
         cases=tuple(
@@ -45,7 +44,7 @@ def gate_report(
             for result in results
         ),
         may_be_unmeasured=workload.workload.unmeasured == "pass",
-        log_url=f"{server}/{repository}/actions/runs/{run}" if repository and server and run else "",
+        log_url=job.log_url,
     )
 
 

@@ -15,6 +15,22 @@ Repository = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/\.?[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}$")
 ]
 """A repository on GitHub, ``owner/name``."""
+Project = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*)+$", max_length=130
+    ),
+]
+"""A repository on a forge: ``owner/name``, or on GitLab ``group/subgroup/name``."""
+
+
+class ForgeKind(StrEnum):
+    """What serves a repository and its pull requests."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    FORGEJO = "forgejo"
+    """Forgejo, or Gitea."""
 
 
 class GateVerdict(StrEnum):
@@ -98,10 +114,14 @@ class BaseAnswer(Strict):
 class GateReport(Strict):
     """All measurements of the head of a pull request."""
 
-    repository: Repository | None = None
-    """None if nothing is to be published on GitHub."""
+    forge: ForgeKind = ForgeKind.GITHUB
+    """Where the repository is."""
+    repository: Project | None = None
+    """None if nothing is to be published on a forge."""
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
     """None if the job does not know it; then the service finds the pull request by its head."""
+    merge_group: bool = False
+    """Whether head is a commit of a merge queue, which has the pull request and what is merged before it."""
     base: CommitHash
     head: CommitHash
     cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from service.config.github_app import GithubSettings
+from service.config.token_forges import TokenForge
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
@@ -48,6 +49,8 @@ class Config:
         Number of serving processes.
     github
         The GitHub App as which it acts; None for none.
+    gitlab, forgejo
+        The forges at which it is a user; None for none.
     jobs
         The GitHub Actions jobs that may sign in; None for none.
     jobs_here
@@ -67,6 +70,8 @@ class Config:
     access: Access | None = None
     workers: int = 1
     github: GithubSettings | None = None
+    gitlab: TokenForge | None = None
+    forgejo: TokenForge | None = None
     jobs: TrustedJobs | None = None
     jobs_here: bool | None = None
     lease: timedelta = LEASE
@@ -89,7 +94,7 @@ class Config:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
         """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
 
-        FAULTWATCH_PROXIES, _ANONYMOUS_READ and the settings of the GitHub App and of trusted jobs are read as well.
+        FAULTWATCH_PROXIES, _ANONYMOUS_READ and the settings of forges and of trusted jobs are read as well.
         """
         home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
         return cls(
@@ -100,6 +105,8 @@ class Config:
             access=_access(environment.get("FAULTWATCH_ACCESS")),
             workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
             github=GithubSettings.from_environment(environment),
+            gitlab=TokenForge.from_environment("FAULTWATCH_GITLAB", environment),
+            forgejo=TokenForge.from_environment("FAULTWATCH_FORGEJO", environment),
             jobs=TrustedJobs.from_environment(environment),
             jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
             lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),

@@ -12,9 +12,9 @@ from service.pipeline import decide_events, detect_drifts
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.gate.verdict import judge_gate
 from service.schemas.triage import Action, State
-from service.store import github, shared_rows
+from service.store import forges, shared_rows
 from service.store.engine.database import Database
-from service.store.models import Case, Event, EventDriftRow, GithubGate, Revision, Series, Subject
+from service.store.models import Case, Event, EventDriftRow, ForgeGate, Revision, Series, Subject
 
 WAIT = timedelta(days=30)
 """How long after a merge its drifts are expected to show up."""
@@ -40,13 +40,13 @@ def settle(database: Database, now: datetime) -> bool:
     return True
 
 
-def _merged(session: Session, now: datetime) -> list[GithubGate]:
-    query = select(GithubGate).options(github.WITH_PULL)
-    recent = query.where(GithubGate.accepted_by.is_not(None), GithubGate.merged_at > now - WAIT)
-    return list(session.scalars(recent.where(GithubGate.document.is_not(None))))
+def _merged(session: Session, now: datetime) -> list[ForgeGate]:
+    query = select(ForgeGate).options(forges.WITH_PULL)
+    recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - WAIT)
+    return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))
 
 
-def _accepted_events(session: Session, gate: GithubGate) -> list[Event]:
+def _accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     """Return the new events at the merge commit, or at the head, of which every drift was accepted."""
     at_merge = (
         select(EventDriftRow.event_id)
@@ -71,11 +71,11 @@ def _series_of(session: Session, event: Event) -> set[SeriesKey | None]:
     return {(subject, key, metric) if metric else None for subject, key, metric in rows}
 
 
-def _accepted_changes(gate: GithubGate) -> set[SeriesKey]:
+def _accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
     """Return the changes that a gate reported."""
     return {
         (outcome.case.head.subject, shared_rows.case_key(outcome.case.head.case), metric.metric)
-        for outcome in judge_gate(github.report_of(gate)).cases
+        for outcome in judge_gate(forges.report_of(gate)).cases
         for metric in (outcome.comparison.metrics if outcome.comparison else ())
         if metric.verdict is Verdict.CHANGED
     }

@@ -508,14 +508,18 @@ class FailedSignIn(Base):
     at: Mapped[datetime] = mapped_column(index=True)
 
 
-class GithubDelivery(Base):
-    """A webhook received from GitHub. Its payload is deleted once it is handled; its id stays."""
+class ForgeDelivery(Base):
+    """A webhook received from a forge. Its payload is deleted once it is handled; its id stays.
+
+    The tables of forges have the name of the first one.
+    """
 
     __tablename__ = "github_delivery"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the payload: the signature does not cover the id."""
     event: Mapped[str] = mapped_column(String(50))
+    """With its forge, as :mod:`service.forges.names` writes it."""
     payload: Mapped[str | None] = mapped_column(Text)
     received_at: Mapped[datetime]
     attempts: Mapped[int] = mapped_column(default=0)
@@ -524,14 +528,14 @@ class GithubDelivery(Base):
     error: Mapped[str | None] = mapped_column(Text)
 
 
-class GithubPull(Base):
+class ForgePull(Base):
     """A pull request named by a webhook or a report."""
 
     __tablename__ = "github_pull"
     __table_args__ = (UniqueConstraint("repository", "number"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     repository: Mapped[str] = mapped_column(String(140))
-    """In lower case: GitHub ignores the case."""
+    """With its forge, as :mod:`service.forges.names` writes it, and in lower case: forges ignore the case."""
     number: Mapped[int]
     comment_id: Mapped[int | None] = mapped_column(BigInteger)
     """The comment that is edited in place."""
@@ -539,7 +543,7 @@ class GithubPull(Base):
     """Until then one worker alone writes to the pull request."""
 
 
-class GithubGate(Base):
+class ForgeGate(Base):
     """The gate of one head of a pull request: what was measured, and what is published."""
 
     __tablename__ = "github_gate"
@@ -565,7 +569,7 @@ class GithubGate(Base):
     due_at: Mapped[datetime | None] = mapped_column(index=True)
     error: Mapped[str | None] = mapped_column(Text)
 
-    pull: Mapped[GithubPull] = relationship(lazy="raise")
+    pull: Mapped[ForgePull] = relationship(lazy="raise")
 
 
 class ActionsToken(Base):

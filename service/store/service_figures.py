@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from runner.contract.job import State
 from service.rules.events.lifecycle import CLOSED
-from service.store.models import DeliveryRow, DriftRow, Event, GithubDelivery, GithubGate, Host, Job, Run, RunCount
+from service.store.models import DeliveryRow, DriftRow, Event, ForgeDelivery, ForgeGate, Host, Job, Run, RunCount
 from service.store.series import STALE
 
 _SIZES = {
@@ -67,8 +67,8 @@ def read(session: Session) -> Figures:
         unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
         messages={
             "channels": count(DeliveryRow.sent_at.is_(None)),
-            "github": count(GithubGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),
+            "github": count(ForgeGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),
         },
-        pending_webhooks=count(GithubDelivery.due_at.is_not(None)),
+        pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),
         size=session.scalar(text(_SIZES[session.get_bind().dialect.name])) or 0,
     )

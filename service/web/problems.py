@@ -23,16 +23,22 @@ class FieldError(BaseModel):
     field: str
     """Path to the field, for example ``samples.0.readings``."""
     detail: str
+    """Why its value is refused."""
 
 
 class Problem(BaseModel):
     """A problem document. Its type is always ``about:blank``: the status says what kind of problem it is."""
 
     type: str = "about:blank"
+    """The kind of problem: always ``about:blank``."""
     title: str
+    """The status in words."""
     status: int
+    """The HTTP status of the answer."""
     detail: str
+    """What happened and what to do, in a sentence."""
     errors: list[FieldError] = []
+    """The fields of the request that are wrong."""
 
 
 class ProblemError(Exception):

@@ -12,6 +12,7 @@ from sqlalchemy import make_url
 from service.config.github_app import GithubSettings
 from service.config.notifications import FILE, VARIABLE, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
+from service.config.token_forges import TokenForge
 from service.config.trusted_jobs import TrustedJobs
 from service.schemas.audit import AuditAction
 from service.schemas.history import View
@@ -65,6 +66,18 @@ def list_settings(
             document="docs/how-to/github.md",
             empty="The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set.",
             settings=list(_app(config.github, environment)),
+        ),
+        SettingGroup(
+            title="GitLab",
+            document="docs/how-to/forges.md",
+            empty="FAULTWATCH_GITLAB_URL is not set.",
+            settings=list(_token_forge(config.gitlab, "FAULTWATCH_GITLAB", environment)),
+        ),
+        SettingGroup(
+            title="Forgejo",
+            document="docs/how-to/forges.md",
+            empty="FAULTWATCH_FORGEJO_URL is not set.",
+            settings=list(_token_forge(config.forgejo, "FAULTWATCH_FORGEJO", environment)),
         ),
         SettingGroup(
             title="Jobs of GitHub Actions",
@@ -153,6 +166,19 @@ def _app(settings: GithubSettings | None, environment: Mapping[str, str]) -> Ite
         ("Address", settings.address or "none", "FAULTWATCH_ADDRESS", "none", "where people reach this service"),
     ):
         yield Setting(name=name, value=value, source=_source(environment, variable, value == usual), meaning=meaning)
+
+
+def _token_forge(settings: TokenForge | None, prefix: str, environment: Mapping[str, str]) -> Iterator[Setting]:
+    if settings is None:
+        return
+    forge = prefix.rpartition("_")[2].capitalize()
+    for name, value, variable, meaning in (
+        (f"{forge} address", settings.url, "URL", "where it is"),
+        (f"{forge} token", _SECRET, "TOKEN_FILE", "of the user as which the service writes"),
+        (f"{forge} webhook secret", _SECRET, "SECRET_FILE", "what webhooks are proven with"),
+    ):
+        source = _source(environment, f"{prefix}_{variable}", default=False)
+        yield Setting(name=name, value=value, source=source, meaning=meaning)
 
 
 def _jobs(trusted: TrustedJobs | None, environment: Mapping[str, str]) -> Iterator[Setting]:

@@ -101,7 +101,7 @@ def test_json_can_be_read(block: Block) -> None:
 
 @pytest.mark.parametrize("block", of("yaml"), ids=str)
 def test_yaml_can_be_read(block: Block) -> None:
-    assert isinstance(yaml.safe_load(block.text), dict)
+    assert isinstance(yaml.safe_load(block.text), dict | list)  # a list is a part of a job
 
 
 @pytest.mark.parametrize("block", of("python"), ids=str)

@@ -58,3 +58,9 @@ def test_every_generated_part_is_filled_in(source: Path) -> None:
 
 def test_pages_outside_of_the_folder_exist() -> None:
     assert all((ROOT / name).is_file() for name in FROM_OUTSIDE)
+
+
+def test_every_column_of_a_table_has_a_title(source: Path) -> None:
+    for page in source.rglob("*.md"):
+        heads = re.findall(r"^\|(.*)\|\n\|[-:| ]+\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert [head for head in heads if not all(cell.strip() for cell in head.split(" | "))] == [], page

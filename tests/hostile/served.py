@@ -21,7 +21,7 @@ from typing import Any
 import requests
 
 from runner.contract.job import Job
-from service.github import job_reply
+from service.forges import job_reply
 from tests.hostile.arena import TIMEOUT, Arena, Outcome
 
 SERVICE = Path(sys.prefix, "bin", "faultwatch-service")

@@ -43,7 +43,7 @@ _PUBLIC = frozenset(
         "access.sign_in",
         "access.sign_out",
         "api.actions.sign_in",  # for an identity that GitHub signed
-        "github.webhook",  # for a body that GitHub signed
+        "webhooks.receive",  # for a body that a forge signed, or sent with the secret
     }
 )
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})

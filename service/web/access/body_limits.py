@@ -10,6 +10,7 @@ ANONYMOUS_BYTES = 1 << 20
 """Of a body from a caller without a token, such as a sign-in."""
 WEBHOOK_BYTES = 25 << 20
 """GitHub sends no larger event."""
+WEBHOOKS = frozenset({"/github/webhook", "/gitlab/webhook", "/forgejo/webhook"})
 
 
 def register(app: Flask) -> None:
@@ -27,7 +28,7 @@ def body_limit(path: str, *, is_known: bool, most: int) -> int:
     most
         The limit of the application.
     """
-    if path == "/github/webhook":
+    if path in WEBHOOKS:
         return min(WEBHOOK_BYTES, most)
     return most if is_known else min(ANONYMOUS_BYTES, most)
 

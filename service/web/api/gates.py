@@ -1,4 +1,4 @@
-"""Gates of pull requests: a job reports what it measured, the service decides and publishes the verdict on GitHub."""
+"""Gates of pull requests: a job reports what it measured, the service decides and publishes the verdict."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
-from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from service.github import comment_text, wording
-from service.github.extension import queue
-from service.github.findings import findings
+from runner.contract.gate import BaseAnswer, BaseQuery, ForgeKind, GateAnswer, GateReport
+from service.forges import comment_text, wording
+from service.forges.extension import queue
+from service.forges.findings import findings
+from service.forges.names import qualified
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
+from service.store import forges as store
 from service.store import gate_baselines, runs
-from service.store import github as store
 from service.text.markdown import plain
 from service.web.access.guard import caller
 from service.web.access.ownership import hold, refusal
@@ -42,12 +43,12 @@ def base(json_data: BaseQuery) -> BaseAnswer:
 @bp.input(GateReport)
 @bp.output(GateAnswer)
 def post(json_data: GateReport) -> GateAnswer:
-    """Return the verdict on all that was measured for the head of a pull request, and have GitHub told.
+    """Return the verdict on all that was measured for the head of a pull request, and publish it.
 
     The same report may be sent again. A job of GitHub Actions reports of its own repository alone.
     """
     own, repository = caller().repository, json_data.repository
-    if own is not None and repository is not None and own != repository.lower():
+    if own is not None and repository is not None and (json_data.forge, repository.lower()) != (ForgeKind.GITHUB, own):
         raise refusal(own, f"{repository} is another repository")
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
     hold({side.subject for side in sides}, {side.host.name for side in sides})
@@ -55,14 +56,14 @@ def post(json_data: GateReport) -> GateAnswer:
     with database().reading() as session:
         since = gate_baselines.find(session, json_data, finding.small_steps())
     finding = finding.with_baselines(since)
-    if (kept := queue()) is not None and repository is not None:
-        finding = replace(finding, accepted=_kept(repository, json_data, since))
+    kept = queue()
+    forge = kept.worker.forges.get(json_data.forge) if kept else None
+    if kept is not None and forge is not None and repository is not None:
+        finding = replace(finding, accepted=_kept(qualified(json_data.forge, repository), json_data, since))
         kept.wake()
     with database().reading() as session:
         finding = replace(finding, insights=gate_insights.find(session, finding))
-    links = comment_text.links(
-        kept.worker.settings.address if kept else "", json_data.base, json_data.head, json_data.log_url
-    )
+    links = comment_text.links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
@@ -74,7 +75,7 @@ def post(json_data: GateReport) -> GateAnswer:
 
 
 def _kept(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
-    """Keep a report for GitHub to be told of; return whether somebody accepted what it says."""
+    """Store a report that is to be published; return whether somebody accepted what it says."""
     with database().writing() as session:
         number = report.pull_request or store.pull_request_of(session, repository, report.head)
         if number is None:
@@ -82,5 +83,7 @@ def _kept(repository: str, report: GateReport, since: gate_baselines.Baselines) 
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
         found = store.get_or_create_gate(session, repository, number, report.head)
+        if report.merge_group:
+            store.accept_as_request(session, found)
         store.store_report(found, report, gate_baselines.pack(since), datetime.now(UTC))
         return Acceptance(found.accepted_by, found.accepted_reason) if found.accepted_by else None

@@ -1,34 +1,58 @@
-"""The parts of the OpenAPI document that APIFlask cannot derive from the views."""
+"""The OpenAPI document of the API: APIFlask lists the operations, models and docstrings describe them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from apiflask import APIFlask
 
+from service.web.api.document.operations import TOKEN, describe, operations, tags
+from service.web.api.document.schemas import REFERENCE, component_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
-_REFERENCE = "#/components/schemas/{model}"
+_ABOUT = (
+    "Everything that the dashboard shows, and everything that a runner sends. A service on loopback is open; one that "
+    "others can reach asks for a token, and each operation names the scope that it needs. Errors are problem documents "
+    "(RFC 9457)."
+)
+_PROBLEM = {
+    "description": "What went wrong, and with which field",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}},
+}
 
 
 def register(app: APIFlask) -> None:
-    """Describe every error of every operation as a problem document."""
+    """Give an application its OpenAPI document."""
     app.config.update(
         AUTO_404_RESPONSE=False,
         AUTO_VALIDATION_ERROR_RESPONSE=False,
         AUTO_SERVERS=False,  # would put the request's Host header into the document
     )
-    app.spec_processor(_with_problems)
+    app.spec_processor(partial(_completed, app))
 
 
-def _with_problems(spec: Any) -> Any:
-    schema = Problem.model_json_schema(ref_template=_REFERENCE)
-    spec["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
-    problem = {
-        "description": "What went wrong, and with which field",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model="Problem")}}},
+def _completed(app: APIFlask, spec: Any) -> Any:
+    found = list(operations(app))
+    answers = {one.answer for one in found if one.answer} | {Problem}
+    queries = {one.query for one in found if one.query}
+    schemas = component_schemas(answers, {one.body for one in found if one.body} | queries)
+    by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
+    spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
+    spec["tags"] = tags(found)
+    spec["components"] = {
+        "schemas": schemas,
+        "securitySchemes": {
+            TOKEN: {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A token of `faultwatch-service token new`, or the one that a job of GitHub Actions "
+                "gets for its identity. A service that is open on loopback ignores it.",
+            }
+        },
     }
-    for path in spec["paths"].values():
-        for operation in path.values():
-            operation["responses"]["default"] = problem
+    for one in found:
+        document = spec["paths"][one.path][one.method]
+        describe(one, document, schemas, by_query)
+        document["responses"]["default"] = _PROBLEM
     return spec

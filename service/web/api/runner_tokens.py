@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from service.github.extension import queue
+from runner.contract.gate import ForgeKind
+from service.forges.extension import queue
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.ownership import hold_repository
@@ -44,12 +45,16 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     """
     hold_repository(json_data.repository)
     kept = queue()
-    if kept is None:
+    github = kept.worker.forges.get(ForgeKind.GITHUB) if kept else None
+    if github is None:
         raise not_found("GitHub App that this service is")
-    from service.github.client import Failure  # noqa: PLC0415 - only where there is an App
+    from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
+    from service.forges.github.forge import GithubForge  # noqa: PLC0415
+
+    assert isinstance(github, GithubForge)
 
     try:
-        answer = kept.worker.client.runner_token(json_data.repository, json_data.purpose)
+        answer = github.client.runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
         said = getattr(error, "message", "") or type(error).__name__
         detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."

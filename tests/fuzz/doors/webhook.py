@@ -15,15 +15,17 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from runner.contract.gate import ForgeKind
 from service.config.github_app import GithubSettings
-from service.github import extension
-from service.github.signature import signed
-from service.github.webhook_actions import EVENTS
-from service.github.worker import GithubWorker
+from service.forges import extension
+from service.forges.github.forge import GithubForge
+from service.forges.github.webhook_actions import EVENTS
+from service.forges.signature import signed
+from service.forges.worker import ForgeWorker
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json
 from tests.fuzz.served import Served, by_generation
-from tests.service.github.between import PACKAGES
+from tests.service.forges.github.between import PACKAGES
 
 SHARE = 8
 SECRET = b"a-secret-of-sixteen"
@@ -98,10 +100,12 @@ def _seeds() -> list[tuple[str, dict[str, Any]]]:
     return [*written, *found]
 
 
-def _worker(served: Served) -> GithubWorker:
+def _worker(served: Served) -> ForgeWorker:
     queue = extension.queue(served.app)
     assert queue is not None
-    return replace(queue.worker, client=_Unreachable())  # type: ignore[arg-type]
+    github = queue.worker.forges[ForgeKind.GITHUB]
+    assert isinstance(github, GithubForge)
+    return replace(queue.worker, forges={ForgeKind.GITHUB: replace(github, client=_Unreachable())})
 
 
 class _Unreachable:

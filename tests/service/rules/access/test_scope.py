@@ -50,5 +50,5 @@ def test_only_what_lets_people_in_needs_nothing(app: APIFlask) -> None:
         "access.sign_in",
         "access.sign_out",
         "api.actions.sign_in",
-        "github.webhook",
+        "webhooks.receive",
     }

@@ -1,15 +1,31 @@
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
+from openapi_spec_validator import validate
+
+from runner.contract import Report, RevisionList
+from runner.contract.job import JobOrder
+from service.schemas.triage import DecisionRequest, SilenceRequest
+from service.web.api.document.examples import EXAMPLES
+from tests.service.web.application import application
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The OpenAPI document, as it is served."""
+    with application(tmp_path_factory.mktemp("service")) as app:
+        return app.test_client().get("/openapi.json").text
 
 
 @pytest.fixture
-def document(client: FlaskClient) -> dict[str, Any]:
+def document(text: str) -> dict[str, Any]:
     """The OpenAPI document."""
-    found: dict[str, Any] = client.get("/openapi.json").json
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
@@ -71,13 +87,60 @@ def test_every_operation_tells_of_problems(document: dict[str, Any]) -> None:
             assert "application/problem+json" in operation["responses"]["default"]["content"]
 
 
+def test_every_operation_has_an_id_a_description_and_a_scope(document: dict[str, Any]) -> None:
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids)
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["security"] == [] or "Needs the scope `" in operation["description"]
+        assert [one["name"] for one in operation.get("parameters", []) if not one.get("description")] == []
+    public = {one["operationId"] for one in operations if not one["security"]}
+    assert public == {"get_health", "sign_in_job"}
+    assert set(document["components"]["securitySchemes"]) == {"token"}
+
+
+def test_every_type_has_one_schema_and_every_field_a_description(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z]+", name)] == []
+    assert [name for name, schema in schemas.items() if not schema.get("description")] == []
+    undescribed = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, entry in schema.get("properties", {}).items()
+        if not entry.get("description")
+    ]
+    assert undescribed == [], "write a docstring below the field"
+    same = Counter(json.dumps({**schema, "title": "", "description": ""}) for schema in schemas.values())
+    assert max(same.values()) == 1, "two names for one type"
+
+
+def test_a_field_has_its_docstring(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["Reading"]["properties"]["outlier"]["description"].startswith("The value lies off those")
+    assert "- `both`: Commit and configuration changed at once" in schemas["Cause"]["description"]
+    assert "samples" not in schemas["Report"]["required"], "what has a default may be left out of a request"
+
+
+def test_the_examples_are_valid_requests() -> None:
+    models = {"order_job": JobOrder, "decide_event": DecisionRequest, "silence_series": SilenceRequest}
+    models |= {"store_revisions": RevisionList, "store_run": Report}
+    assert set(models) == set(EXAMPLES)
+    for name, model in models.items():
+        model.model_validate_json(json.dumps(EXAMPLES[name]))
+
+
+def test_the_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    validate(document)
+
+
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     schemas = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert _references(document) <= schemas
 
 
-def test_the_document_does_not_repeat_what_the_caller_says(client: FlaskClient) -> None:
-    assert "localhost" not in client.get("/openapi.json").text
+def test_the_document_does_not_repeat_what_the_caller_says(text: str) -> None:
+    assert "localhost" not in text
 
 
 def _references(part: object) -> set[str]:

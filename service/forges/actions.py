@@ -1,0 +1,107 @@
+"""What the service does for a webhook of a forge, whichever forge it is. Pure.
+
+A repository is named as :mod:`service.forges.names` writes it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from service.forges.commands import Command
+
+ACCEPT_LABEL = "faultwatch: accept"
+"""The label that accepts the change of a pull request."""
+MEASURE_LABEL = "faultwatch: measure"
+"""The label that has a pull request measured, by the workflow of the default branch."""
+_STRICT = ConfigDict(strict=True)
+_Repository = Annotated[str, Field(pattern=r"^([a-z]+:)?[a-z0-9_.-]+(/[a-z0-9_.-]+)+$", max_length=140)]
+_Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+_Number = Annotated[int, Field(ge=1, lt=2**31)]
+_Id = Annotated[int, Field(ge=1, lt=2**63)]
+_Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class CommandComment:
+    """Run the commands of a comment. Its author may lack the permission."""
+
+    repository: _Repository
+    number: _Number
+    comment_id: _Id | None
+    """None where a label gives the command."""
+    author: _Login
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class RecordHead:
+    """Record the head of a pull request, which is going to be measured."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class AcceptHead:
+    """Accept the change of a head, by label."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    author: _Login
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class RecordMerge:
+    """Record that a head was merged into its base."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    commit: _Commit
+    """The merge commit."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class MeasureHead:
+    """Start the workflow that measures a pull request."""
+
+    repository: _Repository
+    head: _Commit
+    number: _Number | None = None
+    """None where the payload names no pull request: it is the one with this head."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class MeasureBranch:
+    """Start the workflow that measures the new head of the default branch."""
+
+    repository: _Repository
+    head: _Commit
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class ForgetRepositories:
+    """Publish nothing more in repositories that the App was removed from."""
+
+    repositories: tuple[_Repository, ...]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class UpdateJob:
+    """Update a job whose workflow has started or ended."""
+
+    repository: _Repository
+    job_id: int
+    url: Annotated[str, Field(pattern=r"^https?://[^\s\x00]*$", max_length=1000)]
+    conclusion: Annotated[str, Field(max_length=50)] | None
+    """None while the workflow runs."""
+
+
+RepositoryAction = CommandComment | MeasureHead | MeasureBranch
+"""Actions that call the forge."""
+WebhookAction = UpdateJob | RecordHead | AcceptHead | RecordMerge | ForgetRepositories | RepositoryAction

@@ -1,0 +1,240 @@
+"""Renders the outcome of a gate as the comment on a pull request, in Markdown. Pure.
+
+The verdict comes first. Where the table is too long for GitHub, whole rows are left out, and the comment says how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from runner.contract import MetricVerdict, Verdict, metric
+from runner.contract.comparison import Side
+from service.forges.wording import change, metric_name, since, verdict
+from service.rules.gate import insight
+from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
+from service.text.markdown import block, code
+from service.text.numbers import percent, quantity, span
+
+LIMIT = 65_536
+"""GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
+_KNOBS = 10
+_LONGEST_KNOB = 60
+_FAILURES = 3
+_LOG = 3_000
+_COMMANDS = 3
+_LONGEST_COMMAND = 1_000
+_HEAD = (
+    "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
+)
+_FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Ways to more details: addresses, made by the service and empty where there is none, and the next step."""
+
+    compare: str = ""
+    log: str = ""
+    bisect: bool = False
+    """Whether to offer the command by which a case is bisected."""
+
+
+def links(address: str, base: str, head: str, log_url: str) -> Links:
+    """Return the links of a comment."""
+    compare = f"{address}/compare?{urlencode({'base': base, 'head': head})}" if address else ""
+    return Links(compare, log_url)
+
+
+def marker(repository: str, pull_request: int) -> str:
+    """Return the invisible marker by which the comment of a pull request is found again."""
+    return f"<!-- faultwatch gate {repository.lower()}#{pull_request} -->"
+
+
+def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) -> str:
+    """Return the comment.
+
+    Parameters
+    ----------
+    outcome
+        The outcome of the gate.
+    links
+        Links to more details.
+    end
+        Last line, such as a marker.
+    limit
+        Most bytes of the comment.
+    """
+    first = f"**{verdict(outcome, code)}**\n\n{_failures(outcome.cases)}"
+    details = f"{insight.as_markdown(outcome.insights)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+    last = f"{details}{_commands(outcome)}{_next_step(outcome, links)}{_links(outcome, links)}"
+    last = f"{last}{end}\n" if end else last
+    room = limit - _size(first) - _size(last)
+    return f"{first}{_table(outcome.metrics, room)}{last}"
+
+
+def summary(outcome: GateOutcome, links: Links, limit: int) -> str:
+    """Return the comment without its first line, for check runs, whose title has the verdict."""
+    return text(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
+
+
+def _table(rows: Sequence[MetricOutcome], room: int) -> str:
+    visible = [_line(row) for row in rows if not row.settled]
+    folded = [_line(row) for row in rows if row.settled]
+    table = _fitting(visible, room)
+    if not folded:
+        return table
+    before, after = _FOLD
+    before = before.format(f"{len(folded)} more: unchanged, or not judged")
+    rest = _fitting(folded, room - _size(table) - _size(before) - _size(after))
+    return f"{table}{before}{rest}{after}\n" if rest else table
+
+
+def _fitting(lines: Sequence[str], room: int) -> str:
+    """Return a table of the rows that fit, and the number of those that do not."""
+    left = room - _size(_HEAD) - _size(_left_out(len(lines))) - 2
+    taken = 0
+    for line in lines:
+        left -= _size(line)
+        if left < 0:
+            break
+        taken += 1
+    if not taken:
+        return _left_out(len(lines)) if _size(_left_out(len(lines))) <= room else ""
+    return f"{_HEAD}{''.join(lines[:taken])}\n{_left_out(len(lines) - taken)}"
+
+
+def _left_out(count: int) -> str:
+    return f"… and {count:,} more row{'s' if count != 1 else ''}.\n\n" if count else ""
+
+
+def _line(row: MetricOutcome) -> str:
+    verdict = row.metric_verdict
+    levels = _level(verdict, verdict.base), _level(verdict, verdict.head)
+    cells = (code(row.case), metric_name(verdict, code), *levels, change(verdict), _noise(verdict), _verdict(row))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _level(verdict: MetricVerdict, side: Side) -> str:
+    return "–" if side.level is None else quantity(side.level, metric(verdict.metric).unit)
+
+
+def _noise(verdict: MetricVerdict) -> str:
+    """Return the bounds of the change, or how many samples of an exact count disagree."""
+    sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
+    if verdict.times is not None:
+        return "intermittent"
+    if verdict.rule == "counts":
+        return f"varies: {_span(verdict, verdict.base)} and {_span(verdict, verdict.head)}"
+    if verdict.rule == "exact":
+        agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
+        return "none" if agree == of else f"{of - agree} of {of} stray"
+    if verdict.bounds is not None:
+        return f"{percent(verdict.bounds[0])} to {percent(verdict.bounds[1])}"
+    return "–"
+
+
+def _span(verdict: MetricVerdict, side: Side) -> str:
+    unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
+    return quantity(low, unit) if low == high else span(low, high, unit)
+
+
+def _verdict(row: MetricOutcome) -> str:
+    verdict = row.metric_verdict
+    if not verdict.counts:
+        return "not judged"
+    if verdict.rule == "absent" and not (verdict.base.n and verdict.head.n):
+        return f"**missing** in {'base and head' if verdict.base.n == verdict.head.n else _lacking(verdict)}"
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
+        return "not decided"
+    if verdict.verdict is Verdict.SAME:
+        return "same"
+    return "better" if verdict.direction == "improvement" else _worse(row)
+
+
+def _lacking(verdict: MetricVerdict) -> str:
+    return "head" if verdict.base.n else "base"
+
+
+def _worse(row: MetricOutcome) -> str:
+    budget, since_baseline = _budget(row.metric_verdict), since(row)
+    if row.metric_verdict.may_exceed:
+        return f"worse, perhaps over the budget of {budget}"
+    if row.metric_verdict.over:
+        return f"**worse**, budget {budget}"
+    if row.crept is not None:
+        return f"**worse**, {since_baseline}, budget {budget}"
+    return f"worse, within {budget}; {since_baseline}" if since_baseline else f"worse, within {budget}"
+
+
+def _budget(verdict: MetricVerdict) -> str:
+    budget = verdict.budget
+    return budget if isinstance(budget, str) else quantity(budget, metric(verdict.metric).unit)
+
+
+def _failures(cases: Iterable[CaseOutcome]) -> str:
+    failures = [(case, side, failure) for case in cases for side, failure in case.failures]
+    parts = []
+    for case, side, failure in failures[:_FAILURES]:
+        parts.append(f"{code(case.name)}, {side}, {failure.stage}: {code(failure.message, 300)}\n\n")
+        if failure.log.strip():
+            before, after = _FOLD
+            parts.append(f"{before.format('End of the log')}{block(failure.log, _LOG)}\n{after}\n")
+    if len(failures) > _FAILURES:
+        parts.append(f"… and {len(failures) - _FAILURES} more that could not be measured.\n\n")
+    return "".join(parts)
+
+
+def _stored_bases(cases: Sequence[CaseOutcome]) -> str:
+    """Return for how many cases a stored run served as base."""
+    count = sum(case.case.base_stored for case in cases)
+    if not count:
+        return ""
+    which = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
+    return f"The base{which} was not measured again: a stored run in the same environment serves as base.\n\n"
+
+
+def _environments(cases: Iterable[CaseOutcome]) -> str:
+    """Return a table of the knobs in which the environments of base and head differ. There should be none."""
+    knobs: dict[tuple[str, str, str], None] = {}
+    for case in cases:
+        base, head = case.case.base.environment.knobs, case.case.head.environment.knobs
+        for name in case.comparison.knobs if case.comparison else ():
+            knobs[name, base.get(name, ""), head.get(name, "")] = None
+    if not knobs:
+        return ""
+    cells = [[code(cell, _LONGEST_KNOB) for cell in knob] for knob in list(knobs)[:_KNOBS]]
+    rows = [f"| {' | '.join(row)} |\n" for row in cells]
+    more = _left_out(len(knobs) - _KNOBS) if len(knobs) > _KNOBS else ""
+    heading = "| knob | base | head |\n| :--- | :--- | :--- |\n"
+    return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
+
+
+def _commands(outcome: GateOutcome) -> str:
+    """Return the commands that measure the first changed cases again, or else the first case."""
+    changed = {row.case for row in outcome.changed_metrics()}
+    cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
+    commands = [case.command for case in cases if len(case.command) <= _LONGEST_COMMAND and case.command.isprintable()]
+    if not commands:
+        return ""
+    return f"To measure it again:\n\n{block(chr(10).join(commands[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)}\n\n"
+
+
+def _next_step(outcome: GateOutcome, links: Links) -> str:
+    """Return the offer to find the commit of the first regression that fails the gate."""
+    over = [row.case for row in outcome.changed_metrics() if row.metric_verdict.over or row.crept is not None]
+    if not links.bisect or not over:
+        return ""
+    return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _LONGEST_COMMAND)}.\n\n"
+
+
+def _links(outcome: GateOutcome, links: Links) -> str:
+    named = (("Compare", links.compare), ("Log", links.log))
+    parts = [f"[{name}]({address})" for name, address in named if address]
+    parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")
+    return f"{' · '.join(parts)}\n"
+
+
+def _size(part: str) -> int:
+    return len(part.encode())

@@ -1,0 +1,60 @@
+"""Sets up the worker of a Flask application that publishes on forges.
+
+Only such an application imports the clients of the forges: it takes a fifth of the time that a service takes to start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from flask import Flask, current_app
+
+from runner.contract.gate import ForgeKind
+from runner.contract.job import Backend
+from service.config.settings import Config
+from service.jobs.scheduler import JobScheduler
+from service.store.engine.database import Database
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.forges.queue import ForgeQueue
+
+_EXTENSION = "faultwatch.forges"
+
+
+def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler) -> None:
+    """Give an application its queue where the settings name a forge; with GitHub, the scheduler starts jobs there."""
+    forges = _forges(config, scheduler)
+    if not forges:
+        return
+    from service.forges.queue import ForgeQueue  # noqa: PLC0415 - see above
+    from service.forges.worker import ForgeWorker  # noqa: PLC0415
+
+    app.extensions[_EXTENSION] = ForgeQueue(ForgeWorker(data, forges, jobs=scheduler), config.home)
+
+
+def _forges(config: Config, scheduler: JobScheduler) -> dict[ForgeKind, Forge]:
+    forges: dict[ForgeKind, Forge] = {}
+    if config.github is not None:
+        from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
+        from service.forges.github.client import Client  # noqa: PLC0415
+        from service.forges.github.forge import GithubForge  # noqa: PLC0415
+
+        client = Client(config.github)
+        actions = ActionsStarter(client, config.github.address)
+        scheduler.starters[Backend.GITHUB] = scheduler.result_poster = actions
+        forges[ForgeKind.GITHUB] = GithubForge(client, config.github)
+    if config.gitlab is not None:
+        from service.forges.gitlab.forge import GitlabForge  # noqa: PLC0415
+
+        forges[ForgeKind.GITLAB] = GitlabForge.at(config.gitlab)
+    if config.forgejo is not None:
+        from service.forges.forgejo.forge import ForgejoForge  # noqa: PLC0415
+
+        forges[ForgeKind.FORGEJO] = ForgejoForge.at(config.forgejo)
+    return forges
+
+
+def queue(app: Flask | None = None) -> ForgeQueue | None:
+    """Return the queue of an application; None where it publishes on no forge."""
+    return cast("ForgeQueue | None", (app or current_app).extensions.get(_EXTENSION))

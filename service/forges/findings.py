@@ -1,0 +1,81 @@
+"""Lists what somebody has to look at in the outcome of a gate. Pure.
+
+The check run annotates the lines of the workload file from this list, and the runner writes it in the formats of other
+CI systems, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from runner.contract.gate import FindingRule, GateFinding
+from service.forges.wording import change, metric_name, since, verdict
+from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
+from service.text.markdown import plain
+
+_LONGEST = 1_000
+_STAGES: Mapping[str, str] = {"build": "does not build", "run": "does not run to its end"}
+
+
+def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
+    """Return what somebody has to look at. One of them is a failure if, and only if, the gate fails."""
+    if not outcome.cases:
+        level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
+        return (
+            GateFinding(
+                rule=FindingRule.NOT_MEASURED,
+                level=level,
+                title="Nothing was measured",
+                message=verdict(outcome, plain),
+            ),
+        )
+    return tuple(finding for case in outcome.cases for finding in _of_case(case, outcome))
+
+
+def _of_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    if case.comparison is None or case.state is GateState.UNMEASURED:
+        yield _unmeasured(case, outcome)
+        return
+    for row in case.metrics:
+        yield from _of_metric(case, row, outcome)
+
+
+def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
+    side, failure = case.failed or ("", None)
+    what = _STAGES.get(failure.stage, "was not measured") if failure else "was not measured"
+    fails = not outcome.passed and (case.state is GateState.HEAD_FAILED or outcome.state is GateState.NOTHING)
+    return GateFinding(
+        rule=FindingRule.NOT_MEASURED,
+        level="failure" if fails else "warning",
+        case=case.name,
+        title=plain(f"{case.name}: {side} {what}" if side else f"{case.name} {what}"),
+        message=plain(failure.message if failure else "No metric that decides has a value.", _LONGEST),
+        file=case.case.file,
+    )
+
+
+def _of_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    judged = row.metric_verdict
+    level: Literal["failure", "warning", "notice"] = "notice"
+    if judged.over or row.crept is not None:
+        rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
+        level = "notice" if outcome.passed else "failure"
+    elif row.is_open:
+        rule, level = FindingRule.UNDECIDED, "warning"
+    elif row.changed and judged.direction == "regression":
+        rule = FindingRule.WITHIN_BUDGET
+    else:
+        return
+    worse = since(row) if rule is FindingRule.STEP_BY_STEP else change(judged)
+    amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
+    yield GateFinding(
+        rule=rule,
+        level=level,
+        case=case.name,
+        metric=judged.metric,
+        title=plain(f"{case.name}: {metric_name(judged, plain)}"),
+        message=plain(f"{amount}{judged.sentence}", _LONGEST),
+        file=case.case.file,
+        line=case.case.lines.get(judged.metric, 1),
+    )

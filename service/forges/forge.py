@@ -1,0 +1,114 @@
+"""The interface of a forge: what the service needs of GitHub, GitLab and Forgejo, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from service.forges.actions import RepositoryAction, WebhookAction
+from service.forges.commands import Command
+from service.forges.comment_text import Links
+from service.rules.gate.insight import Insight
+from service.rules.gate.verdict import GateOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What to publish, and where."""
+
+    repository: str
+    """Its name on the forge."""
+    number: int
+    outcome: GateOutcome
+    links: Links
+    comment_id: int | None
+    """The comment as last known."""
+    key: str
+    """Names this version of the outcome, by which a later attempt finds what was published of it."""
+    attempted: bool
+    """Whether an earlier attempt may have published some of it."""
+    offers_bisect: bool = False
+    """Whether the comment offers to find the commit, if the pull request has several."""
+
+    def with_insights(self, insights: tuple[Insight, ...]) -> Publication:
+        """Return the same publication with what profiles show."""
+        return replace(self, outcome=replace(self.outcome, insights=insights))
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What the service does for commands."""
+
+    accept: Callable[[str, str], bool]
+    """Takes the head and the reason; returns False where the service does not know the head."""
+    order_job: Callable[[Command, str], tuple[bool, str]]
+    """Takes a command that needs a host, and the head; returns whether a job was ordered, and the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call failed.
+
+    Attributes
+    ----------
+    status
+        HTTP status; None without an answer.
+    headers
+        Headers of the answer, their names in lower case.
+    """
+
+    status: int | None
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A webhook that the forge has sent.
+
+    Attributes
+    ----------
+    id
+        Of the delivery; the same if it is sent again.
+    matters
+        Whether the service acts on such events.
+    """
+
+    id: str
+    event: str
+    matters: bool
+
+
+Header = Callable[[str], str]
+"""Returns a header of a request; an empty text where it has none of that name."""
+
+
+class Forge(Protocol):
+    """A forge. Every method that calls it raises what :meth:`refusal` explains."""
+
+    @property
+    def address(self) -> str:
+        """Where people reach this service, for links; empty where they cannot."""
+
+    def publish(self, publication: Publication) -> int | None:
+        """Write the one comment of a pull request, or edit it, and set the status of the head.
+
+        The comment is only updated for the newest head. Publishing twice has the effect of publishing once.
+
+        Returns
+        -------
+        The id of the comment; None where there is none.
+        """
+
+    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+        """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
+
+    def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
+        """Return what to do for a webhook; nothing where it is irrelevant or not as documented. Pure."""
+
+    def do(self, action: RepositoryAction, handlers: Handlers) -> None:
+        """Do what only the forge can do, such as to answer a command."""
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return why a call failed; None for an exception that is no answer of the forge."""

@@ -1,0 +1,53 @@
+"""Decides what the service does for a webhook of Forgejo or Gitea. Pure: payload in, actions out.
+
+Forgejo has signed the payload, but most of its text is untrusted. A label accepts nothing here: the event does not say
+which label was added, so that whoever changes another one would accept a head that was pushed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from runner.contract.gate import ForgeKind
+from service.forges.actions import CommandComment, RecordHead, RecordMerge, WebhookAction
+from service.forges.commands import parse
+from service.forges.names import qualified
+
+Payload = Mapping[str, Any]
+
+
+def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
+    handler = EVENTS.get(event)
+    try:
+        return tuple(handler(payload)) if handler else ()
+    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
+        return ()
+
+
+def _pull_request(payload: Payload) -> Iterator[WebhookAction]:
+    pull, repository = payload["pull_request"], _repository(payload)
+    yield RecordHead(repository, pull["number"], pull["head"]["sha"])
+    if payload["action"] == "closed" and pull["merged"]:
+        yield RecordMerge(repository, pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
+
+
+def _issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+    comment, issue = payload["comment"], payload["issue"]
+    if payload["action"] != "created" or not issue.get("pull_request"):
+        return
+    commands = parse(comment["body"] or "")
+    if commands:
+        author = comment["user"]["login"]
+        yield CommandComment(_repository(payload), issue["number"], comment["id"], author, commands)
+
+
+def _repository(payload: Payload) -> str:
+    return qualified(ForgeKind.FORGEJO, str(payload["repository"]["full_name"]).lower())
+
+
+EVENTS = {"pull_request": _pull_request, "pull_request_comment": _issue_comment, "issue_comment": _issue_comment}
+"""The events on which the service acts, by their names in ``X-Forgejo-Event``."""

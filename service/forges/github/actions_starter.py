@@ -1,0 +1,86 @@
+"""Starts jobs as workflows of GitHub Actions, and posts their results in the thread where they were requested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from github.Repository import Repository
+
+from runner.contract.job import BisectQuestion, Job, JobOrder
+from service.forges import job_reply
+from service.forges.github.client import Client, Failure, refusal
+from service.forges.github.workflows import dispatch
+from service.forges.retry import after_failure
+from service.jobs.scheduler import RemoteCallFailed
+
+_WORKFLOWS = {"remedy": "profile"}
+"""Kinds of jobs that run by the workflow of another kind: a workflow reads from the job what to do."""
+_LONGEST_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsStarter:
+    """Starts the workflow named after the kind of a job.
+
+    Attributes
+    ----------
+    client
+        Calls GitHub.
+    address
+        Where runners and people reach this service.
+    """
+
+    client: Client
+    address: str
+
+    def objection(self, order: JobOrder) -> str:
+        """Return why the job cannot be started; an empty text where it can."""
+        return "" if order.github else "the order names no repository on GitHub to run it in (github)"
+
+    def holds(self, job_id: int) -> bool:
+        """Return False: only GitHub knows what waits there."""
+        return False
+
+    def start(self, job: Job) -> str:
+        """Start the workflow. The address of its log is unknown until its runner claims the job."""
+        question = job.question
+        inputs = {
+            "job": str(job.id),
+            "revision": question.bad if isinstance(question, BisectQuestion) else question.revision,
+            "runner": json.dumps(["self-hosted", question.host or "faultwatch"]),
+            "service": self.address,
+        }
+
+        def start_workflow(repository: Repository) -> str:
+            return dispatch(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
+
+        problem = self._call(job, job.attempts, start_workflow)
+        if problem:
+            raise RemoteCallFailed(problem, None)
+        return ""
+
+    def post_result(self, job: Job, attempts: int) -> None:
+        """Reply in the thread where the job was requested, once."""
+        _, _, number = job.thread.partition("#")
+        marker = f"<!-- faultwatch job {job.id} -->"
+
+        def reply(repository: Repository) -> str:
+            pull = repository.get_pull(int(number))
+            posted = attempts > 1 and any(
+                marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
+            )
+            if not posted:
+                pull.create_issue_comment(f"{job_reply.reply(job, self.address)}\n\n{marker}")
+            return ""
+
+        self._call(job, attempts, reply)
+
+    def _call(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
+        try:
+            return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
+        except Failure as error:
+            retry, message = after_failure(refusal(error), error, attempts, datetime.now(UTC))
+            raise RemoteCallFailed(message[:_LONGEST_ERROR], retry.at) from None

@@ -1,0 +1,69 @@
+"""Renders the outcome of a gate as the check run of a head commit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runner.contract.gate import FindingRule, GateVerdict
+from service.forges import comment_text
+from service.forges.findings import findings
+from service.forges.wording import verdict
+from service.rules.gate.verdict import GateOutcome, GateState
+from service.text.markdown import plain
+
+NAME = "Faultwatch"
+LIMIT = 65_535
+"""GitHub's limit of a summary in characters, applied to bytes here, which are never fewer."""
+BATCH = 50
+"""Most annotations of one request."""
+_LONGEST_TITLE = 250
+
+Conclusion = Literal["success", "failure", "neutral"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The content of a check run."""
+
+    conclusion: Conclusion
+    title: str
+    summary: str
+    annotations: tuple[dict[str, Any], ...]
+
+    def batches(self) -> list[tuple[dict[str, Any], ...]]:
+        """Return the annotations of each request; at least one batch, which may be empty."""
+        starts = range(0, max(1, len(self.annotations)), BATCH)
+        return [self.annotations[start : start + BATCH] for start in starts]
+
+
+def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
+    """Return the check run for an outcome."""
+    return Check(
+        conclusion=_conclusion(outcome),
+        title=plain(verdict(outcome, plain), _LONGEST_TITLE),
+        summary=comment_text.summary(outcome, links, LIMIT),
+        annotations=tuple(_annotations(outcome)),
+    )
+
+
+def _conclusion(outcome: GateOutcome) -> Conclusion:
+    if not outcome.passed:
+        return "failure"
+    accepted = outcome.state in {GateState.OVER, GateState.CREPT}
+    return "neutral" if accepted or outcome.verdict is GateVerdict.UNDECIDED else "success"
+
+
+def _annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:
+    """Annotate the budgets that are exceeded, at the lines of the workload file that set them."""
+    for finding in findings(outcome):
+        if finding.file and finding.rule in {FindingRule.OVER_BUDGET, FindingRule.STEP_BY_STEP}:
+            yield {
+                "path": finding.file,
+                "start_line": finding.line,
+                "end_line": finding.line,
+                "annotation_level": finding.level,
+                "title": finding.title,
+                "message": finding.message,
+            }

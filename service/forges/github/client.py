@@ -1,0 +1,91 @@
+"""Calls GitHub as the App: with one short-lived token for each repository, limited to the permissions it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar, cast
+
+import requests
+from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration
+from github.Repository import Repository
+
+from service.config.github_app import GithubSettings
+from service.forges.forge import Refusal
+
+PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
+"""Permissions of the usual token: for check runs, comments and starting workflows."""
+REGISTRATION_PERMISSIONS = {"administration": "write"}
+"""Permissions of the token that registers runners of Actions."""
+_TIMEOUT = 10
+_SECONDS_BETWEEN_WRITES = 0.25
+
+Failure = (GithubException, requests.RequestException)
+"""What a call raises where GitHub refuses it, or does not answer."""
+
+
+def refusal(error: Exception) -> Refusal | None:
+    """Return why a call failed; None for another exception."""
+    if isinstance(error, GithubException):
+        headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+        return Refusal(error.status, str(error.message or error), headers)
+    return Refusal(None, str(error)) if isinstance(error, Failure) else None
+
+
+Purpose = Literal["registration", "remove"]
+_T = TypeVar("_T")
+
+
+class Client:
+    """Calls GitHub as the App."""
+
+    def __init__(self, settings: GithubSettings) -> None:
+        self._settings = settings
+        self._app = Auth.AppAuth(settings.app_id, settings.key)
+        self._repositories: dict[str, Repository] = {}
+
+    @property
+    def app_id(self) -> int:
+        """Id of the App."""
+        return self._settings.app_id
+
+    def with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
+        """Do some work with a repository; repeat it with a new token where GitHub rejects the current one."""
+        try:
+            return work(self._repository(name))
+        except BadCredentialsException:
+            self._repositories.pop(name, None)
+            return work(self._repository(name))
+
+    def runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
+        """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
+        repository = self._connect(name, REGISTRATION_PERMISSIONS)
+        _, answer = repository.requester.requestJsonAndCheck(
+            "POST", f"{repository.url}/actions/runners/{purpose}-token"
+        )
+        return cast("Mapping[str, str]", answer)
+
+    def _repository(self, name: str) -> Repository:
+        if name not in self._repositories:
+            self._repositories[name] = self._connect(name, PERMISSIONS)
+        return self._repositories[name]
+
+    def _connect(self, name: str, permissions: dict[str, str]) -> Repository:
+        owner, _, short_name = name.partition("/")
+        app = GithubIntegration(
+            auth=self._app,
+            base_url=self._settings.api,
+            timeout=_TIMEOUT,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
+        )
+        installation = app.get_repo_installation(owner, short_name).id
+        github = Github(
+            auth=Auth.AppInstallationAuth(self._app, installation, permissions),
+            base_url=self._settings.api,
+            timeout=_TIMEOUT,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=_SECONDS_BETWEEN_WRITES,
+        )
+        return github.get_repo(name)

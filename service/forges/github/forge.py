@@ -1,0 +1,68 @@
+"""GitHub as a forge: the App, with its comments, check runs and workflows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from github.Repository import Repository
+
+from service.config.github_app import GithubSettings
+from service.forges.actions import CommandComment, MeasureHead, RepositoryAction, WebhookAction
+from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
+from service.forges.github import client, webhook_actions, workflows
+from service.forges.github.publish_outcome import publish
+from service.forges.github.run_commands import run_commands
+from service.forges.signature import is_signed
+
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class GithubForge:
+    """GitHub, as the App that the service is."""
+
+    client: client.Client
+    settings: GithubSettings
+
+    @property
+    def address(self) -> str:
+        """Where people reach this service."""
+        return self.settings.address
+
+    def publish(self, publication: Publication) -> int | None:
+        """Create or update the comment and the check run; return the comment's id."""
+        app_id = self.client.app_id
+        return self.client.with_repository(
+            publication.repository, lambda repository: publish(repository, publication, app_id)
+        )
+
+    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+        """Return the delivery, if its body is signed (GitHub Docs, "Validating webhook deliveries")."""
+        if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
+            return None
+        event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
+        return Delivery(number if _ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
+
+    def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
+        """Return the actions for a webhook."""
+        return webhook_actions.actions_for(event, payload)
+
+    def do(self, action: RepositoryAction, handlers: Handlers) -> None:
+        """Run the commands of a comment, or start a workflow."""
+
+        def work(repository: Repository) -> None:
+            if isinstance(action, CommandComment):
+                run_commands(repository, action, handlers, self.settings.workflow)
+            elif isinstance(action, MeasureHead):
+                workflows.measure_head(repository, action.number, action.head, self.settings)
+            else:
+                workflows.dispatch(repository, workflows.MEASURE, {"revision": action.head})
+
+        self.client.with_repository(action.repository, work)
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return why a call failed."""
+        return client.refusal(error)

@@ -1,0 +1,108 @@
+"""Publishes the outcome of a gate on GitHub: the comment and the check run.
+
+Publishing twice has the effect of publishing once: what an earlier attempt posted is found and updated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from github import GithubException
+from github.CheckRun import CheckRun
+from github.GithubObject import NotSet
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from service.forges import comment_text
+from service.forges.forge import Publication
+from service.forges.github import check_run_text
+
+_GONE = frozenset({404, 410})
+
+
+def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
+    """Create or update the comment and the check run; return the comment's id.
+
+    The head may have moved on meanwhile. The check run belongs to its commit. The comment belongs to the pull request,
+    and is only updated for the newest head.
+    """
+    pull = repository.get_pull(publication.number)
+    newest = pull.head.sha == publication.outcome.head
+    comment_id = _publish_comment(pull, publication, app_id) if newest else publication.comment_id
+    _publish_check_run(repository, publication)
+    return comment_id
+
+
+def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
+    marker = comment_text.marker(publication.repository, publication.number)
+    links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
+    body = comment_text.text(publication.outcome, links, marker)
+    posted = _posted_comment(pull, publication, marker, app_id)
+    try:
+        if posted is None:
+            return pull.create_issue_comment(body).id
+        if posted.body != body:
+            posted.edit(body)
+        return posted.id
+    except GithubException as error:
+        if error.status in _GONE and posted is not None:  # deleted between the two calls
+            return pull.create_issue_comment(body).id
+        if error.status == 403 and "locked" in str(error.message or "").lower():
+            return publication.comment_id  # the conversation is locked; the check run has the outcome
+        raise
+
+
+def _posted_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
+    """Return the App's comment: the one with the known id, else the one with the marker."""
+    if publication.comment_id is not None:
+        try:
+            return pull.get_issue_comment(publication.comment_id)
+        except GithubException as error:
+            if error.status not in _GONE:
+                raise
+    marked = (posted for posted in pull.get_issue_comments() if marker in posted.body)
+    return next((posted for posted in marked if _is_by_app(posted, app_id)), None)
+
+
+def _is_by_app(posted: IssueComment, app_id: int) -> bool:
+    """Return whether the App wrote a comment: anybody can copy the marker."""
+    app: dict[str, Any] = posted.raw_data.get("performed_via_github_app") or {}
+    return app.get("id") == app_id if app else posted.user.type == "Bot"
+
+
+def _publish_check_run(repository: Repository, publication: Publication) -> None:
+    """Create the check run, or complete it where an earlier attempt was interrupted."""
+    check = check_run_text.render(publication.outcome, publication.links)
+    batches = check.batches()
+    try:
+        run = _posted_check_run(repository, publication) if publication.attempted else None
+        if run is None:
+            run = repository.create_check_run(
+                check_run_text.NAME,
+                publication.outcome.head,
+                details_url=publication.links.compare or publication.links.log or NotSet,
+                external_id=publication.key,
+                output=_output(check, batches[0]),
+                status="completed" if len(batches) == 1 else "in_progress",
+                conclusion=check.conclusion if len(batches) == 1 else NotSet,
+            )
+        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.BATCH))
+        for batch in batches[sent:]:
+            run.edit(output=_output(check, batch))
+        if run.status != "completed":
+            run.edit(status="completed", conclusion=check.conclusion)
+    except GithubException as error:
+        # A commit that a force-push removed can have no check run any more.
+        if error.status != 422 or "no commit found" not in str(error.message or "").lower():
+            raise
+
+
+def _posted_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
+    runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run_text.NAME, filter="all")
+    return next((run for run in runs if run.external_id == publication.key), None)
+
+
+def _output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    return {"title": check.title, "summary": check.summary, "annotations": list(batch)}

@@ -1,0 +1,72 @@
+"""Runs the commands of a comment, and answers them once: with a reaction and a reply."""
+
+from __future__ import annotations
+
+from github import GithubException
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from service.forges.actions import CommandComment
+from service.forges.commands import HELP, Command, Verb
+from service.forges.forge import Handlers
+from service.forges.github.workflows import dispatch
+from service.text.markdown import code
+
+_WRITERS = frozenset({"admin", "maintain", "write"})
+
+
+def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
+    """Run the commands of a comment whose author may write to the repository; react with -1 to anybody else's."""
+    assert comment.comment_id is not None  # labels are events of their own on GitHub
+    pull = repository.get_pull(comment.number)
+    original = pull.get_issue_comment(comment.comment_id)
+    if not _may_write(repository, comment.author):
+        _react(original, "-1")
+        return
+    marker = f"<!-- faultwatch reply {comment.comment_id} -->"
+    if any(marker in (posted.body or "") and posted.user.type == "Bot" for posted in pull.get_issue_comments()):
+        return  # an earlier attempt replied, which is the last step
+    results = [_run(repository, pull, command, handlers, workflow) for command in comment.commands]
+    _react(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
+    pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
+
+
+def _run(
+    repository: Repository, pull: PullRequest, command: Command, handlers: Handlers, workflow: str
+) -> tuple[bool, str]:
+    """Run one command; return whether it succeeded, and the reply."""
+    if command.verb is Verb.HELP or command.problem:
+        return not command.problem, f"{command.problem}\n\n{HELP}".strip()
+    head = pull.head.sha
+    if command.verb is Verb.ACCEPT:
+        accepted = f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
+        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
+        return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
+    if pull.state != "open":
+        return False, "The pull request is closed: it is not measured any more."
+    if command.verb is Verb.RERUN:
+        problem = dispatch(repository, workflow, {"base": pull.base.sha, "head": head})
+        return not problem, problem or f"Measuring {head[:10]} again."
+    if not command.text:
+        return False, f"Name the case: `/faultwatch {command.verb} CASE`."
+    return handlers.order_job(command, head)
+
+
+def _react(original: IssueComment, content: str) -> None:
+    """React to a comment, unless it was deleted."""
+    try:
+        original.create_reaction(content)
+    except GithubException as error:
+        if error.status not in {404, 410}:
+            raise
+
+
+def _may_write(repository: Repository, login: str) -> bool:
+    try:
+        return repository.get_collaborator_permission(login) in _WRITERS
+    except GithubException as error:
+        if error.status == 404:
+            return False
+        raise

@@ -1,0 +1,64 @@
+"""Decides what the service does for a webhook of GitLab. Pure: payload in, actions out.
+
+The payloads are described in the document "Webhook events" of GitLab. Most of their text is untrusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from runner.contract.gate import ForgeKind
+from service.forges.actions import ACCEPT_LABEL, CommandComment, RecordHead, RecordMerge, WebhookAction
+from service.forges.commands import Command, Verb, parse
+from service.forges.names import qualified
+
+Payload = Mapping[str, Any]
+
+
+def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
+    handler = EVENTS.get(event)
+    try:
+        return tuple(handler(payload)) if handler else ()
+    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
+        return ()
+
+
+def _merge_request(payload: Payload) -> Iterator[WebhookAction]:
+    request, repository = payload["object_attributes"], _repository(payload)
+    head = request["last_commit"]["id"]
+    yield RecordHead(repository, request["iid"], head)
+    if _accepted_now(payload.get("changes") or {}):
+        command = Command(Verb.ACCEPT, "by label")
+        yield CommandComment(repository, request["iid"], None, payload["user"]["username"], (command,))
+    if request["action"] == "merge":
+        merged_as = request.get("merge_commit_sha") or request.get("squash_commit_sha") or head
+        yield RecordMerge(repository, request["iid"], head, merged_as)
+
+
+def _accepted_now(changes: Payload) -> bool:
+    """Return whether the label was added by this event, and not by one before it."""
+    labels = changes.get("labels") or {}
+    before, after = ({label["title"].lower() for label in labels.get(when) or ()} for when in ("previous", "current"))
+    return ACCEPT_LABEL in after - before
+
+
+def _note(payload: Payload) -> Iterator[WebhookAction]:
+    note = payload["object_attributes"]
+    if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
+        return
+    commands = parse(note["note"] or "")
+    if commands:
+        author = payload["user"]["username"]
+        yield CommandComment(_repository(payload), payload["merge_request"]["iid"], note["id"], author, commands)
+
+
+def _repository(payload: Payload) -> str:
+    return qualified(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
+
+
+EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _note}
+"""The events on which the service acts, by their names in ``X-Gitlab-Event``."""

@@ -1,0 +1,26 @@
+"""Names of repositories and events, with their forge: ``gitlab:group/parser``; of GitHub without it. Pure.
+
+The database and the actions of webhooks use these names, so that repositories of the same name on two forges differ.
+No forge allows a colon in a path.
+"""
+
+from __future__ import annotations
+
+from runner.contract.gate import ForgeKind
+
+
+def qualified(forge: ForgeKind, name: str) -> str:
+    """Return a name with its forge."""
+    return name if forge is ForgeKind.GITHUB else f"{forge}:{name}"
+
+
+def split(name: str) -> tuple[ForgeKind, str]:
+    """Return the forge, and the name there.
+
+    Raises
+    ------
+    ValueError
+        There is no such forge.
+    """
+    forge, colon, own = name.partition(":")
+    return (ForgeKind(forge), own) if colon else (ForgeKind.GITHUB, name)

@@ -1,0 +1,97 @@
+"""The one comment of a pull request on forges without an App: found by its id, else by marker and author. Pure.
+
+GitLab and Forgejo know comments by their author alone, the user whose token the service has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from service.forges import comment_text
+from service.forges.commands import HELP, Command, Verb
+from service.forges.forge import Handlers, Publication
+from service.forges.wording import verdict
+from service.text.markdown import code, plain
+
+CONTEXT = "Faultwatch"
+"""Name of the commit status."""
+LONGEST_DESCRIPTION = 140
+"""Most characters of the description of a status: what both forges show whole."""
+_NOT_HERE = "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment on a pull request."""
+
+    id: int
+    author: int
+    """Id of the user who wrote it."""
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status of a commit."""
+
+    passed: bool
+    description: str
+    address: str
+    """Where its details are; empty where there are none."""
+
+
+def body_of(publication: Publication, name: str, most: int) -> str:
+    """Return the text of the comment, with its marker.
+
+    Parameters
+    ----------
+    name
+        The repository, with its forge.
+    most
+        Most bytes of the text.
+    """
+    links = replace(publication.links, bisect=False)
+    text = comment_text.text(publication.outcome, links, comment_text.marker(name, publication.number), most)
+    return without_quick_actions(text)
+
+
+def without_quick_actions(text: str) -> str:
+    """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
+
+    Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
+    GitLab. With a space before the slash, it is none in any of them. Fences inside of a log get one too.
+    """
+    return re.sub(r"(?m)^(?=/)", " ", text)
+
+
+def posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
+    """Return the first comment with a marker that the service wrote: anybody can copy the marker."""
+    return next((note for note in notes if note.author == author and marker in note.body), None)
+
+
+def status_of(publication: Publication) -> Status:
+    """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
+    description = plain(verdict(publication.outcome, plain), LONGEST_DESCRIPTION)
+    return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
+
+
+def reply_marker(comment_id: int) -> str:
+    """Return the invisible marker of the reply to a comment."""
+    return f"<!-- faultwatch reply {comment_id} -->"
+
+
+def reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
+    """Run commands of somebody who may, and return the reply."""
+    return "\n\n".join(_run(command, head, handlers) for command in commands)
+
+
+def _run(command: Command, head: str, handlers: Handlers) -> str:
+    if command.verb is Verb.HELP or command.problem:
+        return f"{command.problem}\n\n{HELP}".strip()
+    if command.verb is not Verb.ACCEPT:
+        return _NOT_HERE
+    if handlers.accept(head, command.text):
+        return f"Accepted for {head[:10]}: {code(command.text, 500)}"
+    return f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."

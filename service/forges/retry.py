@@ -1,0 +1,87 @@
+"""Decides when to retry a call that a forge refused or did not answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from service.forges.forge import Refusal
+
+MOST_ATTEMPTS = 20
+"""Attempts at one call: with the waits between them, almost two days."""
+_LONGEST_WAIT = timedelta(hours=3)
+_FIRST_WAIT = timedelta(seconds=5)
+_RATE_LIMIT_WAIT = timedelta(minutes=1)
+"""GitHub's own advice for a rate limit that comes without a time."""
+_PERMANENT = frozenset({404, 410, 422})
+"""Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What to do after a failed call."""
+
+    at: datetime | None
+    """When to retry; None for never."""
+    pause_all: bool = False
+    """Whether the forge asks for no calls at all until then."""
+
+
+def after_failure(refusal: Refusal | None, error: Exception, attempts: int, now: datetime) -> tuple[Retry, str]:
+    """Return when to retry work that raised an exception, and what happened.
+
+    Parameters
+    ----------
+    refusal
+        Why the forge's call failed; None where something else did.
+    error
+        The exception.
+    attempts
+        Attempts so far, this one included.
+    now
+        The time.
+    """
+    if refusal is None:
+        refusal = Refusal(None, f"{type(error).__name__}: {error}")
+    return decide_retry(refusal.status, refusal.headers, refusal.message, attempts, now), refusal.message
+
+
+def decide_retry(status: int | None, headers: Mapping[str, str], message: str, attempts: int, now: datetime) -> Retry:
+    """Decide when to retry. Pure.
+
+    Parameters
+    ----------
+    status
+        HTTP status; None without an answer.
+    headers
+        Headers of the answer, their names in lower case.
+    message
+        The forge's error message.
+    attempts
+        Attempts so far, this one included.
+    now
+        The time.
+    """
+    wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
+    if status == 429 or (status == 403 and _rate_limited(headers, message)):
+        return Retry(now + max(_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True)
+    if status in _PERMANENT or attempts >= MOST_ATTEMPTS:
+        return Retry(None)
+    requested = _requested_wait(headers, now) if status is not None and status >= 500 else None
+    return Retry(now + max(wait, requested or wait))
+
+
+def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
+    spent = headers.get("x-ratelimit-remaining") == "0"
+    return spent or "retry-after" in headers or "rate limit" in message.lower()
+
+
+def _requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    """Return how long the forge asks to wait, at most :data:`_LONGEST_WAIT`."""
+    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    if after.isdecimal():
+        return min(_LONGEST_WAIT, timedelta(seconds=min(int(after), 10**6)))
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and len(reset) < 12:
+        return min(_LONGEST_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
+    return None

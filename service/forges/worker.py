@@ -1,0 +1,224 @@
+"""Works off what is due for the forges, row by row: webhooks to act on, and gate outcomes to publish."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from sqlalchemy.orm import Session
+
+from runner.contract.gate import ForgeKind
+from service.forges import job_order
+from service.forges.actions import (
+    AcceptHead,
+    CommandComment,
+    ForgetRepositories,
+    MeasureHead,
+    RecordHead,
+    RecordMerge,
+    RepositoryAction,
+    UpdateJob,
+    WebhookAction,
+)
+from service.forges.commands import Command
+from service.forges.comment_text import links
+from service.forges.forge import Forge, Handlers, Publication
+from service.forges.names import split
+from service.forges.retry import Retry, after_failure
+from service.jobs.scheduler import JobScheduler
+from service.pipeline import gate_insights
+from service.rules.gate.verdict import Acceptance, judge_gate
+from service.schemas.audit import AuditAction
+from service.schemas.triage import BisectPolicy
+from service.store import audit, gate_baselines, subjects
+from service.store import forges as store
+from service.store.audit import Actor
+from service.store.engine.database import Database
+from service.store.models import ForgeDelivery, ForgeGate
+
+log = logging.getLogger(__name__)
+_LONGEST_ERROR = 500
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class ForgeWorker:
+    """Acts on webhooks, and publishes the outcomes of gates."""
+
+    database: Database
+    forges: Mapping[ForgeKind, Forge]
+    now: Callable[[], datetime] = _now
+    jobs: JobScheduler | None = None
+    """Takes the jobs that commands order."""
+
+    def work(self) -> datetime | None:
+        """Do everything that is due; return when more is due."""
+        while self._handle_delivery() or self._publish_gate():
+            pass
+        with self.database.reading() as session:
+            return store.next_due(session)
+
+    def _handle_delivery(self) -> bool:
+        """Act on one webhook; return whether one was due."""
+        with self.database.writing() as session:
+            delivery = store.take_delivery(session, self.now())
+            if delivery is None:
+                return False
+            key, name, payload, attempts = delivery.id, delivery.event, delivery.payload, delivery.attempts
+        kind, event = split(name)
+        retry, error = self._attempt(kind, lambda forge: self._act(forge, event, payload), attempts)
+        with self.database.writing() as session:
+            row = session.get_one(ForgeDelivery, key)
+            row.error, row.due_at = error, retry.at if retry else None
+            if row.due_at is None:
+                row.payload = None
+            self._pause_if_limited(session, kind, retry)
+        return True
+
+    def _publish_gate(self) -> bool:
+        """Publish one gate; return whether one was due."""
+        with self.database.writing() as session:
+            gate = store.take_gate(session, self.now())
+            if gate is None:
+                return False
+            key, wanted, attempts = gate.id, gate.wanted, gate.attempts
+            kind, publication = split(gate.pull.repository)[0], self._publication(gate)
+        with self.database.reading() as session:
+            publication = publication.with_insights(gate_insights.find(session, publication.outcome))
+            publication = replace(publication, offers_bisect=_offers_bisect(session, publication))
+        comment_id: list[int | None] = [publication.comment_id]
+
+        def publish_now(forge: Forge) -> None:
+            comment_id[0] = forge.publish(publication)
+
+        retry, error = self._attempt(kind, publish_now, attempts)
+        with self.database.writing() as session:
+            row = session.get_one(ForgeGate, key, options=[store.WITH_PULL])
+            row.pull.comment_id, row.pull.busy_until = comment_id[0], None
+            row.error = error
+            if retry is None:
+                row.told = wanted
+            if row.wanted == wanted:  # else the gate has changed meanwhile and stays due
+                row.due_at = retry.at if retry else None
+            self._pause_if_limited(session, kind, retry)
+        return True
+
+    def _publication(self, gate: ForgeGate) -> Publication:
+        report = store.report_of(gate)
+        acceptance = Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
+        kind, repository = split(gate.pull.repository)
+        return Publication(
+            repository=repository,
+            number=gate.pull.number,
+            outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack(gate.baselines)),
+            links=links(self._address(kind), report.base, report.head, report.log_url),
+            comment_id=gate.pull.comment_id,
+            key=f"faultwatch-{gate.id}-{gate.wanted}",
+            attempted=gate.attempts > 1,
+        )
+
+    def _address(self, kind: ForgeKind) -> str:
+        forge = self.forges.get(kind)
+        return forge.address if forge else ""
+
+    def _act(self, forge: Forge, event: str, payload: str | None) -> None:
+        for action in forge.actions(event, json.loads(payload or "{}")):
+            self._do(forge, action)
+
+    def _do(self, forge: Forge, action: WebhookAction) -> None:
+        if isinstance(action, ForgetRepositories):
+            with self.database.writing() as session:
+                store.stop_publishing(session, action.repositories)
+        elif isinstance(action, RecordHead):
+            with self.database.writing() as session:
+                store.get_or_create_gate(session, action.repository, action.number, action.head)
+        elif isinstance(action, AcceptHead):
+            self._accept(action, "by label", new=True)
+        elif isinstance(action, RecordMerge):
+            with self.database.writing() as session:
+                gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+                gate.merged_as, gate.merged_at = action.commit, self.now()
+        elif isinstance(action, UpdateJob):
+            if self.jobs is not None:
+                self.jobs.update_from_workflow(action.job_id, action.repository, action.url, action.conclusion)
+        else:
+            if isinstance(action, MeasureHead) and action.number is None:
+                action = replace(action, number=self._pull_request_of(action))
+            forge.do(action, self._handlers(action))
+
+    def _handlers(self, comment: RepositoryAction) -> Handlers:
+        def accept(head: str, reason: str) -> bool:
+            assert isinstance(comment, CommandComment)
+            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason, new=False)
+
+        def order_job(command: Command, head: str) -> tuple[bool, str]:
+            assert isinstance(comment, CommandComment)
+            if self.jobs is None:
+                return False, "This service orders no jobs."
+            address = self._address(split(comment.repository)[0])
+            ordered = job_order.order(self.jobs, comment, command, head, address)
+            if ordered[0]:
+                target = f"{comment.repository}#{comment.number}"
+                detail = {"kind": command.verb.value, "case": command.text, "head": head}
+                with self.database.writing() as session:
+                    audit.record(
+                        session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
+                    )
+            return ordered
+
+        return Handlers(accept, order_job)
+
+    def _pull_request_of(self, action: MeasureHead) -> int | None:
+        """Return the pull request recorded for a head: GitHub names none where the head is in a fork."""
+        with self.database.reading() as session:
+            return store.pull_request_of(session, action.repository, action.head)
+
+    def _accept(self, action: AcceptHead, reason: str, *, new: bool) -> bool:
+        """Accept the change of a head; return False where the head is unknown and ``new`` ones are not allowed."""
+        with self.database.writing() as session:
+            if not new and store.pull_request_of(session, action.repository, action.head) is None:
+                return False
+            gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
+            store.accept(gate, action.author, reason, self.now())
+            target = f"{action.repository}#{action.number}"
+            detail = {"head": action.head, "reason": reason}
+            audit.record(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())
+        return True
+
+    def _attempt(
+        self, kind: ForgeKind, work: Callable[[Forge], None], attempts: int
+    ) -> tuple[Retry | None, str | None]:
+        """Do some work with a forge; if it fails, return when to retry it and what happened."""
+        forge = self.forges.get(kind)
+        if forge is None:
+            return Retry(None), f"the settings name no {kind}"
+        try:
+            work(forge)
+        except Exception as error:
+            refusal = forge.refusal(error)
+            if refusal is None:
+                log.exception("work for %s crashed", kind)
+            retry, message = after_failure(refusal, error, attempts, self.now())
+        else:
+            return None, None
+        outlook = f"next attempt at {retry.at}" if retry.at else "given up"
+        log.warning("%s call failed: %r; %s", kind, message[:_LONGEST_ERROR], outlook)
+        return retry, message[:_LONGEST_ERROR]
+
+    @staticmethod
+    def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
+        if retry and retry.pause_all and retry.at:
+            store.postpone_all(session, retry.at, kind)
+
+
+def _offers_bisect(session: Session, publication: Publication) -> bool:
+    """Return whether the policy of the subject lets the comment offer a bisect."""
+    names = {case.case.head.subject for case in publication.outcome.cases}
+    policies = subjects.policies(session, names)
+    return BisectPolicy.OFF not in policies.values()

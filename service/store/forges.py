@@ -1,0 +1,162 @@
+"""Webhooks received from forges, and gates to publish there.
+
+Each row is worked off at least once, by one worker at a time. A worker takes a row by moving its due time on. If the
+worker is killed, the row falls due again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, not_, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, joinedload
+
+from runner.contract.gate import ForgeKind, GateReport
+from service.store.models import ForgeDelivery, ForgeGate, ForgePull
+
+LEASE = timedelta(minutes=3)
+"""How long a taken row belongs to its worker: longer than any work takes, as each call of GitHub times out."""
+WITH_PULL = joinedload(ForgeGate.pull)
+"""Loads the pull request of a gate together with the gate."""
+
+
+def receive(session: Session, delivery: ForgeDelivery) -> bool:
+    """Store a delivery; return False where it, or one with the same payload, was received before."""
+    known = select(ForgeDelivery.id).where(
+        or_(ForgeDelivery.id == delivery.id, ForgeDelivery.digest == delivery.digest)
+    )
+    if session.scalar(known.limit(1)) is not None:
+        return False
+    session.add(delivery)
+    return True
+
+
+def take_delivery(session: Session, now: datetime) -> ForgeDelivery | None:
+    """Take the oldest delivery that is due."""
+    delivery = session.scalar(
+        select(ForgeDelivery).where(ForgeDelivery.due_at <= now).order_by(ForgeDelivery.received_at).limit(1)
+    )
+    if delivery is not None:
+        delivery.due_at = now + LEASE
+        delivery.attempts += 1
+    return delivery
+
+
+def take_gate(session: Session, now: datetime) -> ForgeGate | None:
+    """Take a gate that is due for publication, and its pull request."""
+    gate = session.scalar(
+        select(ForgeGate)
+        .join(ForgeGate.pull)
+        .options(contains_eager(ForgeGate.pull))
+        .where(ForgeGate.due_at <= now)
+        .where(or_(ForgePull.busy_until.is_(None), ForgePull.busy_until <= now))
+        .order_by(ForgeGate.due_at)
+        .limit(1)
+    )
+    if gate is not None:
+        gate.pull.busy_until = now + LEASE
+        gate.attempts += 1
+    return gate
+
+
+def next_due(session: Session) -> datetime | None:
+    """Return when the next row falls due."""
+    delivery = session.scalar(select(func.min(ForgeDelivery.due_at)))
+    gates = session.execute(
+        select(ForgeGate.due_at, ForgePull.busy_until).join(ForgeGate.pull).where(ForgeGate.due_at.is_not(None))
+    )
+    times = [delivery] if delivery else []
+    times += [max(due, busy or due) for due, busy in gates if due]
+    return min(times, default=None)
+
+
+def postpone_all(session: Session, time: datetime, forge: ForgeKind) -> None:
+    """Let no row of a forge fall due before a time: it limits the rate."""
+
+    def is_its(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+        return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")
+
+    pulls = select(ForgePull.id).where(is_its(ForgePull.repository))
+    for table, chosen in ((ForgeDelivery, is_its(ForgeDelivery.event)), (ForgeGate, ForgeGate.pull_id.in_(pulls))):
+        session.execute(update(table).where(table.due_at < time, chosen).values(due_at=time))
+
+
+def get_or_create_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate:
+    """Return the gate of a head of a pull request; create it where there is none."""
+    repository = repository.lower()
+    pull = session.scalar(select(ForgePull).where(ForgePull.repository == repository, ForgePull.number == number))
+    if pull is None:
+        pull = ForgePull(repository=repository, number=number)
+        session.add(pull)
+        session.flush()
+    gate = session.scalar(select(ForgeGate).where(ForgeGate.pull_id == pull.id, ForgeGate.head == head))
+    if gate is None:
+        gate = ForgeGate(pull_id=pull.id, head=head, accepted_reason="", wanted=0, told=0, attempts=0)
+        session.add(gate)
+    return gate
+
+
+def find_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate | None:
+    """Return the gate of a head of a pull request, if it was recorded."""
+    query = select(ForgeGate).join(ForgePull, ForgeGate.pull_id == ForgePull.id)
+    of_pull = (ForgePull.repository == repository.lower(), ForgePull.number == number)
+    return session.scalar(query.where(*of_pull, ForgeGate.head == head))
+
+
+def pull_request_of(session: Session, repository: str, head: str) -> int | None:
+    """Return the number of the pull request recorded with a head; the newest of several."""
+    query = (
+        select(ForgePull.number)
+        .join(ForgeGate, ForgeGate.pull_id == ForgePull.id)
+        .where(ForgePull.repository == repository.lower(), ForgeGate.head == head)
+    )
+    return session.scalar(query.order_by(ForgePull.number.desc()).limit(1))
+
+
+def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any], now: datetime) -> None:
+    """Store the report of a gate with the baselines of its series, unless a newer one is stored, and publish it."""
+    at = max((case.head.finished_at for case in report.cases), default=now)
+    document = zlib.compress(report.model_dump_json().encode())
+    if gate.measured_at is not None and (gate.measured_at > at or gate.document == document):
+        return
+    gate.document, gate.measured_at, gate.baselines = document, at, baselines
+    schedule_publication(gate, now)
+
+
+def accept(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
+    """Accept the change of a head, and publish that."""
+    if (gate.accepted_by, gate.accepted_reason) != (author, reason):
+        gate.accepted_by, gate.accepted_reason = author[:100], reason
+        schedule_publication(gate, now)
+
+
+def accept_as_request(session: Session, gate: ForgeGate) -> None:
+    """Accept a commit of a merge queue if the newest head of its pull request is accepted: it has the same change."""
+    query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
+    for other in session.scalars(query.order_by(ForgeGate.id.desc())):
+        if other.document is None or not report_of(other).merge_group:
+            if other.accepted_by and not gate.accepted_by:
+                gate.accepted_by, gate.accepted_reason = other.accepted_by, other.accepted_reason
+            return
+
+
+def schedule_publication(gate: ForgeGate, now: datetime) -> None:
+    """Make a gate due for publication, if it has a report."""
+    if gate.document is not None:
+        gate.wanted += 1
+        gate.attempts, gate.error = 0, None
+        gate.due_at = max(gate.due_at or now, now)
+
+
+def report_of(gate: ForgeGate) -> GateReport:
+    """Return the report of a gate that has one."""
+    assert gate.document is not None
+    return GateReport.model_validate_json(zlib.decompress(gate.document))
+
+
+def stop_publishing(session: Session, repositories: tuple[str, ...]) -> None:
+    """Publish nothing more in repositories that the App was removed from."""
+    pulls = select(ForgePull.id).where(ForgePull.repository.in_(repositories))
+    session.execute(update(ForgeGate).where(ForgeGate.pull_id.in_(pulls)).values(due_at=None))

@@ -1,0 +1,1 @@
+"""The OpenAPI document: one schema a type, described by the docstrings; operations with ids, scopes and examples."""

@@ -1,0 +1,68 @@
+"""Reads the docstrings of fields and of enum members, which Python itself does not keep."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+
+
+@cache
+def field_docstrings(cls: type) -> dict[str, str]:
+    """Return the docstring of each field or member of a class and its bases, in one line.
+
+    A docstring is the text below the field, or its entry under ``Attributes`` in the docstring of the class.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.partition(".")[0] in {"builtins", "pydantic", "enum", "abc", "typing"}:
+            continue
+        found |= dict(_attributes(base.__doc__ or "")) | dict(_below_fields(base))
+    return found
+
+
+def enum_description(cls: type[Enum]) -> str:
+    """Return the docstring of an enum, with the meaning of each value that has one."""
+    meanings = field_docstrings(cls)
+    lines = [f"- `{member.value}`: {meanings[member.name]}" for member in cls if member.name in meanings]
+    return "\n".join([one_line(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
+
+
+def one_line(text: str) -> str:
+    """Return a docstring as Markdown in one line."""
+    return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split())).replace("``", "`")
+
+
+def _below_fields(cls: type) -> Iterator[tuple[str, str]]:
+    definition = _classes(cls.__module__).get(cls.__name__)
+    for field, text in pairwise(definition.body if definition else ()):
+        target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None
+        if isinstance(field, ast.Assign) and len(field.targets) == 1:
+            target = field.targets[0]
+        if not isinstance(target, ast.Name) or not isinstance(text, ast.Expr):
+            continue
+        if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+            yield target.id, one_line(text.value.value)
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the classes of a module by name. Its source is parsed once: ``inspect`` would do so for every class."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError):
+        return {}
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _attributes(docstring: str) -> Iterator[tuple[str, str]]:
+    """Parse the section ``Attributes`` of a docstring in numpy's style."""
+    _, _, section = inspect.cleandoc(docstring).partition("Attributes\n----------\n")
+    for match in re.finditer(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", section, re.MULTILINE):
+        for name in match[1].split(","):
+            yield name.strip(), one_line(match[2])

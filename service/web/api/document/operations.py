@@ -1,0 +1,179 @@
+"""The operations of the OpenAPI document: ids, parameters, bodies, and the scope that each needs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+from pydantic import BaseModel
+
+from service.rules.access.scope import needed_scope
+from service.web.api.document.docstrings import one_line
+from service.web.api.document.examples import EXAMPLES
+from service.web.api.document.schemas import REFERENCE
+
+TOKEN = "token"  # noqa: S105 - the name of the security scheme
+_IDS: Mapping[str, str] = {
+    "actions.sign_in": "sign_in_job",
+    "audit.listed": "list_audit_entries",
+    "comparisons.post": "compare",
+    "diagnoses.post": "diagnose",
+    "drifts.get": "get_drift",
+    "drifts.listed": "list_drifts",
+    "events.decide": "decide_event",
+    "events.delivered": "list_deliveries",
+    "events.get": "get_event",
+    "events.listed": "list_events",
+    "events.log": "list_decisions",
+    "export.get": "export",
+    "gates.base": "get_gate_base",
+    "gates.post": "judge_gate",
+    "health.show": "get_health",
+    "jobs.cancel": "cancel_job",
+    "jobs.claim": "claim_job",
+    "jobs.finish": "finish_job",
+    "jobs.get": "get_job",
+    "jobs.listed": "list_jobs",
+    "jobs.log": "get_job_log",
+    "jobs.order": "order_job",
+    "jobs.pause": "pause_job",
+    "jobs.progress": "report_job_progress",
+    "jobs.resume": "resume_job",
+    "jobs.search": "search_for_job",
+    "nights.get": "get_nightly_run",
+    "nights.put": "store_nightly_run",
+    "plans.post": "plan_runs",
+    "profiles.download": "download_stacks",
+    "profiles.get": "get_profile",
+    "profiles.listed": "list_profiles",
+    "profiles.put": "store_profile",
+    "revisions.get": "list_revisions",
+    "revisions.put": "store_revisions",
+    "runner_tokens.post": "request_runner_token",
+    "runs.get": "get_run",
+    "runs.listed": "list_runs",
+    "runs.post": "store_runs",
+    "runs.put": "store_run",
+    "runs.pyperf": "download_pyperf_suite",
+    "searches.post": "search_commits",
+    "searches.post_knobs": "search_knobs",
+    "series.get": "get_series",
+    "series.listed": "list_series",
+    "silences.add": "silence_series",
+    "silences.end": "end_silence",
+    "silences.listed": "list_silences",
+    "subjects.change": "change_subject",
+    "subjects.get": "get_subject",
+    "subjects.listed": "list_subjects",
+}
+"""The id of each endpoint: the name of its function in generated clients. An id never changes."""
+_PATH_PARAMETERS = {
+    "drift_id": "The id of the drift.",
+    "event_id": "The id of the event.",
+    "form": "The format of the download.",
+    "job_id": "The id of the job.",
+    "kind": "Which stacks: `faults`, `on-cpu` or `off-cpu`.",
+    "name": "The name of the nightly run.",
+    "profile_id": "The id of the profile.",
+    "run_id": "The id of the run.",
+    "series_id": "The id of the series.",
+    "silence_id": "The id of the silence.",
+    "subject": "The repository under test, by name.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: its endpoint, and the models of its query, body and answer; None where it has none."""
+
+    path: str
+    method: str
+    endpoint: str
+    view: Callable[..., Any]
+    query: type[BaseModel] | None
+    body: type[BaseModel] | None
+    answer: type[BaseModel] | None
+
+    @property
+    def noun(self) -> str:
+        """The blueprint, which is the tag of the operation."""
+        return self.endpoint.split(".")[1]
+
+
+def operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
+    """Return every operation of the API of an application."""
+    for rule in app.url_map.iter_rules():
+        if not rule.endpoint.startswith(prefix):
+            continue
+        view = app.view_functions[rule.endpoint]
+        models = getattr(view, "_spec", {})
+        query = next((model for model, location in models.get("args", ()) if location == "query"), None)
+        path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            answer = models.get("response", {}).get("schema")
+            yield Operation(path, method.lower(), rule.endpoint, view, query, models.get("body"), answer)
+
+
+def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[str, Any], queries: Any) -> None:
+    """Complete the description that APIFlask made of an operation.
+
+    Parameters
+    ----------
+    queries
+        The schemas of the models of queries, by name.
+    """
+    scope = needed_scope(operation.endpoint, operation.method.upper())
+    document["operationId"] = _IDS[operation.endpoint.removeprefix("api.")]
+    document["tags"] = [operation.noun]
+    text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
+    needs = f"Needs the scope `{scope}`." if scope else "Needs no token."
+    document["description"] = f"{one_line(text)} {needs}".strip()
+    document["security"] = [{TOKEN: []}] if scope else []
+    in_path = [one for one in document.get("parameters", ()) if one["in"] == "path"]
+    for parameter in in_path:
+        parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
+    document["parameters"] = [*in_path, *_query_parameters(operation.query, queries)]
+    example = EXAMPLES.get(document["operationId"])
+    if operation.body is not None:
+        content: dict[str, Any] = {"schema": _reference(operation.body, schemas)}
+        if example is not None:
+            content["example"] = example
+        document["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if operation.answer is not None:
+        for status, response in document["responses"].items():
+            if status.startswith("2"):
+                response["content"] = {"application/json": {"schema": _reference(operation.answer, schemas)}}
+
+
+def tags(found: list[Operation]) -> list[dict[str, str]]:
+    """Return the tags: the nouns, described by the modules of their views."""
+    modules = {one.noun: sys.modules[one.view.__module__].__doc__ or "" for one in found}
+    return [{"name": noun, "description": one_line(text)} for noun, text in sorted(modules.items())]
+
+
+def _query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if model is None:
+        return
+    schema = queries[model.__name__]
+    for name, field in schema.get("properties", {}).items():
+        kind = dict(field)
+        text = kind.pop("description", "")
+        # A parameter that may be left out is never null in a query.
+        choices = [one for one in kind.pop("anyOf", ()) if one != {"type": "null"}]
+        if choices:
+            kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+        if kind.get("default", ...) is None:
+            del kind["default"]
+        required = name in schema.get("required", ())
+        yield {"name": name, "in": "query", "required": required, "description": text, "schema": kind}
+
+
+def _reference(model: type[BaseModel], schemas: Mapping[str, Any]) -> dict[str, str]:
+    if model.__name__ not in schemas:
+        raise LookupError(f"the document has no schema {model.__name__}")
+    return {"$ref": REFERENCE.format(model=model.__name__)}

@@ -1,0 +1,88 @@
+"""The schemas of the OpenAPI document: one for each type, wherever it appears."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from service.web.api.document.docstrings import enum_description, field_docstrings, one_line
+from service.web.api.document.field_words import FIELD_WORDS
+
+REFERENCE = "#/components/schemas/{model}"
+
+
+class _Schemas(GenerateJsonSchema):
+    """Describes each field by its docstring, and gives a type the same name in requests and in answers."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.enums: set[type[Enum]] = set()
+
+    def get_defs_ref(self, core_mode_ref: Any) -> Any:
+        return super().get_defs_ref((core_mode_ref[0], "validation"))
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        document = super().model_schema(schema)
+        cls: type[BaseModel] = schema["cls"]
+        if cls.__doc__:
+            document["description"] = one_line(cls.__doc__)
+        texts = field_docstrings(cls)
+        for name, field in document.get("properties", {}).items():
+            field.pop("title", None)
+            text = texts.get(name) or FIELD_WORDS.get(f"{cls.__name__}.{name}") or FIELD_WORDS.get(name)
+            if text:
+                field.setdefault("description", text)
+        return document
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> dict[str, Any]:
+        self.enums.add(schema["cls"])
+        return super().enum_schema(schema)
+
+
+def component_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[BaseModel]]) -> dict[str, Any]:
+    """Return the schemas of models and of all types that they contain, by name.
+
+    A type that appears in both is described as requests take it, where a field with a default may be left out.
+    """
+    generator = _Schemas(by_alias=True, ref_template=REFERENCE)
+    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _built(answers)]
+    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _built(requests)]
+    _, definitions = generator.generate_definitions(inputs)
+    # Only now: pydantic itself replaces the description that a schema of an enum got.
+    texts = {_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
+    for definition in definitions.values():
+        cls = texts.get(_signature(definition.get("title", ""), definition.get("enum", [])))
+        if cls:
+            definition["description"] = enum_description(cls)
+    return _renamed(definitions)
+
+
+def _signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
+    return (title, *map(str, values))
+
+
+def _renamed(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+    """Name a type whose name another module has too after its module: ``JobState``, ``TriageState``."""
+    text = json.dumps(dict(sorted(definitions.items())))
+    for name in definitions:
+        *modules, cls = name.split("__")
+        if modules:
+            new = "".join(part.title() for part in modules[-1].split("_")) + cls
+            text = text.replace(f'"{name}": {{', f'"{new}": {{').replace(f'schemas/{name}"', f'schemas/{new}"')
+    schemas: dict[str, Any] = json.loads(text)
+    for name, schema in schemas.items():
+        schema["title"] = name
+    return schemas
+
+
+def _built(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
+    for model in unique:
+        model.model_rebuild()  # models of the contract are built on first use
+    return unique

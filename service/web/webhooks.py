@@ -1,0 +1,65 @@
+"""Receives the webhooks of forges: checks that the forge sent them, and stores them; a worker handles them later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from flask import Blueprint, request
+from flask.typing import ResponseReturnValue
+
+from runner.contract.gate import ForgeKind
+from service.forges.extension import queue
+from service.forges.names import qualified
+from service.store import forges as store
+from service.store.models import ForgeDelivery
+from service.web.current import database
+from service.web.problems import ProblemError, not_found
+
+_PROOFS = {
+    ForgeKind.GITHUB: "signature in X-Hub-Signature-256 does not match the body",
+    ForgeKind.GITLAB: "secret in X-Gitlab-Token is not the one of this service",
+    ForgeKind.FORGEJO: "signature in X-Forgejo-Signature does not match the body",
+}
+
+bp = Blueprint("webhooks", __name__)
+
+
+@bp.post("/<any(github, gitlab, forgejo):name>/webhook")
+def receive(name: str) -> ResponseReturnValue:
+    """Store a delivery. The same one sent twice is stored once."""
+    kind, work = ForgeKind(name), queue()
+    forge = work.worker.forges.get(kind) if work else None
+    if work is None or forge is None:
+        raise not_found("GitHub App of this service" if kind is ForgeKind.GITHUB else f"{name} of this service")
+    body = request.get_data(cache=False)
+    delivery = forge.delivery(lambda name: request.headers.get(name, ""), body)
+    if delivery is None:
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {_PROOFS[kind]}.")
+    if not request.is_json or not delivery.id or not _is_document(body):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver a JSON object, with the number of the delivery.")
+    if not delivery.matters:
+        return {"taken": False}, HTTPStatus.OK
+    now = datetime.now(UTC)
+    row = ForgeDelivery(
+        id=qualified(kind, delivery.id),
+        digest=hashlib.sha256(body).hexdigest(),
+        event=qualified(kind, delivery.event),
+        payload=body.decode(errors="replace"),
+        received_at=now,
+        attempts=0,
+        due_at=now,
+    )
+    with database().writing() as session:
+        taken = store.receive(session, row)
+    work.wake()
+    return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK
+
+
+def _is_document(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,84 @@
+"""Makes gate reports of a made-up pull request."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from runner.contract import Case, Environment, Failure, Outcome, Stage
+from runner.contract.gate import GateCase, GateReport
+from tests.service import reports
+
+SESSION = uuid.UUID(int=1)
+BASE = "ba5e" * 10
+HEAD = "4ead" * 10
+REPOSITORY = "octo-org/copies"
+
+
+def case(
+    base: Sequence[int],
+    head: Sequence[int],
+    *,
+    mib: str | int = 4,
+    speeds: tuple[Sequence[float], Sequence[float]] | None = None,
+    knobs: tuple[dict[str, str], dict[str, str]] = ({}, {}),
+    **told: Any,
+) -> GateCase:
+    """Return a case with so many minor faults on each side, and with a throughput."""
+    sides = []
+    for place, (faults, commit) in enumerate(((base, BASE), (head, HEAD))):
+        row = speeds[place] if speeds else [1000.0] * len(faults)
+        samples = tuple(reports.sample(count, {"throughput": speed}) for count, speed in zip(faults, row, strict=True))
+        sides.append(_side(commit, mib, samples=samples, environment=Environment(knobs=knobs[place])))
+    return GateCase(base=sides[0], head=sides[1], **told)
+
+
+def failed(
+    side: str,
+    *,
+    stage: Stage = Stage.BUILD,
+    message: str = "cc: error",
+    log: str = "",
+    mib: int = 4,
+    head_runs: bool = False,
+) -> GateCase:
+    """Return a case of which one side failed; if that is base, head may have been executed alone."""
+    failure = Failure(stage=stage, message=message, log=log)
+    other = Failure(stage=Stage.MEASURE, message="the other side of the comparison could not be measured")
+    sides = {
+        name: _side(commit, mib, failure=failure)
+        if name == side
+        else _side(commit, mib, failure=other, outcome=Outcome.SKIPPED)
+        for name, commit in (("base", BASE), ("head", HEAD))
+    }
+    if head_runs:
+        sides["head"] = _side(HEAD, mib, samples=(reports.sample(100),))
+    return GateCase(**sides)
+
+
+def gate(*cases: GateCase, number: int = 7, **changes: Any) -> GateReport:
+    """Return the report of a pull request."""
+    told = {"repository": REPOSITORY, "pull_request": number, "base": BASE, "head": HEAD, "cases": cases}
+    return GateReport(**(told | changes))
+
+
+def _queued() -> GateReport:
+    """Return the report of a commit of a merge queue, which is worse."""
+    worse, head = case([100] * 30, [101] * 30), "c0de" * 10
+    moved = worse.head.model_copy(update={"revision": worse.head.revision.model_copy(update={"commit": head})})
+    return gate(worse.model_copy(update={"head": moved}), head=head, merge_group=True)
+
+
+def _side(commit: str, mib: str | int, **told: Any) -> Any:
+    parameters = {"mib": mib}
+    return reports.report(
+        1,
+        session=SESSION,
+        revision=reports.revision(1, commit=commit),
+        case=Case(workload="copy_service", definition="0123456789abcdef", parameters=parameters),
+        **told,
+    )
+
+
+QUEUED = _queued()

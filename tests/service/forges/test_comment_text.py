@@ -1,0 +1,290 @@
+"""The comment and the check run, as text. FAULTWATCH_GOLDEN=write writes the texts anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from runner.contract import Stage
+from runner.contract.gate import GateReport
+from service.forges import comment_text
+from service.forges.github import check_run_text
+from service.rules.gate.creep import Baseline
+from service.rules.gate.insight import Insight
+from service.rules.gate.verdict import Acceptance, GateState, judge_gate
+from service.text.markdown import block, code
+from tests.service.forges import made_gates
+
+GOLDEN = Path(__file__).with_name("golden_comments")
+LINKS = comment_text.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
+MARKER = comment_text.marker(made_gates.REPOSITORY, 7)
+OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
+BETTER = made_gates.case([100] * 30, [60] * 30, mib=8)
+SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
+NOISE = tuple([1000.0 + 40 * (n * step % 11) for n in range(30)] for step in (3, 5))
+HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
+
+REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
+    "worse": (made_gates.gate(OVER, BETTER, SAME), None, GateState.OVER),
+    "within": (
+        made_gates.gate(made_gates.case([100] * 30, [101] * 30, budgets={"minor-faults": "2 %"})),
+        None,
+        GateState.WITHIN,
+    ),
+    "better": (made_gates.gate(SAME, BETTER), None, GateState.BETTER),
+    "same": (made_gates.gate(SAME), None, GateState.SAME),
+    "from-zero": (made_gates.gate(made_gates.case([0] * 30, [3] * 30)), None, GateState.OVER),
+    "undecided": (
+        made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100])),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "noisy-undecided": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, speeds=NOISE, judge=("throughput",)), SAME),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "better-and-undecided": (
+        made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100]), BETTER),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "judged-same": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, judge=("throughput",)), SAME),
+        None,
+        GateState.SAME,
+    ),
+    "may-exceed": (
+        made_gates.gate(
+            made_gates.case(
+                [100] * 30,
+                [100] * 30,
+                speeds=([1000.0] * 30, [930.0, 970.0] * 15),
+                judge=("throughput",),
+                budgets={"throughput": "5 %"},
+            )
+        ),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "missing": (
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, judge=("elapsed",)), SAME),
+        None,
+        GateState.UNDECIDED,
+    ),
+    "intermittent": (
+        made_gates.gate(made_gates.case([100] * 60, [100, 1100, 100] * 20)),
+        None,
+        GateState.OVER,
+    ),
+    "accepted": (made_gates.gate(OVER), Acceptance("ada", "a cache | of *one* page"), GateState.OVER),
+    "head-fails": (
+        made_gates.gate(made_gates.failed("head", log="a.c:1: error: `x` ```\n@ada\n"), SAME),
+        None,
+        GateState.HEAD_FAILED,
+    ),
+    "base-fails": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1", head_runs=True)),
+        None,
+        GateState.BASE_FAILED,
+    ),
+    "both-fail": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1", log="Killed\n")),
+        None,
+        GateState.NOTHING,
+    ),
+    "allowed-to-fail": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1"), may_be_unmeasured=True),
+        None,
+        GateState.NOTHING,
+    ),
+    "one-unmeasured": (
+        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1"), SAME),
+        None,
+        GateState.UNMEASURED,
+    ),
+    "environment": (
+        made_gates.gate(made_gates.case([9] * 30, [9] * 30, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+        None,
+        GateState.SAME,
+    ),
+    "hostile": (
+        made_gates.gate(made_gates.case([1] * 30, [2] * 30, mib=HOSTILE)),
+        Acceptance("@x", HOSTILE),
+        GateState.OVER,
+    ),
+    "nothing": (made_gates.gate(), None, GateState.NOTHING),
+    "crept": (
+        made_gates.gate(made_gates.case([108] * 30, [110] * 30, budgets={"minor-faults": "5 %"}), SAME),
+        None,
+        GateState.CREPT,
+    ),
+    "stored": (made_gates.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, GateState.BETTER),
+    "profiled": (made_gates.gate(OVER, SAME), None, GateState.OVER),
+}
+WORDS = {
+    GateState.HEAD_FAILED: "failed",
+    GateState.OVER: "regressed",
+    GateState.CREPT: "regressed",
+    GateState.BASE_FAILED: "undecided",  # else nobody could mend it
+    GateState.UNDECIDED: "undecided",
+    GateState.UNMEASURED: "undecided",
+    GateState.WITHIN: "changed",
+    GateState.BETTER: "improved",
+    GateState.SAME: "same",
+    GateState.NOTHING: "failed",
+}
+SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
+INSIGHTS = {
+    "profiled": (
+        Insight(
+            OVER.head.case.name,
+            "Memory is given back and touched again",
+            "about 12 ms more CPU time per execution",
+            ((1_024, "main › copy › <b>"), (1, "x|y")),
+        ),
+    )
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_comment_reads_as_it_did(name: str) -> None:
+    report, accepted, state = REPORTS[name]
+    finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
+    assert finding.state is state
+    assert finding.verdict == ("undecided" if report.may_be_unmeasured else WORDS[state])
+    assert (finding.verdict.value not in {"failed", "regressed"}) is finding.passed or accepted
+    written = comment_text.text(finding, LINKS, MARKER)
+    file = GOLDEN / f"{name}.md"
+    if os.environ.get("FAULTWATCH_GOLDEN") == "write":
+        file.write_text(written)
+    assert written == file.read_text()
+
+
+def test_every_text_belongs_to_a_test() -> None:
+    assert {file.stem for file in GOLDEN.iterdir()} == set(REPORTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "conclusion"),
+    [
+        ("worse", "failure"),
+        ("head-fails", "failure"),
+        ("from-zero", "failure"),
+        ("within", "success"),
+        ("better", "success"),
+        ("same", "success"),
+        ("accepted", "neutral"),
+        ("undecided", "neutral"),
+        ("base-fails", "neutral"),
+        ("nothing", "failure"),
+        ("both-fail", "failure"),
+        ("allowed-to-fail", "neutral"),
+        ("one-unmeasured", "neutral"),
+        ("noisy-undecided", "neutral"),
+        ("missing", "neutral"),
+        ("may-exceed", "neutral"),
+        ("intermittent", "failure"),
+    ],
+)
+def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
+    report, accepted, _ = REPORTS[name]
+    finding = judge_gate(report, accepted)
+    found = check_run_text.render(finding, LINKS)
+    assert found.conclusion == conclusion
+    assert finding.passed is (conclusion != "failure")
+    assert found.title
+    assert found.summary
+
+
+def test_a_budget_is_marked_where_it_is_set() -> None:
+    (entry,) = check_run_text.render(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
+    assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
+    assert "+1 fault (+1 %)" in entry["message"]
+
+
+def test_annotations_are_sent_in_parts_that_github_takes() -> None:
+    cases = [made_gates.case([9] * 30, [10] * 30, mib=number, file="w.toml") for number in range(120)]
+    batches = check_run_text.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
+    assert [len(batch) for batch in batches] == [50, 50, 20]
+    assert [len(batch) for batch in check_run_text.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
+
+
+def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
+    cases = [made_gates.case([9] * 30, [10 + number] * 30, mib=f"{number}{'x' * 90}") for number in range(500)]
+    written = comment_text.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
+    assert comment_text.LIMIT - 2_000 < len(written.encode()) <= comment_text.LIMIT
+    shown = sum(line.startswith("| <code>") for line in written.splitlines())
+    assert [int(left) for left in re.findall(r"and (\d+) more rows", written)] == [500 - shown, 500]
+    assert written.rstrip().endswith(MARKER)
+    assert _rows(written) == {7}
+
+
+_TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b \u0301ab1.wé😀-"), max_size=200)
+
+
+@settings(max_examples=25)
+@given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
+def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
+    knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
+    cases = [made_gates.case([1] * 30, [2] * 30, mib=text * repeat, knobs=(knobs, {})) for text in texts]
+    cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
+    report = made_gates.gate(*cases)
+    written = comment_text.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
+    assert len(written.encode()) <= comment_text.LIMIT
+    assert _rows(written) == {3, 7}
+    found = check_run_text.render(judge_gate(report), LINKS)
+    assert len(found.summary.encode()) <= check_run_text.LIMIT
+    assert found.title.isprintable()
+    assert _rows(found.summary) == {3, 7}
+
+
+@given(_TEXTS)
+def test_what_is_shown_is_what_was_written(text: str) -> None:
+    seen = text.strip().isprintable() and text.strip()
+    if seen:
+        html = MarkdownIt("commonmark").render(f"| {code(text, 300)} |")
+        shown = re.sub(r"&#?\w+;", lambda found: _ENTITIES[found[0]], re.sub(r"</?[a-z]+>", "", html))
+        assert text.strip() in shown
+
+
+@given(_TEXTS)
+def test_a_block_ends_where_it_is_to_end(text: str) -> None:
+    tokens = [token.type for token in MarkdownIt("commonmark").parse(f"a\n\n{block(text, 500)}\n\nb\n")]
+    assert tokens == [*_PARAGRAPH, "fence", *_PARAGRAPH]
+
+
+_PARAGRAPH = ("paragraph_open", "inline", "paragraph_close")
+_ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"'}
+
+
+def _rows(written: str) -> set[int]:
+    """Return how many cells the rows have, having seen that there is no markup but ours."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(written)
+    cells, widths = 0, set()
+    for token in tokens:
+        cells = 0 if token.type == "tr_open" else cells + token.type.endswith(("td_open", "th_open"))
+        if token.type == "tr_close":
+            widths.add(cells)
+        if token.type == "html_block":
+            assert re.fullmatch(
+                r"(</?details>|<summary>[\w ,:]+</summary>|<!-- faultwatch gate \S+ -->|\s)*", token.content
+            ), token.content
+        for inner in token.children or ():
+            assert inner.type in {"text", "html_inline", "strong_open", "strong_close", "link_open", "link_close"} | {
+                "softbreak"
+            }, inner
+            if inner.type == "html_inline":
+                assert inner.content in {"<code>", "</code>"} or inner.content == MARKER, inner.content
+            if inner.type == "link_open":
+                assert inner.attrs["href"] in {LINKS.compare, LINKS.log}
+        if token.type == "inline":
+            assert "@" not in token.content.replace(MARKER, "")
+    return widths

@@ -1,0 +1,134 @@
+"""A bisect and a profile that somebody asks for in a comment: ordered, started, lost, found again, answered there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.contract.job import Claim, Finish, Job, Outcome, State
+from runner.contract.search import Culprit, Found, Search
+from service.pipeline import lease_jobs
+from service.store import jobs
+from tests.service.forges import made_gates
+from tests.service.forges.github import stand_in
+from tests.service.forges.github.stand_in import repository
+
+RUN = "https://github.example/octo-org/copies/actions/runs/5"
+
+
+@pytest.fixture
+def worker(service: Any) -> Any:
+    """The service, which has measured the pull request."""
+    service.report(made_gates.gate(made_gates.case([100] * 30, [101] * 30)))
+    service.work()
+    return service.worker.jobs
+
+
+def only(worker: Any) -> Job:
+    with worker.database.reading() as session:
+        (job,) = jobs.page(session, jobs.JobFilter(), 10).items
+    return job
+
+
+def replies(hub: stand_in.GitHub) -> list[str]:
+    return [comment["body"] for comment in hub.comments.values() if "<!-- faultwatch job " in comment["body"]]
+
+
+def ran(service: Any, job_id: int, conclusion: str | None, url: str = RUN, owner: str = "octo-org/copies") -> None:
+    run = {
+        "event": "workflow_dispatch",
+        "display_title": f"bisect {job_id}",
+        "html_url": url,
+        "conclusion": conclusion,
+        "head_repository": repository(),
+        "head_sha": made_gates.HEAD,
+    }
+    told = {"action": "completed", "workflow_run": run, "repository": repository() | {"full_name": owner}}
+    assert service.deliver("workflow_run", told) == 202
+    service.work()
+
+
+def claim(worker: Any, job: Job) -> str:
+    with worker.database.writing() as session:
+        row = jobs.find(session, job.id)
+        assert row is not None
+        lease: str = lease_jobs.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
+        return lease
+
+
+def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
+    worker: Any, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    job = only(worker)
+    question = job.question.model_dump()
+    assert (question["good"], question["bad"], question["metric"]) == (made_gates.BASE, made_gates.HEAD, "minor-faults")
+    assert (job.asked_by, job.thread, job.github) == ("ada", "octo-org/copies#7", "octo-org/copies")
+    worker.work()
+    (name, inputs) = hub.dispatches[-1]
+    assert (name, inputs["job"], inputs["revision"]) == ("bisect.yml", str(job.id), made_gates.HEAD)
+    lease = claim(worker, job)
+    culprit = Culprit(
+        commit=made_gates.HEAD, parent=made_gates.BASE, before=100, after=101, candidates=(made_gates.HEAD,)
+    )
+    result = Search(commits=1, known=2, answer=Found(culprits=(culprit,))).model_dump(mode="json")
+    with worker.database.writing() as session:
+        row = jobs.find(session, job.id)
+        assert row is not None
+        lease_jobs.finish(
+            session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now()
+        )
+    for _ in range(2):
+        worker.work()
+    (reply,) = replies(hub)
+    assert f"{made_gates.HEAD} moves <code>minor-faults</code> from 100 to 101 faults." in reply
+    ran(service, job.id, "success")
+    assert only(worker).state is State.DONE
+
+
+def test_a_workflow_that_ends_before_its_job_is_ordered_again(
+    worker: Any, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    service.deliver("issue_comment", said("/faultwatch bisect copy_service[mib=4]"))
+    service.work()
+    worker.work()
+    job = only(worker)
+    claim(worker, job)
+    ran(service, job.id, "failure", owner="mallory/copies")
+    ran(service, job.id, "failure", url=f"{RUN}0")
+    assert only(worker).state is State.RUNNING, "neither speaks for this run of it"
+    ran(service, job.id, "failure")
+    assert only(worker).state is State.LOST
+    worker.work()
+    assert [name for name, _ in hub.dispatches] == ["bisect.yml"] * 2
+    ran(service, job.id, "cancelled")
+    assert only(worker).state is State.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("/faultwatch bisect copy_service[mib=5]", "The cases are: <code>copy"),
+        ("/faultwatch profile copy_service[mib=4]", "Its result will be posted here."),
+    ],
+)
+def test_what_is_asked_of_a_case_is_answered(
+    text: str, reply: str, worker: Any, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    service.deliver("issue_comment", said(text))
+    service.work()
+    assert any(reply in comment["body"] for comment in hub.comments.values())
+
+
+def test_a_repository_without_the_workflow_is_told_so(
+    worker: Any, service: Any, hub: stand_in.GitHub, said: Any
+) -> None:
+    service.deliver("issue_comment", said("/faultwatch profile copy_service[mib=4]"))
+    service.work()
+    for _ in range(2):
+        worker.work()
+    assert only(worker).state is State.FAILED
+    (reply,) = replies(hub)
+    assert "no workflow" in reply
