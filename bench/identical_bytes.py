@@ -391,13 +391,13 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         f"[build.environment]\n{variables}\n"
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
-    options = ("--repo", str(repository), "--workload", str(workload))
-    first = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
+    options = ("--repo", str(repository), str(workload))
+    first = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
     generator = random.Random(SEED)
     _rewrite_builds(home / "builds", generator)
     for file in home.glob("faultwatch.db*"):
         file.unlink()
-    again = _faultwatch(home, "history", *options, "--range", f"{base}..HEAD", "--json")
+    again = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
     _rewrite_builds(home / "builds", generator)
     searched = _faultwatch(
         home, "bisect", f"{base}~0..HEAD", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2)
