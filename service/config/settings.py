@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from service.config.github_app import GithubSettings
-from service.config.token_forges import TokenForge
+from service.config.token_forges import FORGEJO, GITLAB, TokenForge
 from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
@@ -105,8 +105,8 @@ class Config:
             access=_access(environment.get("FAULTWATCH_ACCESS")),
             workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
             github=GithubSettings.from_environment(environment),
-            gitlab=TokenForge.from_environment("FAULTWATCH_GITLAB", environment),
-            forgejo=TokenForge.from_environment("FAULTWATCH_FORGEJO", environment),
+            gitlab=TokenForge.from_environment(GITLAB, environment),
+            forgejo=TokenForge.from_environment(FORGEJO, environment),
             jobs=TrustedJobs.from_environment(environment),
             jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
             lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),

@@ -13,6 +13,19 @@ from service.errors import ServiceError
 _SHORTEST_SECRET = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The environment variables of a forge."""
+
+    url: str
+    token_file: str
+    secret_file: str
+
+
+GITLAB = Variables("FAULTWATCH_GITLAB_URL", "FAULTWATCH_GITLAB_TOKEN_FILE", "FAULTWATCH_GITLAB_SECRET_FILE")
+FORGEJO = Variables("FAULTWATCH_FORGEJO_URL", "FAULTWATCH_FORGEJO_TOKEN_FILE", "FAULTWATCH_FORGEJO_SECRET_FILE")
+
+
 @dataclass(frozen=True)
 class TokenForge:
     """A forge at which the service is a user with a token.
@@ -35,23 +48,20 @@ class TokenForge:
     address: str = ""
 
     @classmethod
-    def from_environment(cls, prefix: str, environment: Mapping[str, str] = os.environ) -> TokenForge | None:
-        """Read the variables ``_URL``, ``_TOKEN_FILE`` and ``_SECRET_FILE`` with a prefix, and FAULTWATCH_ADDRESS.
-
-        Return None where no address is set.
-        """
-        url = (environment.get(f"{prefix}_URL") or "").rstrip("/")
+    def from_environment(cls, variables: Variables, environment: Mapping[str, str] = os.environ) -> TokenForge | None:
+        """Read the variables of a forge, and FAULTWATCH_ADDRESS; return None where no address of it is set."""
+        url = (environment.get(variables.url) or "").rstrip("/")
         if not url:
             return None
         if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-            raise ServiceError("This is not the address of a forge", f"{prefix}_URL={url}", "Write https://HOST.")
-        token = _file(environment, f"{prefix}_TOKEN_FILE")
+            raise ServiceError("This is not the address of a forge", f"{variables.url}={url}", "Write https://HOST.")
+        token = _file(environment, variables.token_file)
         if not token or not token.isascii() or not token.isprintable():
-            raise ServiceError("This file has no token", f"{prefix}_TOKEN_FILE", "Write it there, on one line.")
-        secret = _file(environment, f"{prefix}_SECRET_FILE").encode()
+            raise ServiceError("This file has no token", variables.token_file, "Write it there, on one line.")
+        secret = _file(environment, variables.secret_file).encode()
         if len(secret) < _SHORTEST_SECRET:
             remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
-            raise ServiceError("The webhook's secret is too short", f"{prefix}_SECRET_FILE", remedy)
+            raise ServiceError("The webhook's secret is too short", variables.secret_file, remedy)
         return cls(url, token, secret, (environment.get("FAULTWATCH_ADDRESS") or "").rstrip("/"))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 from service.config.github_app import GithubSettings
 from service.config.notifications import FILE, VARIABLE, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
-from service.config.token_forges import TokenForge
+from service.config.token_forges import FORGEJO, GITLAB, TokenForge, Variables
 from service.config.trusted_jobs import TrustedJobs
 from service.schemas.audit import AuditAction
 from service.schemas.history import View
@@ -71,13 +71,13 @@ def list_settings(
             title="GitLab",
             document="docs/how-to/forges.md",
             empty="FAULTWATCH_GITLAB_URL is not set.",
-            settings=list(_token_forge(config.gitlab, "FAULTWATCH_GITLAB", environment)),
+            settings=list(_token_forge("GitLab", config.gitlab, GITLAB, environment)),
         ),
         SettingGroup(
             title="Forgejo",
             document="docs/how-to/forges.md",
             empty="FAULTWATCH_FORGEJO_URL is not set.",
-            settings=list(_token_forge(config.forgejo, "FAULTWATCH_FORGEJO", environment)),
+            settings=list(_token_forge("Forgejo", config.forgejo, FORGEJO, environment)),
         ),
         SettingGroup(
             title="Jobs of GitHub Actions",
@@ -168,16 +168,17 @@ def _app(settings: GithubSettings | None, environment: Mapping[str, str]) -> Ite
         yield Setting(name=name, value=value, source=_source(environment, variable, value == usual), meaning=meaning)
 
 
-def _token_forge(settings: TokenForge | None, prefix: str, environment: Mapping[str, str]) -> Iterator[Setting]:
+def _token_forge(
+    forge: str, settings: TokenForge | None, variables: Variables, environment: Mapping[str, str]
+) -> Iterator[Setting]:
     if settings is None:
         return
-    forge = prefix.rpartition("_")[2].capitalize()
     for name, value, variable, meaning in (
-        (f"{forge} address", settings.url, "URL", "where it is"),
-        (f"{forge} token", _SECRET, "TOKEN_FILE", "of the user as which the service writes"),
-        (f"{forge} webhook secret", _SECRET, "SECRET_FILE", "what webhooks are proven with"),
+        (f"{forge} address", settings.url, variables.url, "where it is"),
+        (f"{forge} token", _SECRET, variables.token_file, "of the user as which the service writes"),
+        (f"{forge} webhook secret", _SECRET, variables.secret_file, "what webhooks are proven with"),
     ):
-        source = _source(environment, f"{prefix}_{variable}", default=False)
+        source = _source(environment, variable, default=False)
         yield Setting(name=name, value=value, source=source, meaning=meaning)
 
 
