@@ -16,8 +16,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _DATE = "workloads/.date"
 """``runner.subject.shipped_workloads`` reads it."""
-_LOCKS = ("requirements.txt", "requirements-runner.txt")
-"""The playbooks install the packages that a wheel was tested with."""
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -49,8 +47,6 @@ class BuildHook(BuildHookInterface[Any]):
             share = self._made / "share"
             _write_shared_files(root, share, self.metadata.version, int(seconds))
         if self.target_name == "wheel":
-            for name in _LOCKS:  # hatchling's sources move folders only
-                build_data["force_include"][str(root / name)] = f"{prefix}{name}"
             build_data["shared_data"][str(share)] = "share"
         elif self._made:
             build_data["force_include"][str(share)] = "share"
