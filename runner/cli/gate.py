@@ -57,7 +57,7 @@ def command(
     """Compare HEAD of a RANGE, BASE..HEAD, with its merge base with BASE, and print the verdict as one word.
 
     In a GitHub Actions job, the verdict and the path of the report become outputs of the step, and the tables become
-    its summary. A service that FAULTWATCH_URL names publishes the verdict on GitHub. Exit code 1 if the verdict is
+    its summary. A service that FAULTWATCH_URL names publishes the verdict on the forge. Exit code 1 if the verdict is
     `regressed` or `failed` and nobody has accepted it.
     """
     from runner.cli.compare import compare_cases, document, show_results
