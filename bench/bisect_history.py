@@ -123,7 +123,7 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
 def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]) -> dict[str, Any]:
     address = f"http://127.0.0.1:{service.port}"
     command = [sys.executable, "-m", "runner"]
-    options = ["--repo", str(clone), "--workload", str(WORKLOAD)]
+    options = ["--repo", str(clone), str(WORKLOAD)]
     environment = os.environ | {"FAULTWATCH_URL": address, "FAULTWATCH_HOME": str(service.home)}
 
     def run(*arguments: str) -> None:
@@ -132,7 +132,7 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
     _tell(service, clone, ends)
     for end in ends:
         progress(f"measuring {end[:10]}", now=True)
-        run("history", "--range", f"{end}~1..{end}", *options)
+        run("history", *options, f"{end}~1..{end}")
     started = time.monotonic()
     with sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page()

@@ -70,13 +70,13 @@ class Yard:
 
     def words(self, kind: str) -> tuple[list[str], str]:
         """Return the arguments of a command, and the address of the service if it uses that one."""
-        named = ["--repo", "repo", "--workload", "repo/workload.toml"]
+        named = ["repo/workload.toml", "--repo", "repo"]
         commands = {
-            "history": ["history", *named, "--range", f"{self.first}.."],
+            "history": ["history", *named, f"{self.first}.."],
             "measure": ["measure", "repo"],
-            "compare": ["compare", "HEAD~1", "HEAD", "--repo", "repo"],
-            "gate": ["gate", "HEAD~1", "HEAD", *named, "--no-sandbox"],
-            "sandboxed": ["gate", "HEAD~1", "HEAD", *named, "--sandbox"],
+            "compare": ["compare", "HEAD~1..HEAD", "--repo", "repo"],
+            "gate": ["gate", *named, "HEAD~1..HEAD", "--no-sandbox"],
+            "sandboxed": ["gate", *named, "HEAD~1..HEAD", "--sandbox"],
             "nightly": ["nightly", "--matrix", "matrix.toml", "--night", f"night-{len(self.commits)}"],
             "profile": ["profile", "repo", "--no-upload"],
             "bisect": ["bisect", "HEAD~2..HEAD", "--repo", "repo"],

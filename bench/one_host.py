@@ -53,16 +53,16 @@ class Kind:
 
 def kinds(commits: list[str]) -> dict[str, Kind]:
     """Return all kinds of measuring commands."""
-    named = ("--workload", "repo/workload.toml")
+    workload = "repo/workload.toml"
     return {
-        "history": Kind(("history", "--repo", "repo", "--range", "HEAD~2..", *named), _stored),
+        "history": Kind(("history", workload, "HEAD~2..", "--repo", "repo"), _stored),
         "measure": Kind(("measure", "repo", "--json"), lambda text, _: [_faults(one) for one in json.loads(text)]),
-        "compare": Kind(("compare", "HEAD~2", "HEAD", "--repo", "repo", "--json"), _compared, 1),
-        "gate": Kind(("gate", "HEAD~2", "HEAD", "--repo", "repo", *named, "--no-sandbox"), _verdict, 1),
+        "compare": Kind(("compare", "HEAD~2..HEAD", "--repo", "repo", "--json"), _compared, 1),
+        "gate": Kind(("gate", workload, "HEAD~2..HEAD", "--repo", "repo", "--no-sandbox"), _verdict, 1),
         "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--night", "tonight"), _stored),
         "profile": Kind(("profile", "repo", "--json", "--no-upload"), _profiled),
         "bisect": Kind(("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--json"), _culprits),
-        "job": Kind(("job", "run", "JOB", "--repo", "repo", *named), _stored, job=True),
+        "job": Kind(("job", "run", "JOB", workload, "--repo", "repo"), _stored, job=True),
     }
 
 

@@ -8,36 +8,51 @@ from pathlib import Path
 
 import click
 
+from service.cli.config import config
 from service.cli.notify import notify
+from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, restore, retain
 from service.cli.token import token
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.version import VERSION
 
+_WRONG = 2
+"""The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
 _INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="faultwatch-service")
 def cli() -> None:
     """Store measurements, find drifts, and notify people."""
 
 
 cli.add_command(notify)
+cli.add_command(config)
 
 
 @cli.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]")
-@click.option("--port-file", type=click.Path(path_type=Path), help="File that gets the port, once the service listens.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]",
+)
+@click.option(
+    "--port-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File that gets the port, once the service listens.",
+)
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
-    config = Config.from_environment()
+    settings = Config.from_environment()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(config if port is None else replace(config, port=port), host, port_file, parent)
+    serving.serve(settings if port is None else replace(settings, port=port), host, port_file, parent)
 
 
 @cli.command()
@@ -53,21 +68,31 @@ def upgrade() -> None:
 
 for command in (token, backup, restore, export, retain):
     cli.add_command(command)
+add_quiet_option(cli)
 
 
 def main() -> None:
-    """Run the command; print an error that a person can act on as one line, without a traceback."""
+    """Run the command; an error that a person can act on is one line, without a traceback, and exit code 2."""
     try:
-        cli.main(standalone_mode=True)
+        # With standalone_mode=False, click returns the exit code instead of exiting.
+        status = cli.main(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "faultwatch-service"
+        click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
+        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
     except ServiceError as error:
         click.echo(f"faultwatch-service: {error}", err=True)
-        sys.exit(1)
+        sys.exit(_WRONG)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in {"service", "runner"}:
             raise
         # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
         click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
-        sys.exit(1)
+        sys.exit(_WRONG)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Adds to a wheel what git does not track: the front-end packages of the pages, and the date of the workloads."""
+"""Adds to a wheel what git does not track: front-end packages, the date of the workloads, man pages, completions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import runpy
 import shutil
 import subprocess
+import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +38,30 @@ class BuildHook(BuildHookInterface[Any]):
         files += sorted(file for pattern in ("*/LICENSE*", "@*/*/LICENSE*") for file in modules.glob(pattern))
         prefix = "faultwatch/tree/" if self.target_name == "wheel" else ""
         build_data["force_include"] |= {str(file): f"{prefix}{file.relative_to(root)}" for file in files}
-        if not (root / _DATE).exists():  # A source distribution has it.
+        share = root / "share"
+        if not (root / _DATE).exists():  # A source distribution has all that follows.
             self._made = Path(tempfile.mkdtemp())
-            (self._made / "date").write_text(f"{_date_of_workloads(root)}\n", encoding="ascii")
+            seconds = _date_of_workloads(root)
+            (self._made / "date").write_text(f"{seconds}\n", encoding="ascii")
             build_data["force_include"][str(self._made / "date")] = f"{prefix}{_DATE}"
+            share = self._made / "share"
+            _write_shared_files(root, share, self.metadata.version, int(seconds))
+        if self.target_name == "wheel":
+            build_data["shared_data"][str(share)] = "share"
+        elif self._made:
+            build_data["force_include"][str(share)] = "share"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the temporary files."""
         if self._made:
             shutil.rmtree(self._made)
+
+
+def _write_shared_files(root: Path, share: Path, version: str, seconds: int) -> None:
+    date = datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    command = [sys.executable, str(root / "setup" / "shared_files.py"), str(share), version, date]
+    if subprocess.run(command, check=False).returncode:
+        raise SystemExit("the man pages cannot be made: install requirements.txt, and build with --no-build-isolation")
 
 
 def _date_of_workloads(root: Path) -> str:

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -48,6 +49,16 @@ class Tried:
     faults: tuple[int, ...]
     problem: str = ""
     seconds: float = 0.0
+
+
+class Progress(Protocol):
+    """Shows how far a measurement is."""
+
+    def remain(self, steps: int) -> None:
+        """So many executions are ahead."""
+
+    def advance(self) -> None:
+        """An execution has ended."""
 
 
 class FirstMeasurement:
@@ -106,8 +117,13 @@ class FirstMeasurement:
             programs[program] = programs.get(program, False) or bool(tried.faults)
             yield tried
 
-    def measure(self, workload: Workload, build: Build | None = None) -> list[Report]:
+    def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Measure all cases of a workload, with enough executions to see whether its counts repeat.
+
+        Parameters
+        ----------
+        progress
+            Learns how many executions are ahead, and of each that ends.
 
         Raises
         ------
@@ -117,6 +133,7 @@ class FirstMeasurement:
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         rule = Sampling.of(workload)
         sampling = Sampling(max(rule.least, _LEAST_SAMPLES), max(rule.most, _LEAST_SAMPLES), rule.precision)
+        progress.remain(len(cases(workload)) * (sampling.least + 1))
         return [
             measure(
                 workload,
@@ -127,6 +144,7 @@ class FirstMeasurement:
                 revision=self.revision,
                 build=build or built,
                 sampling=sampling,
+                progress=progress.advance,
             )
             for case in cases(workload)
         ]

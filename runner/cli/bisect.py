@@ -1,14 +1,26 @@
 """``faultwatch bisect``: find the commits of a range, or the knobs, that moved a metric."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
-from runner.cli.options import env_option, json_option, options, samples_option, sandbox_option, set_option
-from runner.cli.terminal import activity, say, terminal
-from runner.cli.workbench import host_turn, parse_variables, prepare_workbench
+from runner.cli.activity import Activity, activity
+from runner.cli.arguments import workload_and_range
+from runner.cli.options import (
+    choice_options,
+    env_option,
+    options,
+    repo_option,
+    result_options,
+    revision_option,
+    samples_option,
+    sandbox_option,
+)
+from runner.cli.result import give_result
+from runner.cli.terminal import say, terminal, warn
+from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision, safe_name
@@ -18,9 +30,9 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.registry import register_subject
-from runner.subject.repository import Repository, open_repository
+from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import check_metric, find_workload, one_case
+from runner.workload.lookup import check_metric, is_workload, one_case
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -31,12 +43,19 @@ _LISTED = 20
 
 @click.command(name="bisect")
 @options(
-    click.argument("span", metavar="[GOOD..BAD]", required=False),
-    click.option("--repo", metavar="PATH|URL", help="The repository under test. Default: the current folder."),
-    click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
-    click.option("--case", "case_name", metavar="NAME", help="The case, by its name on the dashboard."),
-    click.option("--metric", "name", default="minor-faults", show_default=True, help="The metric that moved."),
-    click.option("--least", default=0.0, type=click.FloatRange(0), help="Smallest difference that matters."),
+    workload_and_range(),
+    repo_option,
+    revision_option("With --knobs or --change: the commit to search them at."),
+    choice_options,
+    env_option,
+    samples_option,
+    sandbox_option(),
+    click.option(
+        "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
+    ),
+    click.option(
+        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="Smallest difference that matters."
+    ),
     click.option(
         "--proof/--no-proof",
         "prove",
@@ -65,17 +84,18 @@ _LISTED = 20
         "process.memory_limit. Repeatable.",
     ),
     click.option("--without", multiple=True, metavar="KNOB", help="Do not search this knob. Repeatable."),
-    set_option,
-    env_option,
-    samples_option,
-    sandbox_option,
-    json_option,
+    result_options,
 )
 def command(
+    workload_name: str | None,
     span: str | None,
     repo: str | None,
-    workload_name: str | None,
-    case_name: str | None,
+    revision: str,
+    choices: tuple[str, ...],
+    case_names: tuple[str, ...],
+    variables: tuple[str, ...],
+    samples: int | None,
+    confined: bool | None,
     name: str,
     least: float,
     prove: bool,
@@ -83,42 +103,48 @@ def command(
     knobs: str | None,
     changes: tuple[str, ...],
     without: tuple[str, ...],
-    choices: tuple[str, ...],
-    variables: tuple[str, ...],
-    samples: int | None,
-    confined: bool | None,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
-    """Find the commits after GOOD, up to and with BAD, that moved a metric, with as few runs as possible.
+    """Find the commits of a RANGE, GOOD..BAD, that moved a metric, with as few runs as possible.
 
-    With --knobs or --change, find the knobs instead, at one revision: HEAD, or the revision given as argument.
+    With --knobs or --change, find the knobs instead, at --revision.
 
     Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
+    for_knobs = knobs is not None or bool(changes)
+    if for_knobs and span is None and workload_name and not is_workload(workload_name):
+        say(f"the revision is an option now: --revision {workload_name}")
+        revision = workload_name
+        workload_name = None
+    if for_knobs and span is not None:
+        raise click.UsageError(f"The knobs are searched at one commit, with --revision, not in the range {span}.")
+    if not for_knobs and span is None:
+        raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
-    repository = open_repository(repo or ".", settings.clones)
-    workload = find_workload(workload_name or str(repository.path))
+    workload, repository = find_target(settings, workload_name, repo)
     check_metric(workload, name)
     register_subject(settings, repository, workload)
     request = _SearchRequest(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=one_case(workload, choices, case_name),
+        case=one_case(workload, choices, case_names),
         variables=variables,
         confined=wants_sandbox(confined, repository, settings),
         samples=samples,
         metric=name,
         least=least,
         as_json=as_json,
+        output_file=output_file,
     )
-    if knobs is None and not changes:
+    if not for_knobs:
         settled = _search_commits(request, span or "", prove=prove, pool=_checked_pool(pool, settings))
     else:
         if pool:
             raise FaultwatchError("--pool is for a search of commits", "search the knobs on one host")
-        settled = _search_knobs(request, span or "HEAD", knobs, changes, without)
+        settled = _search_knobs(request, revision, knobs, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
 
@@ -137,6 +163,7 @@ class _SearchRequest:
     metric: str
     least: float
     as_json: bool
+    output_file: Path | None
 
 
 def _checked_pool(pool: Sequence[str], settings: Settings) -> tuple[str, ...]:
@@ -192,10 +219,10 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
     searches: list[Search] = []
 
     def search(job: ClaimedJob) -> JobResult:
-        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric)))
+        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, shown)))
         return bisect_job.result_of(searches[0])
 
-    with connect(request.settings) as service, host_turn(request.settings) as turn, activity("bisecting"):
+    with connect(request.settings) as service, host_turn(request.settings) as turn, activity("bisecting") as shown:
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
             job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
@@ -205,12 +232,13 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
         JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
     if not searches:
         return False
-    if request.as_json:
-        click.echo(json.dumps(searches[0].model_dump(mode="json"), indent=2))
-    else:
-        by_commit = {revision.commit: revision for revision in revisions}
-        for line in _result(searches[0], by_commit, request.metric):
-            click.echo(line)
+    by_commit = {revision.commit: revision for revision in revisions}
+    give_result(
+        searches[0].model_dump(mode="json"),
+        as_json=request.as_json,
+        output_file=request.output_file,
+        show=lambda: click.echo("\n".join(_result(searches[0], by_commit, request.metric))),
+    )
     return _is_settled(searches[0])
 
 
@@ -221,7 +249,7 @@ def _search_knobs(
     from runner.campaigns.knob_search import KnobSearcher, KnobSetting
     from runner.cli import knob_difference
     from runner.cli.env import load
-    from runner.cli.formatting import escape_text
+    from runner.cli.untrusted_text import harmless
     from runner.reporting.embedded import connect
 
     sides = (
@@ -242,21 +270,20 @@ def _search_knobs(
             f"{request.workload.name} has no {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
     if difference.left_out:
-        terminal().print(escape_text(difference.left_out), style="yellow", markup=False, highlight=False)
+        warn(difference.left_out)
     if not difference.knobs:
         raise FaultwatchError(
             "no knob that can be set for a single run differs", "name one with --change NAME=BEFORE..AFTER"
         )
 
     def show_run(state: KnobSearch, report: Report) -> None:
-        terminal().print(
-            escape_text(knob_difference.describe_run(state, report, request.metric)), markup=False, highlight=False
-        )
+        shown.advance()
+        say(knob_difference.describe_run(state, report, request.metric))
 
     with (
         connect(request.settings) as service,
         host_turn(request.settings) as turn,
-        activity("searching the knobs"),
+        activity("searching the knobs") as shown,
     ):
         service.check()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
@@ -270,27 +297,33 @@ def _search_knobs(
             samples=request.samples,
         )
         search = searcher.search(difference.knobs, request.metric, show_run, request.least)
-    for line in (
-        [knob_difference.document(search, difference)]
-        if request.as_json
-        else map(escape_text, knob_difference.describe_result(search, difference, request.metric))
-    ):
-        click.echo(line)
+    give_result(
+        knob_difference.document(search, difference),
+        as_json=request.as_json,
+        output_file=request.output_file,
+        show=lambda: click.echo(
+            harmless("\n".join(knob_difference.describe_result(search, difference, request.metric)))
+        ),
+    )
     return isinstance(search.answer, FoundKnobs)
 
 
 class _ProgressLines:
     """Prints the progress of a search, a line for each run."""
 
-    def __init__(self, metric: str) -> None:
-        self._metric, self._waiting = metric, ""
+    def __init__(self, metric: str, shown: Activity) -> None:
+        self._metric, self._shown, self._waiting = metric, shown, ""
 
     def measuring(self, state: Search, commit: str) -> None:
-        """Print nothing: the line follows with the result."""
+        """Show how far the search is: the line follows with the result."""
         self._waiting = ""
+        if isinstance(state.answer, Measure):
+            self._shown.remain(state.answer.left)
+        self._shown(f"measuring {commit[:10]}")
 
     def measured(self, state: Search, report: Report) -> None:
         """Print the measured value."""
+        self._shown.advance()
         terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
 
     def waiting(self, state: Search) -> None:
@@ -304,6 +337,7 @@ class _ProgressLines:
     def proving(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
+            self._shown(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} in turns, as a proof"
             terminal().print(text, markup=False, highlight=False)
 
@@ -345,7 +379,7 @@ def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[s
             lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
         lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after} at {culprit.commit[:10]}")
         if culprit.proof is None:
-            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]} {culprit.commit[:10]}")
+            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]}..{culprit.commit[:10]}")
         else:
             lines.append(f"  {_SHOWN[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

@@ -1,6 +1,5 @@
 """``faultwatch compare``: measure two revisions in turns in one session, and show the verdict on each metric."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runner.cli.activity import Activity, activity
+from runner.cli.arguments import ends_of, workload_and_range
 from runner.cli.options import (
+    choice_options,
     env_option,
-    json_option,
     options,
     repo_option,
+    result_options,
     samples_option,
     sandbox_option,
-    set_option,
-    workload_option,
 )
-from runner.cli.terminal import activity, say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.result import give_result
+from runner.cli.terminal import say
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored, undecided
@@ -28,9 +30,9 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
-from runner.workload import Workload, cases
+from runner.workload import Workload
+from runner.workload.lookup import chosen_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
@@ -38,28 +40,27 @@ if TYPE_CHECKING:
 
 @click.command(name="compare")
 @options(
-    click.argument("base"),
-    click.argument("head"),
-    workload_option,
+    workload_and_range(pair=True),
     repo_option,
-    set_option,
+    choice_options,
     env_option,
     samples_option,
-    sandbox_option,
-    json_option,
+    sandbox_option(),
+    result_options,
 )
 def command(
-    base: str,
-    head: str,
     workload_name: str | None,
+    span: str,
     repo: str | None,
     choices: tuple[str, ...],
+    case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
-    """Measure BASE and HEAD in turns until every change is decided or the workload's max_samples are taken.
+    """Measure both ends of a RANGE, BASE..HEAD, in turns until every change is decided, or for max_samples pairs.
 
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
@@ -67,22 +68,31 @@ def command(
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    workload, repository = workload_and_repository(settings, workload_name, repo)
+    ends = ends_of(span)
+    workload, repository = find_target(settings, workload_name, repo)
+    chosen = chosen_cases(workload, choices, case_names)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
-        results = compare_cases(patient, repository, workload, workbench, (base, head), choices, samples)
-    if as_json:
-        click.echo(json.dumps([document(result) for result in results], indent=2))
-    else:
-        from runner.cli.comparison_tables import show_comparison
-
-        for result in results:
-            show_comparison(result)
+        results = compare_cases(patient, repository, workload, workbench, ends, chosen, samples)
+    give_result(
+        [document(result) for result in results],
+        as_json=as_json,
+        output_file=output_file,
+        show=lambda: show_results(results),
+    )
     if any(_is_bad(result) for result in results):
         raise click.exceptions.Exit(1)
+
+
+def show_results(results: Sequence[Compared]) -> None:
+    """Print the results of all cases as tables."""
+    from runner.cli.comparison_tables import show_comparison
+
+    for result in results:
+        show_comparison(result)
 
 
 def compare_cases(
@@ -90,8 +100,8 @@ def compare_cases(
     repository: Repository,
     workload: Workload,
     workbench: Workbench,
-    names: tuple[str, str],
-    choices: Sequence[str] = (),
+    ends: tuple[str, str],
+    chosen: Sequence[Case],
     samples: int | None = None,
     *,
     from_store: bool = False,
@@ -100,18 +110,19 @@ def compare_cases(
 
     Parameters
     ----------
+    ends
+        The two revisions: base, head.
     from_store
         Skip measuring base if its stored run shows that head is the same.
     """
-    chosen = cases(workload, choices)
-    base, head = (_Side(repository, workload, workbench, repository.revision(name)) for name in names)
-    pairs = Pairs.of(workload, samples)
     results = []
-    with activity("comparing") as say:
+    with activity("comparing") as shown:
+        base, head = (_Side(repository, workload, workbench, repository.revision(name), shown) for name in ends)
+        session = _Session(service, Pairs.of(workload, samples), len(chosen), shown)
         for number, case in enumerate(chosen, 1):
-            say(f"comparing {case.name} ({number} of {len(chosen)})")
-            stored = _compare_with_stored(base, head, case, service, pairs, len(chosen)) if from_store else None
-            results.append(stored or _compare((base, head), case, service, pairs, len(chosen)))
+            session.begin(case, len(chosen) - number)
+            stored = _compare_with_stored(base, head, case, session) if from_store else None
+            results.append(stored or _compare((base, head), case, session))
     return results
 
 
@@ -132,11 +143,13 @@ class _Side:
     workload: Workload
     workbench: Workbench
     revision: Revision
+    shown: Activity
 
     @cached_property
     def built(self) -> _Built:
         from runner.subject.build import BuildFailure
 
+        self.shown(f"building {self.revision.commit[:10]}")
         try:
             return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
@@ -147,9 +160,37 @@ class _Side:
         return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
 
 
-def _compare_with_stored(
-    base: _Side, head: _Side, case: Case, service: Service, pairs: Pairs, cases: int
-) -> Compared | None:
+@dataclass(slots=True)
+class _Session:
+    """What the comparisons of a command have in common; shows how far they are."""
+
+    service: Service
+    pairs: Pairs
+    cases: int
+    shown: Activity
+    title: str = ""
+    later: int = 0
+    """Executions of the cases after this one, at least."""
+
+    def begin(self, case: Case, others: int) -> None:
+        """Begin with a case; so many others follow."""
+        self.title = f"comparing {case.name}"
+        self.later = others * (2 + 2 * self.pairs.first)
+
+    def start_executing(self, executions: int) -> None:
+        """Show that so many executions are ahead before the first decision about the case."""
+        self.shown(self.title)
+        self.shown.remain(executions + self.later)
+
+    def decide(self, request: ComparisonRequest) -> Comparison:
+        """Let the service decide, and show how many executions it still needs."""
+        decision = self.service.compare(request)
+        more = min(decision.more, self.pairs.most - len(request.head.samples))
+        self.shown.remain(max(0, more) * (1 if request.base_stored else 2) + self.later)
+        return decision
+
+
+def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured in turns.
@@ -166,11 +207,16 @@ def _compare_with_stored(
         host=trial.host.name,
         environment=trial.environment.hash,
     )
-    stored = service.stored_base(query)
-    return compare_with_stored(stored, trial, service.compare, pairs=pairs, cases=cases) if stored else None
+    stored = session.service.stored_base(query)
+    if stored is None:
+        return None
+    session.start_executing(1 + max(2, session.pairs.first))
+    return compare_with_stored(
+        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.shown.advance
+    )
 
 
-def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs, cases: int) -> Compared:
+def _compare(sides: Sequence[_Side], case: Case, session: _Session) -> Compared:
     base, head = (side.trial(case) for side in sides)
     failed = {
         trial: trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
@@ -182,7 +228,8 @@ def _compare(sides: Sequence[_Side], case: Case, service: Service, pairs: Pairs,
             failed[trial] = trial.skipped(trial.obstacle)
     if failed:
         return undecided(base, head, failed)
-    return compare(base, head, service.compare, pairs=pairs, cases=cases)
+    session.start_executing(2 + 2 * session.pairs.first)
+    return compare(base, head, session.decide, pairs=session.pairs, cases=session.cases, progress=session.shown.advance)
 
 
 def document(result: Compared) -> dict[str, Any]:

@@ -40,12 +40,10 @@ def show_comparison(result: Compared) -> None:
     console.print(_table(shown))
     zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
     if zero:
-        console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False, soft_wrap=True)
+        console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
     for metric_verdict in comparison.metrics:
         if metric_verdict.counts:
-            console.print(
-                f"  {escape(metric_verdict.metric)}: {escape(metric_verdict.sentence)}", highlight=False, soft_wrap=True
-            )
+            console.print(f"  {escape(metric_verdict.metric)}: {escape(metric_verdict.sentence)}", highlight=False)
 
 
 def show_end_of_log(console: Console, log: str) -> None:

@@ -1,6 +1,5 @@
 """``faultwatch demo``: measure a history with real drifts on this machine, and show it on the dashboard."""
 
-import json
 import os
 import signal
 import socket
@@ -12,8 +11,8 @@ from typing import Any
 import click
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.history import document, prepare
-from runner.cli.options import json_option, options
+from runner.cli.history import give_history, prepare
+from runner.cli.options import options, result_options
 from runner.cli.terminal import terminal
 from runner.cli.workbench import host_turn
 from runner.errors import FaultwatchError
@@ -30,10 +29,18 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
 @click.command(name="demo")
 @options(
     click.option("--serve", is_flag=True, help="Serve the dashboard afterwards, until Ctrl-C."),
-    json_option,
-    click.option("--port", type=click.IntRange(1, 65_535), envvar="FAULTWATCH_PORT", default=8080, show_default=True),
+    click.option(
+        "--port",
+        type=click.IntRange(1, 65_535),
+        envvar="FAULTWATCH_PORT",
+        default=8080,
+        show_default=True,
+        metavar="PORT",
+        help="The port of the dashboard; FAULTWATCH_PORT sets it, too.",
+    ),
+    result_options,
 )
-def command(serve: bool, as_json: bool, port: int) -> None:
+def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> None:
     """Create the demo history, measure what is not stored yet, and show which commits and knobs moved the faults."""
     settings = load_settings()
     if serve:
@@ -41,12 +48,7 @@ def command(serve: bool, as_json: bool, port: int) -> None:
     repository = settings.home / "demo" / "copy-service"
     _make_history(repository)
     summary, drifts = _measure(settings, repository)
-    if as_json:
-        click.echo(json.dumps(document(summary, drifts), indent=2))
-    else:
-        from runner.cli.history_tables import show_history
-
-        show_history(summary, drifts)
+    give_history(summary, drifts, as_json=as_json, output_file=output_file)
     if serve:
         _serve(settings, port)
 

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runner.cli.activity import activity
+from runner.cli.options import json_option, options
+
 if TYPE_CHECKING:
     from runner.doctor.fix import FixReport
 
 
-@click.command("doctor", short_help="Find what prevents or distorts measurements on this host, and fix it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option(
-    "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+@click.command(name="doctor")
+@options(
+    click.option(
+        "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+    ),
+    click.option("--undo", "wanted", flag_value="undo", help="First restore everything as it was before --fix."),
+    json_option,
 )
-@click.option("--undo", "wanted", flag_value="undo", help="First restore everything as it was before --fix.")
-def command(as_json: bool, wanted: str | None) -> None:
+def command(wanted: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
     --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
@@ -39,8 +44,10 @@ def command(as_json: bool, wanted: str | None) -> None:
     if wanted:
         with host_turn(settings) as turn:
             turn.begin()  # A change of the host would spoil a measurement.
-            report = {"fix": fix, "undo": undo}[wanted](host)
-    checks = list(examine(host))
+            with activity("fixing this host" if wanted == "fix" else "undoing the fixes"):
+                report = {"fix": fix, "undo": undo}[wanted](host)
+    with activity("examining this host"):
+        checks = list(examine(host))
     measurable = is_measurable(checks)
     if as_json:
         document = {"measurable": measurable, "checks": [check.document() for check in checks]}

@@ -11,6 +11,7 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from runner.cli.untrusted_text import harmless
 from runner.errors import FaultwatchError
@@ -18,6 +19,7 @@ from runner.errors import FaultwatchError
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Measure two revisions in turns and report what changed.",
+    "completion": "Print what completes commands, options and workloads in a shell.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
     "env": "Show every knob of this host that can move a fault count.",
@@ -45,14 +47,42 @@ def _be_quiet(_context: click.Context, _option: click.Parameter, wanted: bool) -
         be_quiet()
 
 
-_QUIET = click.Option(
-    ["--quiet", "-q"],
-    is_flag=True,
-    expose_value=False,
-    callback=_be_quiet,
-    help="No progress and no remarks on standard error; errors that end the command are shown.",
+def _be_verbose(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from runner.cli.terminal import be_verbose
+
+        be_verbose()
+
+
+_EVERYWHERE = (
+    click.Option(
+        ["--quiet", "-q"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_be_quiet,
+        help="No progress and no remarks on standard error; errors that end the command are shown.",
+    ),
+    click.Option(
+        ["--verbose", "-v"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_be_verbose,
+        help="Also show what is executed and waited for: builds, perf command lines, requests.",
+    ),
 )
-"""An option of every command."""
+"""Options of every command."""
+
+
+def _with_common_options(command: click.Command) -> click.Command:
+    """Add the common options to a command, or to the commands of a group."""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            _with_common_options(one)
+    elif _EVERYWHERE[0] not in command.params:
+        command.params += _EVERYWHERE
+    return command
 
 
 class LazyGroup(click.Group):
@@ -72,9 +102,15 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         gc.freeze()
         gc.enable()
-        if not isinstance(command, click.Group) and not any(one.name == "quiet" for one in command.params):
-            command.params.append(_QUIET)
-        return command
+        command.short_help = COMMANDS[cmd_name]
+        return _with_common_options(command)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the subcommands without importing them."""
+        named = [
+            CompletionItem(name, help=text) for name, text in sorted(COMMANDS.items()) if name.startswith(incomplete)
+        ]
+        return named if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -161,6 +197,11 @@ def _run() -> None:
         status = cli(standalone_mode=False)
     except click.exceptions.Abort:
         _stopped()
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "faultwatch"
+        click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -8,22 +8,24 @@ from uuid import UUID
 
 import click
 
+from runner.cli.options import env_option, json_option, options
+
 if TYPE_CHECKING:
     from runner.contract.report import Case, Environment
 
 
-@click.command("env", short_help="Show the environment of this host, or compare two environments.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; --diff reads it.")
-@click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="As for `measure` and `history`. Repeatable."
+@click.command(name="env")
+@options(
+    env_option,
+    click.option(
+        "--diff",
+        nargs=2,
+        metavar="BEFORE AFTER",
+        help="Compare two environments: files of `env --json`, saved reports, or run ids.",
+    ),
+    json_option,
 )
-@click.option(
-    "--diff",
-    nargs=2,
-    metavar="BEFORE AFTER",
-    help="Compare two environments: files of `env --json`, saved reports, or run ids.",
-)
-def command(as_json: bool, variables: tuple[str, ...], diff: tuple[str, str] | None) -> None:
+def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: bool) -> None:
     """Print every knob of this host that can move a fault count.
 
     With --diff, print the differences between two environments, of files or of stored runs. Exit code 0: no difference;

@@ -1,17 +1,14 @@
 """The files that ``faultwatch gate`` writes for CI systems beside its report."""
 
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from runner.cli.options import options
+from runner.cli.output_files import write_output_file
 from runner.contract.gate import GateAnswer, GateReport
-from runner.errors import FaultwatchError
 
 _OPTIONS = {
     "markdown": "Write the text of the comment on the pull request, as Markdown.",
@@ -28,29 +25,6 @@ def _option(name: str, text: str) -> Any:
 
 output_options = options(*(_option(name, text) for name, text in _OPTIONS.items()))
 """Adds the parameters ``markdown``, ``junit``, ``code_quality`` and ``sarif`` to a command, each a path or None."""
-
-
-def require_writable(files: Mapping[str, Path | None]) -> None:
-    """Refuse files that cannot be written, before anything is measured.
-
-    Raises
-    ------
-    FaultwatchError
-        One cannot be, or two are the same.
-    """
-    seen: dict[Path, str] = {}
-    for name, file in files.items():
-        if file is None:
-            continue
-        option = f"--{name.replace('_', '-')}"
-        if (other := seen.setdefault(file.resolve(), option)) != option:
-            raise FaultwatchError(f"{other} and {option} name the same file, {file}", "name two files")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=file.parent):
-                pass
-        except OSError as error:
-            raise _unwritable(option, file, error) from None
 
 
 def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: GateAnswer) -> None:
@@ -78,20 +52,4 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
     }
     for name, file in files.items():
         if file is not None:
-            _write(file, writers[name](), f"--{name.replace('_', '-')}")
-
-
-def _write(file: Path, text: str, option: str) -> None:
-    made = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        made.write_text(text, encoding="utf-8")
-        made.replace(file)
-    except OSError as error:
-        raise _unwritable(option, file, error) from None
-    finally:
-        with suppress(OSError):
-            made.unlink()
-
-
-def _unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
-    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"name another file with {option}")
+            write_output_file(file, writers[name](), f"--{name.replace('_', '-')}")

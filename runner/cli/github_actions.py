@@ -1,29 +1,11 @@
-"""Outputs of a CI job: the report file, and the outputs and the summary of a GitHub Actions step."""
+"""The outputs and the summary of a GitHub Actions step."""
 
-import json
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-
-
-def write_report(file: Path, content: object) -> None:
-    """Write a report as JSON.
-
-    Raises
-    ------
-    FaultwatchError
-        The file cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FaultwatchError(
-            f"{file} cannot be written: {error.strerror}", "name another file with --report"
-        ) from None
 
 
 def set_outputs(outputs: Mapping[str, str]) -> None:

@@ -1,6 +1,5 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,19 +7,23 @@ from typing import Any
 import click
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
+from runner.cli.arguments import is_range, workload_and_range
 from runner.cli.options import (
     again_option,
+    choice_options,
+    committed_only_option,
     env_option,
-    json_option,
     options,
+    repo_option,
+    result_options,
+    revision_option,
     samples_option,
     sandbox_option,
-    set_option,
 )
+from runner.cli.result import give_result
 from runner.cli.terminal import terminal
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
-from runner.errors import FaultwatchError
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
@@ -28,23 +31,21 @@ from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
 from runner.subject.registry import register_subject
-from runner.subject.repository import Repository, open_repository
-from runner.workload import Workload, cases
-from runner.workload.lookup import find_workload
+from runner.subject.repository import Repository
+from runner.workload import Workload
+from runner.workload.lookup import chosen_cases
 
 
 @click.command(name="history")
 @options(
-    click.option("--repo", required=True, metavar="PATH|URL", help="The repository under test."),
-    click.option(
-        "--range", "span", default="HEAD", show_default=True, metavar="A..B", help="The range of commits, without A."
-    ),
-    click.option("--workload", "workload_name", metavar="PATH|NAME", help="Default: workload.toml in the repository."),
-    set_option,
+    workload_and_range(old_range=True),
+    repo_option,
+    revision_option("Without a RANGE: the last commit of the history."),
+    choice_options,
     env_option,
     samples_option,
-    sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
+    sandbox_option(),
+    committed_only_option,
     click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
     click.option(
         "--build-jobs",
@@ -61,13 +62,15 @@ from runner.workload.lookup import find_workload
         "its counts over, and measure one in twenty to check the host. Also build those that change only files which "
         "the last build did not read.",
     ),
-    json_option,
+    result_options,
 )
 def command(
-    repo: str,
-    span: str,
     workload_name: str | None,
+    span: str | None,
+    repo: str | None,
+    revision: str,
     choices: tuple[str, ...],
+    case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
@@ -77,27 +80,32 @@ def command(
     again: bool,
     measure_all: bool,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
-    """Measure every commit of a range that is not stored yet, oldest first.
+    """Measure every commit of a RANGE, A..B, that is not stored yet, oldest first. A itself is not measured.
 
-    A revision that does not build is recorded with its log, and the command continues. It also continues if the
-    service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as a
-    full disk or a time-out, is measured again up to three times. A revision whose program has the same bytes as the
-    one measured before is not measured: its counts are taken over. One that changes only files which the last build did
-    not read uses that build. Exit code 1 if something failed and nothing was
-    measured, if reports wait, if the service refused one, or if this host counted the same bytes differently.
+    Without a RANGE, the whole history up to --revision is measured. A revision that does not build is recorded with
+    its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
+    `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
+    three times. A revision whose program has the same bytes as the one measured before is not measured: its counts
+    are taken over. One that changes only files which the last build did not read uses that build. Exit code 1 if
+    something failed and nothing was measured, if reports wait, if the service refused one, or if this host counted
+    the same bytes differently.
     """
     from runner.reporting.embedded import connect
 
+    if span and is_range(span) and revision != "HEAD":
+        raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
     settings = load_settings()
     with host_turn(settings) as turn:
         prepared = prepare(
             settings,
             turn,
             repo=repo,
-            span=span,
+            span=span or revision,
             workload_name=workload_name,
             choices=choices,
+            case_names=case_names,
             assignments=variables,
             samples=samples,
             confined=confined,
@@ -112,12 +120,7 @@ def command(
             turn.end()
             # While reports wait, the service cannot know all drifts.
             drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
-    if as_json:
-        click.echo(json.dumps(document(summary, drifts), indent=2))
-    else:
-        from runner.cli.history_tables import show_history
-
-        show_history(summary, drifts)
+    give_history(summary, drifts, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -166,10 +169,11 @@ def prepare(
     settings: Settings,
     turn: HostTurn,
     *,
-    repo: str,
+    repo: str | None,
     span: str,
     workload_name: str | None,
     choices: tuple[str, ...] = (),
+    case_names: tuple[str, ...] = (),
     assignments: tuple[str, ...] = (),
     samples: int | None = None,
     confined: bool | None = None,
@@ -186,12 +190,12 @@ def prepare(
     FaultwatchError
         The repository, the range, the workload or this host does not allow it.
     """
-    repository = open_repository(repo, settings.clones)
+    workload, repository = find_target(settings, workload_name, repo)
+    chosen = chosen_cases(workload, choices, case_names)
     refuse_dirty(repository, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     measured = {revision.commit for revision in revisions}
     merged = repository.revisions(span, first_parent=False) if first_parent else ()
-    workload = find_workload(workload_name or str(_default_workload(repository.path)))
     register_subject(settings, repository, workload)
     return PreparedHistory(
         settings=settings,
@@ -199,7 +203,7 @@ def prepare(
         span=span,
         revisions=revisions,
         workload=workload,
-        cases=cases(workload, choices),
+        cases=chosen,
         workbench=prepare_workbench(
             settings, assignments, turn=turn, confined=wants_sandbox(confined, repository, settings), again=again
         ),
@@ -211,14 +215,18 @@ def prepare(
     )
 
 
-def _default_workload(folder: Path) -> Path:
-    file = folder / "workload.toml"
-    if not file.exists():
-        raise FaultwatchError(
-            f"{folder} has no workload.toml",
-            "name one with --workload; docs/reference/workloads.md shows how to write one",
-        )
-    return file
+def give_history(
+    summary: HistorySummary, drifts: list[dict[str, Any]], *, as_json: bool, output_file: Path | None
+) -> None:
+    """Print the result of a history, and write it to the file of --output."""
+    from runner.cli.history_tables import show_history
+
+    give_result(
+        document(summary, drifts),
+        as_json=as_json,
+        output_file=output_file,
+        show=lambda: show_history(summary, drifts),
+    )
 
 
 def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runner.cli.activity import activity
 from runner.cli.options import json_option, options
-from runner.cli.terminal import activity
 from runner.cli.untrusted_text import harmless
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
@@ -27,10 +27,10 @@ BATCH = 500
 @click.command(name="import")
 @options(
     click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
-    click.option("--subject", default="", help="The repository that was measured, by name."),
-    click.option("--revision", default="", help="The revision, if a file does not name it."),
-    click.option("--case", default="", help="The case, if a file does not name it."),
-    click.option("--host", default="", help="The host. Default: as a file says, else this host."),
+    click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
+    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not name it."),
+    click.option("--case", default="", metavar="NAME", help="The case, if a file does not name it."),
+    click.option("--host", default="", metavar="HOST", help="The host. Default: as a file says, else this host."),
     click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
     click.option("--format", "format_", default="", help="The format. Default: as the content says.", metavar="FORMAT"),
     click.option(
@@ -85,13 +85,17 @@ def command(
     )
     records: list[ImportedRun] = []
     left_out: list[str] = []
-    for file in files:
-        if file.is_dir():
-            found = read_folder(file, defaults)
-            records += found.runs
-            left_out += found.left_out
-        else:
-            records += read(file, defaults)
+    with activity("reading") as shown:
+        shown.remain(len(files))
+        for file in files:
+            shown(f"reading {file}")
+            if file.is_dir():
+                found = read_folder(file, defaults)
+                records += found.runs
+                left_out += found.left_out
+            else:
+                records += read(file, defaults)
+            shown.advance()
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
@@ -168,10 +172,12 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
     created = known = conflicting = 0
-    with activity("storing") as say:
+    with activity("storing runs") as shown:
+        shown.remain(len(reports))
         for first in range(0, len(reports), BATCH):
-            say(f"storing runs: {first:,} of {len(reports):,}")
-            receipts = service.send_reports(reports[first : first + BATCH])
+            batch = reports[first : first + BATCH]
+            receipts = service.send_reports(batch)
+            shown.advance(len(batch))
             created += receipts.created
             known += receipts.known
             conflicting += len(receipts.conflicting)

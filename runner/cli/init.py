@@ -1,15 +1,16 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli.options import json_option, options, sandbox_option
+from runner.cli.activity import activity
+from runner.cli.options import options, result_options, sandbox_option
 from runner.cli.questions import Questions
-from runner.cli.terminal import activity, say
+from runner.cli.result import give_result
+from runner.cli.terminal import say
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
@@ -35,8 +36,8 @@ WORKLOAD_FILE = "workload.toml"
         type=click.Choice(["github", "gitlab", "forgejo", "jenkins", "shell", "none"]),
         help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
     ),
-    sandbox_option,
-    json_option,
+    sandbox_option(),
+    result_options,
 )
 def command(
     repo: str,
@@ -46,6 +47,7 @@ def command(
     ci: str | None,
     confined: bool | None,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
     """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
 
@@ -78,8 +80,8 @@ def command(
         text, workload = (
             ("", load_workload(existing)) if kept else _proposed(first, questions, build_command, run_command)
         )
-        with activity(f"measuring {workload.name}"):
-            reports = first.measure(workload)
+        with activity(f"measuring {workload.name}") as shown:
+            reports = first.measure(workload, progress=shown)
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
@@ -88,10 +90,12 @@ def command(
     if file:
         written += _write(top, file, questions)
     measured = any(report.samples for report in reports)
-    if as_json:
-        click.echo(json.dumps(_document(top, written, reports), indent=2))
-    else:
-        _show(reports, written, file, f"--repo {shlex.quote(repo)} --range {_last_commits(repository)}")
+    give_result(
+        _document(top, written, reports),
+        as_json=as_json,
+        output_file=output_file,
+        show=lambda: _show(reports, written, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()),
+    )
     if not measured:
         raise click.exceptions.Exit(1)
 
@@ -267,10 +271,10 @@ def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[st
 
 
 def _last_commits(repository: Any) -> str:
-    """Return the range of the last ten commits, or of all after the first one."""
+    """Return the range of the last ten commits, or of all after the first one; empty if there is only one."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
-    return f"HEAD~{before}..HEAD" if before else "HEAD"
+    return f"HEAD~{before}..HEAD" if before else ""
 
 
 def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", history: str) -> None:

@@ -1,11 +1,14 @@
 """``faultwatch job``: run, show, pause, resume and cancel jobs of the service."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.options import json_option, options, sandbox_option
+from runner.cli.arguments import workload_argument
+from runner.cli.options import json_option, options, reason_option, repo_option, result_options, sandbox_option
+from runner.cli.result import give_result
 from runner.cli.terminal import say
 from runner.settings import load_settings
 
@@ -15,10 +18,9 @@ if TYPE_CHECKING:
     from runner.contract.job import Job
 
 _ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
-_REASON = click.option("--reason", default="", help="The reason, stored with the decision.")
 
 
-@click.group(name="job", short_help="List, run, pause, resume and cancel jobs of the service.")
+@click.group(name="job")
 def command() -> None:
     """Run a job that the service ordered, or manage jobs."""
 
@@ -26,16 +28,23 @@ def command() -> None:
 @command.command(name="run")
 @options(
     _ID,
-    click.option(
-        "--repo", metavar="PATH|URL", help="The repository. Default: the one that the job names or this host knows."
-    ),
-    click.option("--workload", metavar="PATH|NAME", help="Default: the one that the job names or this host knows."),
-    sandbox_option,
+    workload_argument,
+    repo_option,
+    sandbox_option(),
+    result_options,
 )
-def run(job_id: int, repo: str | None, workload: str | None, confined: bool | None) -> None:
+def run(
+    job_id: int,
+    workload_name: str | None,
+    repo: str | None,
+    confined: bool | None,
+    as_json: bool,
+    output_file: Path | None,
+) -> None:
     """Claim job ID, run it on this host, and report the result to the service.
 
-    An interrupted job continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
+    Without a WORKLOAD and --repo, those that the job names or that this host knows are measured. An interrupted job
+    continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
     from runner.cli.workbench import host_turn
@@ -46,20 +55,32 @@ def run(job_id: int, repo: str | None, workload: str | None, confined: bool | No
 
     settings = load_settings()
     with connect(settings) as service, host_turn(settings) as turn:
-        preparer = JobPreparer(settings, turn, repo, workload, confined)
+        preparer = JobPreparer(settings, turn, repo, workload_name, confined)
         try:
             job = JobRunner(settings, service, turn, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
         except AlreadyEnded as error:
-            _print(error.what)
-            return
-    _print(f"job {job_id} is {job.state}: {job.sentence}")
+            say(error.what)
+            job = service.job(job_id)
+    give_result(
+        job.model_dump(mode="json"),
+        as_json=as_json,
+        output_file=output_file,
+        show=lambda: _print(f"job {job_id} is {job.state}: {job.sentence}"),
+    )
     if job.state is State.FAILED:
         raise click.exceptions.Exit(1)
 
 
 @command.command(name="list")
 @click.option("--all", "everything", is_flag=True, help="Include the jobs that have ended.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="The most jobs to list.",
+)
 @json_option
 def listed(everything: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
@@ -93,21 +114,21 @@ def show_one(job_id: int, as_json: bool) -> None:
 
 
 @command.command(name="pause")
-@options(_ID, _REASON)
+@options(_ID, reason_option)
 def pause(job_id: int, reason: str) -> None:
     """Pause a job: its runner stops after the current measurement."""
     _decide(job_id, "pause", reason)
 
 
 @command.command(name="resume")
-@options(_ID, _REASON)
+@options(_ID, reason_option)
 def resume(job_id: int, reason: str) -> None:
     """Resume a paused job."""
     _decide(job_id, "resume", reason)
 
 
 @command.command(name="cancel")
-@options(_ID, _REASON)
+@options(_ID, reason_option)
 def cancel(job_id: int, reason: str) -> None:
     """Cancel a job. Stored runs are kept."""
     _decide(job_id, "cancel", reason)

@@ -60,7 +60,7 @@ class JobPreparer:
             question=question,
             repository=repository,
             workload=workload,
-            case=one_case(workload, (), question.case),
+            case=one_case(workload, (), (question.case,)),
             bench=workbench.bench,
             builder=workbench.builder,
             settings=self.settings,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
 from runner.contract.base import Parameter, parameter_text
@@ -135,10 +135,10 @@ def describe_result(search: KnobSearch, difference: Difference, name: str) -> li
     return lines
 
 
-def document(search: KnobSearch, difference: Difference) -> str:
-    """Return the search and the knobs that were not searched as JSON."""
+def document(search: KnobSearch, difference: Difference) -> dict[str, Any]:
+    """Return the search and the knobs that were not searched, as --json prints them."""
     hosts = [knob.model_dump(mode="json") for knob in difference.hosts]
-    return json.dumps(search.model_dump(mode="json") | {"not_searched": hosts}, indent=2)
+    return search.model_dump(mode="json") | {"not_searched": hosts}
 
 
 def _shown(value: str | None) -> str:

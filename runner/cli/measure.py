@@ -1,33 +1,38 @@
 """``faultwatch measure``: measure a workload at one revision; nothing is stored without --send."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from runner.cli.activity import activity
+from runner.cli.arguments import workload_argument
+from runner.cli.github_actions import set_outputs
 from runner.cli.options import (
     again_option,
+    choice_options,
+    committed_only_option,
     env_option,
-    json_option,
     options,
+    renamed_report_option,
     repo_option,
-    report_option,
+    result_options,
+    revision_option,
     samples_option,
     sandbox_option,
-    set_option,
 )
-from runner.cli.terminal import activity
-from runner.cli.workbench import host_turn, prepare_workbench
-from runner.contract.report import Outcome, Report
+from runner.cli.result import print_result, write_result
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.contract.report import Case, Outcome, Report
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty, repository_of
+from runner.subject.lookup import refuse_dirty
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
-from runner.workload import Workload, cases
-from runner.workload.lookup import find_workload
+from runner.workload import Workload
+from runner.workload.lookup import chosen_cases
 
 _MOST_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""
@@ -35,79 +40,83 @@ _MOST_COMMITS = 1_000
 
 @click.command(name="measure")
 @options(
-    click.argument("workload_name", metavar="WORKLOAD"),
+    workload_argument,
     repo_option,
-    click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
-    set_option,
+    revision_option(),
+    choice_options,
     env_option,
     samples_option,
-    sandbox_option,
-    click.option("--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."),
+    sandbox_option(),
+    committed_only_option,
     again_option,
     click.option(
-        "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the samples as a pyperf suite."
+        "--suite",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Also write the samples as a pyperf suite.",
     ),
     click.option("--send", is_flag=True, help="Send the reports to the service."),
-    report_option,
-    json_option,
+    result_options,
+    renamed_report_option,
 )
 def command(
-    workload_name: str,
+    workload_name: str | None,
     repo: str | None,
     revision: str,
     choices: tuple[str, ...],
+    case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
     committed_only: bool,
     again: bool,
-    output: Path | None,
+    suite: Path | None,
     send: bool,
-    report_file: Path | None,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
     """Build a revision, run every case of a WORKLOAD under perf stat, and show the counts.
 
     WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Exit code 1 if a case failed or no case
     could be measured. Nothing is stored without --send.
     """
-    workload = find_workload(workload_name)
     settings = load_settings()
-    repository = repository_of(workload, repo, settings)
+    workload, repository = find_target(settings, workload_name, repo)
+    chosen = chosen_cases(workload, choices, case_names)
     if revision == "HEAD":
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
-    if output:
-        _one_case_only(len(cases(workload, choices)))
+    if suite:
+        _one_case_only(len(chosen))
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        reports = _measure(workload, choices, repository, revision, workbench, samples)
-    if output:
-        _write_suite(reports, output)
+        reports = _measure(workload, chosen, repository, revision, workbench, samples)
+    if suite:
+        _write_suite(reports, suite)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
         report.samples for report in reports
     )
-    if report_file:
-        from runner.cli.github_actions import set_outputs, write_report
-
-        write_report(report_file, [report.model_dump(mode="json") for report in reports])
-        set_outputs({"verdict": "failed" if failed else "measured", "report": str(report_file.resolve())})
+    document = [report.model_dump(mode="json") for report in reports]
+    # Before the service can refuse it, so that the measurements are kept in any case.
+    write_result(document, output_file)
+    set_outputs({"verdict": "failed" if failed else "measured"})
     if send:
         register_subject(settings, repository, workload)
         _send(settings, repository, reports)
-    if as_json:
-        click.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
-    else:
-        from runner.cli.report_tables import show_reports
-
-        show_reports(reports)
+    print_result(document, as_json=as_json, show=lambda: _show(reports))
     if failed:
         raise click.exceptions.Exit(1)
 
 
+def _show(reports: list[Report]) -> None:
+    from runner.cli.report_tables import show_reports
+
+    show_reports(reports)
+
+
 def _measure(
     workload: Workload,
-    choices: tuple[str, ...],
+    chosen: Sequence[Case],
     repository: Repository,
     name: str,
     workbench: Workbench,
@@ -119,8 +128,9 @@ def _measure(
     from runner.subject.build import BuildFailure
 
     revision = repository.revision(name)
-    chosen = cases(workload, choices)
-    with activity(f"building {revision.commit[:10]}") as say:
+    rule = Sampling.of(workload, samples)
+    each = rule.least + 1  # The first execution is no sample.
+    with activity(f"building {revision.commit[:10]}") as shown:
         try:
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
@@ -129,8 +139,9 @@ def _measure(
                 for case in chosen
             ]
         reports: list[Report] = []
-        for number, case in enumerate(chosen, 1):
-            say(f"measuring {case.name} ({number} of {len(chosen)})")
+        for number, case in enumerate(chosen):
+            shown(f"measuring {case.name}")
+            shown.remain(each * (len(chosen) - number))
             report = measure(
                 workload,
                 case,
@@ -139,7 +150,8 @@ def _measure(
                 subject=repository.name,
                 revision=revision,
                 build=build,
-                sampling=Sampling.of(workload, samples),
+                sampling=rule,
+                progress=shown.advance,
             )
             reports.append(with_scaling_efficiency(report, reports, workload))
     return reports
@@ -167,14 +179,14 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
 def _one_case_only(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--output takes one case, but {number} were chosen", "choose one with --set NAME=VALUE")
+        raise FaultwatchError(f"--suite takes one case, but {number} were chosen", "choose one with --set or --case")
 
 
-def _write_suite(reports: list[Report], output: Path) -> None:
+def _write_suite(reports: list[Report], file: Path) -> None:
     measured = [report for report in reports if report.samples]
     if not measured:
         return  # The failure is shown with the case.
     suite = to_suite(measured[0])
     if suite is None:
         raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
-    suite.dump(str(output), replace=True)
+    suite.dump(str(file), replace=True)

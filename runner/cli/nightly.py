@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from runner.cli.options import json_option, options, report_option, sandbox_option
+from runner.cli.options import options, renamed_report_option, result_options, sandbox_option
+from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
@@ -41,9 +42,9 @@ from runner.workload.lookup import find_workload
     ),
     click.option("--plan", is_flag=True, help="Only send the planned cells to the service."),
     click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),
-    sandbox_option,
-    report_option,
-    json_option,
+    sandbox_option(),
+    result_options,
+    renamed_report_option,
 )
 def command(
     file: Path,
@@ -52,8 +53,8 @@ def command(
     plan: bool,
     only_digest: bool,
     confined: bool | None,
-    report_file: Path | None,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
     """Measure the newest revision of every workload in every configuration that the matrix lists for this host.
 
@@ -79,7 +80,7 @@ def command(
                 digest = _run(name, matrix, settings, service.patient(say), turn, confined)
     if plan:
         return
-    _show(digest, report_file, as_json)
+    _give(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
@@ -147,19 +148,13 @@ def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     return str(folder) if folder.exists() else entry.repository
 
 
-def _show(digest: NightDigest, report_file: Path | None, as_json: bool) -> None:
-    from runner.cli.github_actions import add_summary, set_outputs, write_report
+def _give(digest: NightDigest, *, as_json: bool, output_file: Path | None) -> None:
+    from runner.cli.github_actions import add_summary, set_outputs
     from runner.cli.nightly_markdown import markdown
+    from runner.cli.nightly_tables import show_digest
 
-    document = digest.model_dump(mode="json")
-    if report_file:
-        write_report(report_file, document)
-        set_outputs({"report": str(report_file.resolve())})
     set_outputs({"complete": str(digest.complete).lower()})
     add_summary(markdown(digest))
-    if as_json:
-        click.echo(json.dumps(document, indent=2))
-    else:
-        from runner.cli.nightly_tables import show_digest
-
-        show_digest(digest)
+    give_result(
+        digest.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=lambda: show_digest(digest)
+    )

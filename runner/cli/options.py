@@ -1,19 +1,21 @@
-"""Click options that several subcommands share."""
+"""Click options that several commands share: what means the same has the same name and the same words everywhere."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-workload_option = click.option(
-    "--workload",
-    "workload_name",
-    metavar="PATH|NAME",
-    help="Default: workload.toml in --repo or in the current folder.",
-)
+from runner.cli import completers
+from runner.cli.output_files import require_writable
+from runner.cli.terminal import say
+
 repo_option = click.option(
-    "--repo", metavar="PATH|URL", help="The repository under test. Default: the one that contains the workload."
+    "--repo",
+    metavar="PATH|URL",
+    shell_complete=completers.folders,
+    help="The repository under test. Default: the one that contains the workload.",
 )
 set_option = click.option(
     "--set",
@@ -21,6 +23,14 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE[,VALUE…]",
     help="Choose only the points of the matrix with these values. Repeatable.",
+)
+case_option = click.option(
+    "--case",
+    "case_names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completers.cases,
+    help="Choose a case by its name, as the dashboard shows it. Repeatable.",
 )
 env_option = click.option(
     "--env",
@@ -33,37 +43,57 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions to measure. Default: as many as prove the counts.",
-)
-sandbox_option = click.option(
-    "--sandbox/--no-sandbox",
-    "confined",
-    default=None,
-    help="Build and run in a sandbox, as untrusted code requires. Default: if --repo is an address.",
+    help="Number of executions, or of pairs, to measure. Default: as many as prove the counts.",
 )
 again_option = click.option(
     "--again", is_flag=True, help="Also build and measure again what failed or was skipped before."
 )
-report_option = click.option(
-    "--report",
-    "report_file",
+committed_only_option = click.option(
+    "--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."
+)
+
+
+def _writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before anything is measured."""
+    require_writable({"output": file})
+    return file
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+output_option = click.option(
+    "--output",
+    "output_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the full result as JSON; in GitHub Actions the path becomes an output of the step.",
+    callback=_writable,
+    help="Also write the result to a file, as --json prints it; in GitHub Actions its path becomes an output of the "
+    "step.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+reason_option = click.option(
+    "--reason", default="", metavar="TEXT", help="The reason, which is stored with the decision."
+)
 
 
-def renamed_option(old: str, new: str) -> Callable[[Any], Any]:
-    """Return the old spelling of a repeatable option: it works, and says the new one."""
-    target = new.removeprefix("--").replace("-", "_")
+def sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
+    """Return the option that confines the code; ``default`` says when it is confined without the option."""
+    return click.option(
+        "--sandbox/--no-sandbox",
+        "confined",
+        default=None,
+        help=f"Build and run in a sandbox, as untrusted code requires. Default: {default}.",
+    )
 
-    def merge(context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> None:
-        if values:
-            click.echo(f"{old} is now {new}", err=True)
-            context.params[target] = (*context.params.get(target, ()), *values)
 
-    return click.option(old, multiple=True, hidden=True, expose_value=False, callback=merge)
+def revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
+    """Return the option that names one commit."""
+    return click.option(
+        "--revision",
+        default="HEAD",
+        show_default=True,
+        metavar="REV",
+        shell_complete=completers.revisions,
+        help=what,
+    )
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -75,3 +105,39 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return function
 
     return apply
+
+
+result_options = options(json_option, output_option)
+choice_options = options(set_option, case_option)
+
+
+def renamed_option(old: str, new: str, target: str, **settings: Any) -> Callable[[Any], Any]:
+    """Return the old spelling of an option: it works, and says the new one.
+
+    Parameters
+    ----------
+    target
+        The parameter of the command that the new spelling sets.
+    """
+
+    def decorate(function: Any) -> Any:
+        own = f"old_{target}"
+
+        @click.option(old, own, hidden=True, **settings)
+        @functools.wraps(function)
+        def merged(**values: Any) -> Any:
+            if given := values.pop(own):
+                if values[target]:
+                    raise click.UsageError(f"{old} is now {new}; pass only {new}.")
+                say(f"{old} is now {new}")
+                values[target] = given
+            return function(**values)
+
+        return merged
+
+    return decorate
+
+
+renamed_report_option = renamed_option(
+    "--report", "--output", "output_file", callback=_writable, type=click.Path(dir_okay=False, path_type=Path)
+)

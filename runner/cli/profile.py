@@ -5,70 +5,79 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.options import env_option, json_option, options, repo_option, sandbox_option, set_option
-from runner.cli.terminal import activity
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.activity import Activity, activity
+from runner.cli.arguments import ends_of, is_range, workload_and_range
+from runner.cli.options import (
+    choice_options,
+    env_option,
+    options,
+    repo_option,
+    result_options,
+    revision_option,
+    sandbox_option,
+)
+from runner.cli.result import give_result
+from runner.cli.terminal import say
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.lookup import repository_of
 from runner.subject.registry import register_subject
-from runner.workload import cases
-from runner.workload.lookup import find_workload
+from runner.workload.lookup import one_case
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
     from runner.profile.recording_plan import CallGraph
 
+_STEPS = 4
+"""Steps of a profile that take time: to build, to count, to record faults, and to record CPU time and waiting."""
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
 
 @click.command(name="profile")
 @options(
-    click.argument("workload_name", metavar="WORKLOAD"),
+    workload_and_range(),
     repo_option,
-    click.option(
-        "--revision",
-        default="HEAD",
-        show_default=True,
-        metavar="REV|BASE..REV",
-        help="The commit to profile; for a range, both ends.",
-    ),
-    click.option("--before", metavar="REV", help="Profile this commit too, and show what grew since."),
-    set_option,
+    revision_option("Without a RANGE: the commit to profile."),
+    click.option("--before", metavar="REV", hidden=True),
+    choice_options,
     env_option,
-    sandbox_option,
+    sandbox_option(),
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
         help="How stacks are unwound. Default: as the program file allows.",
     ),
     click.option(
-        "--output",
+        "--stacks",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="FOLDER",
         help="Write the stacks to this folder: folded, for speedscope and for pprof.",
     ),
     click.option("--upload/--no-upload", default=True, show_default=True, help="Store the profile in the service."),
-    json_option,
+    result_options,
 )
 def command(
-    workload_name: str,
+    workload_name: str | None,
+    span: str | None,
     repo: str | None,
     revision: str,
     before: str | None,
     choices: tuple[str, ...],
+    case_names: tuple[str, ...],
     variables: tuple[str, ...],
     confined: bool | None,
     call_graph: "CallGraph | None",
-    output: Path | None,
+    stacks: Path | None,
     upload: bool,
     as_json: bool,
+    output_file: Path | None,
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service
-    stores the profile and shows its flame graphs; if it does not answer, the profile waits on disk.
+    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown. WORKLOAD is a
+    workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service stores the
+    profile and shows its flame graphs; if it does not answer, the profile waits on disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.profiler import Profiler
@@ -76,27 +85,23 @@ def command(
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
-    workload = find_workload(workload_name)
+    base, newest = _sides(span, revision, before)
+    output_file, stacks = _told_apart(output_file, stacks)
     settings = load_settings()
-    repository = repository_of(workload, repo, settings)
-    chosen = cases(workload, choices)
-    if len(chosen) != 1:
-        raise FaultwatchError(
-            f"a profile shows one case, but {len(chosen)} were chosen",
-            f"choose one with --set NAME=VALUE; the first is {chosen[0].name}",
-        )
-    base, newest = _sides(revision, before)
+    workload, repository = find_target(settings, workload_name, repo)
+    case = one_case(workload, choices, case_names)
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
-        profiler = Profiler(repository, workload, chosen[0], workbench.bench, workbench.builder, call_graph)
-        with activity("building") as show:
-            earlier = profiler.profile(base, show) if base else None
-            profile = profiler.profile(newest, show)
-    if output:
-        _write(profile, output / "after" if earlier else output)
+        profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
+        with activity("building") as shown:
+            steps = _Steps(shown, 2 if base else 1)
+            earlier = profiler.profile(base, steps) if base else None
+            profile = profiler.profile(newest, steps)
+    if stacks:
+        _write(profile, stacks / "after" if earlier else stacks)
         if earlier:
-            _write(earlier, output / "before")
+            _write(earlier, stacks / "before")
     refused: list[str] = []
     with connect(settings) as service:
         if upload:
@@ -107,19 +112,40 @@ def command(
                     outbox.post(document)
             refused = list(outbox.refused.values())
         diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
-    if as_json:
-        parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
-        click.echo("{" + ", ".join(f'"{name}": {part.model_dump_json()}' for name, part in parts.items() if part) + "}")
-        _refuse(refused)
-        return
-    from runner.cli.profile_difference_tables import show_difference
-    from runner.cli.profile_tables import show_diagnosis, show_profile
+    parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
 
-    show_profile(profile)
-    if earlier:
-        show_difference(earlier, profile)
-    show_diagnosis(diagnosis)
+    def show() -> None:
+        from runner.cli.profile_difference_tables import show_difference
+        from runner.cli.profile_tables import show_diagnosis, show_profile
+
+        show_profile(profile)
+        if earlier:
+            show_difference(earlier, profile)
+        show_diagnosis(diagnosis)
+
+    give_result(
+        {name: part.model_dump(mode="json") for name, part in parts.items() if part},
+        as_json=as_json,
+        output_file=output_file,
+        show=show,
+    )
     _refuse(refused)
+
+
+class _Steps:
+    """Shows the steps of some profiles: each builds, counts, and records twice."""
+
+    def __init__(self, shown: Activity, profiles: int) -> None:
+        self._shown = shown
+        self._ahead = _STEPS * profiles
+        self._names: list[str] = []
+
+    def __call__(self, text: str) -> None:
+        self._shown(text)
+        self._names.append(text)
+        if len(self._names) > 1:
+            self._shown.advance()
+        self._shown.remain(max(1, self._ahead - len(self._names) + 1))
 
 
 def _refuse(refused: list[str]) -> None:
@@ -128,16 +154,27 @@ def _refuse(refused: list[str]) -> None:
         raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
 
 
-def _sides(revision: str, before: str | None) -> tuple[str | None, str]:
+def _sides(span: str | None, revision: str, before: str | None) -> tuple[str | None, str]:
     """Return the commits to profile: the earlier one, if any, and the newest."""
-    base, dots, newest = revision.partition("..")
-    if not dots:
+    if before is not None and not span and not is_range(revision):
+        say(f"--before is now the first end of a RANGE: {before}..{revision}")
         return before, revision
-    if before is not None:
-        raise FaultwatchError(
-            f"--before {before} and the range {revision} name the base twice", "leave one of them out"
-        )
-    return base or "HEAD", newest.lstrip(".") or "HEAD"
+    if is_range(revision) and not span and before is None:
+        say(f"--revision A..B is now a RANGE, an argument: {revision}")
+        return ends_of(revision)
+    if span and revision == "HEAD" and before is None:
+        return ends_of(span)
+    if span or before is not None:
+        raise click.UsageError("The commits are named twice: pass a RANGE alone, as in v1.0..HEAD.")
+    return None, revision
+
+
+def _told_apart(output: Path | None, stacks: Path | None) -> tuple[Path | None, Path | None]:
+    """Return the file of --output and the folder of --stacks, which was --output before."""
+    if output is None or stacks is not None or not (output.is_dir() or not output.suffix):
+        return output, stacks
+    say(f"--output FOLDER is now --stacks {output}; --output FILE.json writes the result")
+    return None, output
 
 
 def _write(profile: "Profile", folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from runner.cli.activity import time_left
 from runner.cli.formatting import count_of, escape_text
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -116,19 +117,3 @@ class ProgressBar:
             text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
-
-
-def time_left(seconds: float, done: int, runs: int) -> str:
-    """Return how long the rest of some runs will take if they take as long as those before; empty for a moment.
-
-    Parameters
-    ----------
-    seconds
-        How long the first ``done`` of ``runs`` took.
-    """
-    left = seconds / done * (runs - done) if done else 0.0
-    if left < 10:
-        return ""
-    if left < 90:
-        return f"about {max(10, round(left, -1)):.0f} s left"
-    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"

@@ -1,8 +1,7 @@
-"""Messages and progress on standard error, so that standard output stays clean."""
+"""Messages on standard error, so that standard output stays clean."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import logging
+import os
 from functools import lru_cache
 from typing import Any
 
@@ -27,13 +26,29 @@ def say(text: str) -> None:
     terminal().print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
 
-@contextmanager
-def activity(text: str) -> Iterator[Callable[[str], None]]:
-    """Show a status line on a terminal during an activity; yields a function that changes the line."""
-    if not sys.stderr.isatty() or terminal().quiet:
-        yield lambda _: None
-        return
-    from runner.cli.formatting import escape_text as escape
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    from runner.cli.untrusted_text import harmless
 
-    with terminal().status(escape(text)) as status:
-        yield lambda text: status.update(escape(text))
+    terminal().print(harmless(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def be_verbose() -> None:
+    """Print on standard error what is executed and what is waited for."""
+    from runner.execution.execution_log import EXECUTION_LOG
+
+    EXECUTION_LOG.setLevel(logging.INFO)
+    EXECUTION_LOG.propagate = False
+    if not EXECUTION_LOG.handlers:
+        EXECUTION_LOG.addHandler(_Verbose())
+
+
+class _Verbose(logging.Handler):
+    """Prints dimmed lines, without the secrets of the environment and of addresses."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from runner.cli.untrusted_text import harmless
+        from runner.environment.secrets import without_secrets
+
+        text = harmless(without_secrets(record.getMessage(), os.environ))
+        terminal().print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

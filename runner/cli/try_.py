@@ -1,103 +1,124 @@
 """``faultwatch try``: measure the effect of a remedy, in turns with the present state."""
 
-import json
+from pathlib import Path
 
 import click
 
-from runner.cli.options import env_option, json_option, options, renamed_option, repo_option, sandbox_option
-from runner.cli.terminal import activity, say
-from runner.cli.workbench import host_turn, prepare_workbench
-from runner.errors import FaultwatchError
+from runner.cli.activity import activity
+from runner.cli.arguments import workload_argument
+from runner.cli.options import (
+    choice_options,
+    env_option,
+    options,
+    repo_option,
+    result_options,
+    revision_option,
+    samples_option,
+    sandbox_option,
+)
+from runner.cli.result import give_result
+from runner.cli.terminal import say
+from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.lookup import repository_of
-from runner.workload import cases
-from runner.workload.lookup import find_workload
+from runner.workload.lookup import one_case
+
+PAIRS = 10
 
 
 @click.command(name="try")
 @options(
-    click.argument("workload_name", metavar="WORKLOAD"),
+    workload_argument,
     click.option(
         "--with",
+        "remedies",
         multiple=True,
-        is_eager=True,
         metavar="NAME=VALUE",
-        help="The remedy: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter.",
-    ),
-    renamed_option("--set", "--with"),
-    click.option(
-        "--case", "choices", multiple=True, metavar="NAME=VALUE", help="The case, by the values of its parameters."
+        help="The remedy: allocator=…, thp=never|madvise|always, env.NAME=…, or another value of a parameter. "
+        "Repeatable.",
     ),
     repo_option,
-    click.option("--revision", default="HEAD", show_default=True, help="The commit to measure."),
-    click.option(
-        "--samples", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N", help="Pairs to measure."
-    ),
+    revision_option(),
+    choice_options,
     env_option,
-    sandbox_option,
-    json_option,
+    samples_option,
+    sandbox_option(),
+    result_options,
 )
 def command(
-    workload_name: str,
-    choices: tuple[str, ...],
+    workload_name: str | None,
+    remedies: tuple[str, ...],
     repo: str | None,
     revision: str,
-    samples: int,
+    choices: tuple[str, ...],
+    case_names: tuple[str, ...],
     variables: tuple[str, ...],
+    samples: int | None,
     confined: bool | None,
     as_json: bool,
-    **remedies: tuple[str, ...],
+    output_file: Path | None,
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, in turns, and show what the remedy changes.
 
-    Nothing is stored. Exit code 1 if one side cannot be measured.
+    Ten pairs are measured, unless --samples says otherwise. Nothing is stored. Exit code 1 if one side cannot be
+    measured.
     """
     from runner.campaigns.remedy_comparison import remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
 
-    workload = find_workload(workload_name)
-    settings = remedies["with"]  # a keyword of Python
-    if not settings:
-        raise click.UsageError("Missing option '--with'.")
-    remedy = parse_settings(settings)
-    with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
-    chosen = cases(workload, choices)
-    if len(chosen) != 1:
-        raise FaultwatchError(
-            f"a remedy is tried on one case, but {len(chosen)} were chosen",
-            f"choose one with --case NAME=VALUE; the first is {chosen[0].name}",
-        )
+    remedies, choices, case_names = _with_old(remedies, choices, case_names)
+    if not remedies:
+        raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
+    remedy = parse_settings(remedies)
     config = load_settings()
-    repository = repository_of(workload, repo, config)
+    workload, repository = find_target(config, workload_name, repo)
+    with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
+    case = one_case(workload, choices, case_names)
+    pairs = Pairs.of(workload, samples or PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        with activity(f"building {revision}"):
+        patient = service.patient(say)
+        with activity(f"building {revision}") as shown:
             present, changed = remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
-                chosen[0],
+                case,
                 bench=workbench.bench,
                 revision=revision,
                 settings=remedy,
             )
-        with activity(f"measuring {chosen[0].name} both ways"):
-            result = compare(present, changed, service.patient(say).compare, pairs=Pairs.of(workload, samples))
-    if as_json:
-        document = {
-            "present": result.base.model_dump(mode="json"),
-            "remedy": result.head.model_dump(mode="json"),
-            "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
-        }
-        click.echo(json.dumps(document, indent=2))
-    else:
+            shown(f"measuring {case.name} both ways")
+            shown.remain(2 + 2 * pairs.first)
+            result = compare(present, changed, patient.compare, pairs=pairs, progress=shown.advance)
+
+    def show() -> None:
         from runner.cli.remedy_tables import show_remedy
 
-        show_remedy(result, settings)
+        show_remedy(result, remedies)
+
+    document = {
+        "present": result.base.model_dump(mode="json"),
+        "remedy": result.head.model_dump(mode="json"),
+        "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
+    }
+    give_result(document, as_json=as_json, output_file=output_file, show=show)
     if result.comparison is None:
         raise click.exceptions.Exit(1)
+
+
+def _with_old(
+    remedies: tuple[str, ...], choices: tuple[str, ...], names: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the remedies, the choices and the names of cases, also if they are in the old spelling."""
+    if choices and not remedies:
+        say("--set chooses a case now; the remedy is --with")
+        remedies, choices = choices, ()
+    old = tuple(name for name in names if "=" in name.partition("[")[0])
+    if old:
+        say("--case NAME=VALUE is now --set NAME=VALUE")
+    return remedies, (*choices, *old), tuple(name for name in names if name not in old)

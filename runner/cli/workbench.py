@@ -2,14 +2,28 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
-from runner.cli.terminal import say, terminal
+from runner.cli.activity import activity
+from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
+from runner.environment.secrets import without_password
 from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare
 from runner.settings import Settings
+from runner.subject.lookup import workload_and_repository
+from runner.subject.repository import Repository
+from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
+
+
+def find_target(settings: Settings, workload_name: str | None, repo: str | None) -> tuple[Workload, Repository]:
+    """Find the workload and the repository of a command, as :func:`workload_and_repository` does; shows a transfer."""
+    if repo is None or Path(repo).expanduser().exists():
+        return workload_and_repository(settings, workload_name, repo)
+    with activity(f"fetching {without_password(repo)}"):
+        return workload_and_repository(settings, workload_name, repo)
 
 
 def host_turn(settings: Settings) -> HostTurn:
@@ -41,16 +55,12 @@ def prepare_workbench(
     variables = parse_variables(assignments)
     if turn:
         turn.begin()
-    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=_warn)
+    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn)
     if again:
         workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:
-        _warn(line)
+        warn(line)
     return workbench
-
-
-def _warn(line: str) -> None:
-    terminal().print(line, style="yellow", markup=False, highlight=False)
 
 
 def parse_variables(assignments: Iterable[str]) -> dict[str, str]:

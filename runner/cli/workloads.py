@@ -4,12 +4,13 @@ import json
 
 import click
 
+from runner.cli import completers
 from runner.cli.options import json_option, options
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
 
 
 @click.command(name="workloads")
-@options(click.argument("names", nargs=-1, metavar="[WORKLOAD]…"), json_option)
+@options(click.argument("names", nargs=-1, metavar="[WORKLOAD]...", shell_complete=completers.workloads), json_option)
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List workloads and their cases: the shipped ones, or those named by path."""
     from runner.workload import cases, load_workload

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import scratch_folder
@@ -58,9 +59,11 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 
 def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
     """Compile; return why that failed, or an empty string."""
+    command = ["cc", "-O1", *options, "-o", str(program), str(source)]
+    log_command(command)
     try:
         done = subprocess.run(
-            ["cc", "-O1", *options, "-o", str(program), str(source)],
+            command,
             cwd=program.parent,
             env=dict(BASE_VARIABLES),
             stdin=subprocess.DEVNULL,

@@ -19,6 +19,7 @@ from typing import Self
 
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_step
 from runner.system.processes import started_at
 
 _LONGEST = 200
@@ -84,6 +85,7 @@ class HostTurn:
         except BaseException:
             os.close(descriptor)
             raise
+        log_step("measures alone on this host, with the lock of %s", self._lock)
         self._descriptor = descriptor
         self._prepare()
 

@@ -148,8 +148,16 @@ def sample_in_turns(
         return undecided(base, head, {trial: _without_samples(trial, error)})
 
 
-def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pairs, cases: int = 1) -> Compared | None:
-    """Execute head alone, and compare it with a stored run of base in the same environment.
+def compare_with_stored(
+    base: Report,
+    head: Trial,
+    decide: Decide,
+    *,
+    pairs: Pairs,
+    cases: int = 1,
+    progress: Callable[[], None] = lambda: None,
+) -> Compared | None:
+    """Execute head alone, and compare it with a stored run of base in the same environment; see :func:`compare`.
 
     Returns None unless the counts repeat and are the same: any difference has to be measured in turns.
     """
@@ -160,10 +168,11 @@ def compare_with_stored(base: Report, head: Trial, decide: Decide, *, pairs: Pai
         try:
             begin_session(head.tree)
             head.warm_up()
+            progress()
             while True:
-                samples += (
-                    head.execute().model_copy(update={"place": number}) for number in range(len(samples), wanted)
-                )
+                for number in range(len(samples), wanted):
+                    samples.append(head.execute().model_copy(update={"place": number}))
+                    progress()
                 report = head.measured(samples, session)
                 request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
                 decision = decide(request)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading, Status
+from runner.execution.execution_log import log_command
 from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
@@ -35,12 +36,14 @@ class ControlledPerf:
         control, self._to_perf = os.pipe()
         self._from_perf, ack = os.pipe()
         self._own = [self._stderr, self._to_perf, self._from_perf, *inherited]
+        command = [
+            *(perf_program(), *words),
+            *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+        ]
+        log_command(command)
         try:
             self._perf = subprocess.Popen(
-                [
-                    *(perf_program(), *words),
-                    *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
-                ],
+                command,
                 env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
                 pass_fds=(control, ack, *inherited),
                 stdin=subprocess.DEVNULL,

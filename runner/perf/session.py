@@ -17,6 +17,7 @@ from types import MappingProxyType
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
+from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
 from runner.execution.temporary_failure import is_temporary
@@ -124,6 +125,7 @@ def count_together(
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
     known, unknown = known_events(events)
     counted_events = (*ATTACHED_EVENTS, *known)
+    log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
         counted: list[CountedProgram] = []

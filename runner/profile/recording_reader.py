@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.program import perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
@@ -46,6 +47,7 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
     words = [*within, perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
     with tempfile.TemporaryFile() as error_file:
+        log_command(words)
         with subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
 from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.recording_plan import CALLS
@@ -38,6 +39,7 @@ class StraceCensus:
         """
         error_file = self._output.with_suffix(".stderr")
         words = ["strace", "-f", "-c", "-o", str(self._output), "-e", f"trace={','.join(CALLS)}"]
+        log_command([*words, "-p", ",".join(map(str, processes))])
         try:
             with error_file.open("wb") as error:
                 self._process = subprocess.Popen(

@@ -28,6 +28,7 @@ from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
 from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
+from runner.execution.execution_log import log_step
 
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for a response."""
@@ -277,12 +278,14 @@ class Service:
                     raise
                 if self._say and pause == FIRST_PAUSE:
                     self._say(f"{error.what}; trying again for {self._retry_seconds / 60:.0f} minutes")
+                log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_WAIT)
 
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
     ) -> Any:
+        began = time.monotonic()
         try:
             response = self._session.request(
                 method,
@@ -298,6 +301,9 @@ class Service:
                 f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
+        log_step(
+            "%s %s/api/v1%s: %d, %.2f s", method, self._shown, path, response.status_code, time.monotonic() - began
+        )
         if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not expired:
             # The token of a CI job is valid for hours, and a bisect can take longer.
             self._token = self._sign_in()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command, log_step
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
@@ -35,12 +36,15 @@ def connect(settings: Settings) -> Iterator[Service]:
     with scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"
+        began = time.monotonic()
+        command = [
+            *own_module("service", "serve", "--host", "127.0.0.1", "--port", "0"),
+            *("--port-file", str(port_file), "--parent", str(os.getpid())),
+        ]
+        log_command(command)
         with log.open("wb") as stream:
             process = subprocess.Popen(
-                [
-                    *own_module("service", "serve", "--host", "127.0.0.1", "--port", "0"),
-                    *("--port-file", str(port_file), "--parent", str(os.getpid())),
-                ],
+                command,
                 env=own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
                 cwd=SAFE_DIRECTORY,
                 stdin=subprocess.DEVNULL,
@@ -50,7 +54,9 @@ def connect(settings: Settings) -> Iterator[Service]:
                 start_new_session=True,
             )
         try:
-            yield Service(f"http://127.0.0.1:{_wait_for_port(process, port_file, log)}")
+            port = _wait_for_port(process, port_file, log)
+            log_step("the local service answers on port %d after %.1f s", port, time.monotonic() - began)
+            yield Service(f"http://127.0.0.1:{port}")
         finally:
             process.terminate()
             try:

@@ -11,6 +11,7 @@ from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
+from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_full, is_temporary
 from runner.subject.build_cache import BuildCache, emptied
@@ -98,6 +99,8 @@ class Builder:
         if record is None:
             record = self._make(repository, commit, workload, place)
             self.cache.evict()
+        if cached:
+            log_step("uses the build of %s in %s", commit[:10], place)
         build = record.build.model_copy(update={"cached": cached})
         if record.failure:
             raise BuildFailure(record.failure, build)
@@ -249,6 +252,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     if command is None:
         return "", Build()
     environment = build_variables(workload, str(tree))
+    log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox and workload.build_uses_own_folder:
         sandbox = sandbox.showing(own_folder(workload))
     try:
@@ -265,6 +269,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             advice(command[0], environment["PATH"]) or "install it, or correct the command",
         ) from None
+    log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
     build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
     failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
     if failure:

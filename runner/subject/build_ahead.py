@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Build, hash_of
+from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
@@ -169,6 +170,7 @@ class BuildAhead:
             while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
                 commit = self._next.popleft()
                 if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
+                    log_step("another process builds %s ahead", commit[:10])
                     worker.order(commit)
 
     def _start(self) -> None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
 
 TRANSFER_TIMEOUT = 3600.0
 """Seconds for a command that speaks with another host."""
@@ -142,6 +143,8 @@ def _configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
 
 def _finished(arguments: list[str], verb: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
     seconds = TRANSFER_TIMEOUT if verb in _TRANSFERS else LOCAL_TIMEOUT
+    if verb in _TRANSFERS:
+        log_command(["git", *arguments])
     try:
         return subprocess.run(
             ["git", *arguments],

@@ -1,5 +1,7 @@
 """Finds the repository that a workload measures."""
 
+from pathlib import Path
+
 from runner.errors import FaultwatchError
 from runner.settings import Settings
 from runner.subject.repository import Repository, open_repository
@@ -11,12 +13,25 @@ from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload
 def workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command; if only one is named, look for the other in it."""
-    if repo:
+    """Find the workload and the repository of a command; if only one is named, look for the other in it.
+
+    Raises
+    ------
+    FaultwatchError
+        One of them does not exist, or none is named and the current folder has no workload.
+    """
+    if repo and not workload_name:
         repository = open_repository(repo, settings.clones)
-        return find_workload(workload_name or str(repository.path)), repository
-    workload = find_workload(workload_name or ".")
-    return workload, repository_of(workload, None, settings)
+        return find_workload(_own_workload(repository.path)), repository
+    workload = find_workload(workload_name or _own_workload(Path.cwd()))
+    return workload, repository_of(workload, repo, settings)
+
+
+def _own_workload(folder: Path) -> str:
+    file = folder / "workload.toml"
+    if not file.exists():
+        raise FaultwatchError(f"{folder} has no workload.toml", "name a WORKLOAD, or write one with `faultwatch init`")
+    return str(file)
 
 
 def repository_of(workload: Workload, repo: str | None, settings: Settings) -> Repository:

@@ -12,7 +12,7 @@ from pathlib import Path
 from runner.contract.report import Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, is_git_directory, run_git
+from runner.subject.hardened_git import Checkout, GitError, is_git_directory, run_git
 from runner.system.scratch import scratch_folder
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -251,6 +251,8 @@ def _open_local(path: Path, *, named: bool) -> Repository:
                 f"{path} belongs to another user, so git refuses it",
                 f"run `git config --global --add safe.directory {path.resolve()}`",
             ) from None
+        if not isinstance(error, GitError):  # git is not installed, or does not answer.
+            raise
         raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
     folder = Path(top)
     owner = folder.parent if folder.name == ".git" else folder

@@ -1,6 +1,7 @@
 """Finds workloads by path or name, and their metrics and cases by name."""
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner.contract.metrics import CATALOGUE
@@ -11,6 +12,8 @@ from runner.workload.matrix import cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""
+_LISTED = 8
+"""The most cases that a message lists."""
 
 
 def find_workload(name: str) -> Workload:
@@ -24,6 +27,11 @@ def find_workload(name: str) -> Workload:
             f"shipped workloads: {', '.join(shipped_names())}",
         )
     return load_workload(Path(name))
+
+
+def is_workload(name: str) -> bool:
+    """Return whether a name is that of a shipped workload, or a path at which something exists."""
+    return Path(name).exists() or name in shipped_names()
 
 
 def shipped_names() -> list[str]:
@@ -49,17 +57,44 @@ def check_metric(workload: Workload, name: str) -> None:
     )
 
 
-def one_case(workload: Workload, choices: tuple[str, ...], name: str | None) -> Case:
-    """Return the only case of a workload that matches the choices and the name.
+def chosen_cases(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
+    """Return the cases of a workload that match the choices of ``--set`` and have one of the names of ``--case``.
+
+    Raises
+    ------
+    FaultwatchError
+        A choice or a name matches no case.
+    """
+    chosen = cases(workload, choices)
+    known = [case.name for case in chosen]
+    if unknown := next((name for name in names if name not in known), None):
+        near = difflib.get_close_matches(unknown, known, n=1)
+        raise FaultwatchError(
+            f"{workload.name} has no case {unknown!r}", f"did you mean {near[0]!r}?" if near else _listed(known)
+        )
+    return tuple(case for case in chosen if not names or case.name in names)
+
+
+def one_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
+    """Return the only case of a workload that matches; see :func:`chosen_cases`.
 
     Raises
     ------
     FaultwatchError
         No case matches, or more than one.
     """
-    chosen = [case for case in cases(workload, choices) if name in {None, case.name}]
+    chosen = chosen_cases(workload, choices, names)
     if len(chosen) != 1:
-        names = ", ".join(case.name for case in cases(workload, choices))
-        what = f"there is no case {name!r}" if not chosen else "several cases match, but only one can be searched"
-        raise FaultwatchError(what, f"name one with --case: {names}")
+        raise FaultwatchError(
+            f"this is for one case, but {len(chosen)} match", f"choose one with --set or --case: {_first(chosen)}"
+        )
     return chosen[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"its cases: {', '.join(names[:_LISTED]) or 'none'}{more}"
+
+
+def _first(chosen: Sequence[Case]) -> str:
+    return f"the first is {chosen[0].name}" if chosen else "none matches"

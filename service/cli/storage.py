@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from service.cli.progress import progress
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.schemas.audit import AuditAction
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
+_ROWS_SHOWN = 10_000
+"""Rows after which the progress is shown again."""
+
+
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
@@ -29,7 +34,8 @@ def backup(file: Path) -> None:
     from service.store.maintenance.backup import backup as run
 
     database = Database(Config.from_environment().database_url)
-    run(database, file)
+    with progress("backing up") as shown:
+        run(database, file, shown)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
 
@@ -59,8 +65,13 @@ def restore(file: Path, replace: bool) -> None:
     show_default=True,
     help="csv, jsonl: one flat row a sample. reports: whole reports. pyperf: a folder with one suite file a run.",
 )
-@click.option("--subject", help="Only the runs of this subject.")
-@click.option("--output", type=click.Path(path_type=Path), help="File or folder to write.  [default: standard output]")
+@click.option("--subject", metavar="NAME", help="Only the runs of this subject.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file to write; for pyperf, a folder.  [default: standard output]",
+)
 def export(kind: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
     from service.store.engine.database import Database
@@ -81,14 +92,17 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 
 
 @click.command(short_help="Thin old reports and profiles; their numbers stay.")
-@click.option("--days", type=click.IntRange(1), default=90, show_default=True, help="Thin what is older than this.")
+@click.option(
+    "--days", type=click.IntRange(1), default=90, show_default=True, metavar="N", help="Thin what is older than this."
+)
 def retain(days: int) -> None:
     """Thin old reports and profiles: removes perf's output, single processes, logs and light stacks; numbers stay."""
     from service.store.engine.database import Database
     from service.store.maintenance.retain import retain as run
 
     database = Database(Config.from_environment().database_url)
-    result = run(database, datetime.now(UTC) - timedelta(days=days))
+    with progress("thinning reports") as shown:
+        result = run(database, datetime.now(UTC) - timedelta(days=days), shown)
     counts = {"days": days, "runs": result.runs, "profiles": result.profiles}
     _record(database, AuditAction.DATA_THINNED, "", counts)
     database.close()
@@ -105,9 +119,12 @@ def _record(database: Database, action: AuditAction, target: str, detail: Mappin
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
     from service.store.maintenance import export as exports
 
-    with database.reading() as session:
-        for line in exports.lines(session, kind, subject):
+    with database.reading() as session, progress("exporting rows") as shown:
+        total = exports.count(session, kind, subject)
+        for number, line in enumerate(exports.lines(session, kind, subject)):
             stream.write(line)
+            if number % _ROWS_SHOWN == 0:
+                shown(number, total)
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
@@ -115,8 +132,10 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
 
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    with database.reading() as session:
+    with database.reading() as session, progress("exporting runs") as shown:
+        total = exports.count(session, "pyperf", subject)
         for run_id, text in exports.suites(session, subject):
             (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
             count += 1
+            shown(count, total)
     return count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -31,13 +32,18 @@ def token() -> None:
     required=True,
     help="Repeatable.",
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True, help="Days that it is valid.")
-@click.option("--host", "hosts", multiple=True, help="Only as these hosts. Repeatable; * for any part of a name.")
-@click.option("--subject", "subjects", multiple=True, help="Only about these subjects. Repeatable.")
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=90, show_default=True, metavar="N", help="Days that it is valid."
+)
+@click.option(
+    "--host", "hosts", multiple=True, metavar="HOST", help="Only as these hosts. Repeatable; * for any part of a name."
+)
+@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only about these subjects. Repeatable.")
 @click.option(
     "--repository",
     "repositories",
     multiple=True,
+    metavar="OWNER/NAME",
     help="Registers runners of these repositories only: owner/name, owner/*. Repeatable; needed with register.",
 )
 def new(
@@ -64,15 +70,28 @@ def new(
 
 
 @token.command(name="list")
-def listed() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def listed(as_json: bool) -> None:
     """List all tokens, the newest first."""
     from service.store import tokens  # noqa: PLC0415
 
     now = datetime.now(UTC)
     with _database().reading() as session:
-        for row in tokens.listed(session):
-            state = "revoked" if row.revoked_at else "valid" if row.is_valid(now) else "expired"
-            click.echo(f"{row.id}  {state:8} until {row.expires_at:%Y-%m-%d}  {','.join(row.scopes):20}  {row.name}")
+        rows: list[dict[str, str]] = [
+            {
+                "id": row.id,
+                "state": "revoked" if row.revoked_at else "valid" if row.is_valid(now) else "expired",
+                "until": f"{row.expires_at:%Y-%m-%d}",
+                "scopes": ",".join(row.scopes),
+                "name": row.name,
+            }
+            for row in tokens.listed(session)
+        ]
+    if as_json:
+        click.echo(json.dumps([row | {"scopes": row["scopes"].split(",")} for row in rows], indent=2))
+        return
+    for row in rows:
+        click.echo(f"{row['id']}  {row['state']:8} until {row['until']}  {row['scopes']:20}  {row['name']}")
 
 
 @token.command()

@@ -17,7 +17,12 @@ ACCEPT_LABEL = "faultwatch: accept"
 MEASURE_LABEL = "faultwatch: measure"
 """The label that has a pull request measured, by the workflow of the default branch."""
 _STRICT = ConfigDict(strict=True)
-_Repository = Annotated[str, Field(pattern=r"^([a-z]+:)?[a-z0-9_.-]+(/[a-z0-9_.-]+)+$", max_length=140)]
+_Repository = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z]+:)?[a-z0-9_.-]*[a-z0-9_-][a-z0-9_.-]*(/[a-z0-9_.-]*[a-z0-9_-][a-z0-9_.-]*)+$", max_length=140
+    ),
+]
 _Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 _Number = Annotated[int, Field(ge=1, lt=2**31)]
 _Id = Annotated[int, Field(ge=1, lt=2**63)]

@@ -29,7 +29,7 @@ def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str
     """Return the commands that measure two commits in turns, one line for each workload."""
     return "\n".join(
         shlex.join(
-            ["faultwatch", "compare", base[:12], head[:12], "--repo", f"./{subject}", "--workload", workload],
+            ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", f"./{subject}"],
         )
         for workload in workloads
     )
@@ -37,8 +37,8 @@ def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str
 
 def compare_case(base: Report, head: Report) -> str:
     """Return the command that measures a case of two commits in turns."""
-    words = ["faultwatch", "compare", base.revision.commit[:12], head.revision.commit[:12]]
-    words += ["--workload", head.case.workload, "--repo", f"./{head.subject}"]
+    span = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
+    words = ["faultwatch", "compare", head.case.workload, span, "--repo", f"./{head.subject}"]
     return shlex.join([*words, *parameter_options(head.case.parameters)])
 
 
@@ -46,7 +46,7 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
     """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
     good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
     workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
-    words = ["faultwatch", "bisect", f"{good}..{bad}", "--repo", f"./{question.subject}", "--workload", workload]
+    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", f"./{question.subject}"]
     words += ["--case", question.case, "--metric", question.metric]
     if question.least:
         words += ["--least", f"{question.least:g}"]
@@ -59,15 +59,14 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
 
 def knobs(before: Report, after: Report) -> str:
     """Return the command that finds which of the knobs that differ between two runs move the metrics."""
-    words = ["faultwatch", "bisect", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
-    words += ["--repo", f"./{after.subject}", "--workload", after.case.workload]
+    words = ["faultwatch", "bisect", after.case.workload, "--repo", f"./{after.subject}"]
+    words += ["--revision", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
     return shlex.join([*words, *parameter_options(after.case.parameters)])
 
 
 def profile(case: Case, subject: str, parent: str, commit: str) -> str:
     """Return the command that profiles a commit and its parent."""
-    words = ["faultwatch", "profile", case.workload, "--repo", f"./{subject}"]
-    words += ["--revision", f"{parent[:12]}..{commit[:12]}"]
+    words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", f"./{subject}"]
     return shlex.join([*words, *parameter_options(case.parameters)])
 
 

@@ -115,7 +115,7 @@ def check_command(words: list[str]) -> None:
     Raises
     ------
     click.ClickException
-        If a subcommand or an option does not exist, or an argument is missing.
+        If a subcommand or an option does not exist, or a required option is missing.
     """
     command: click.Command = runner if words[0] == "faultwatch" else service
     context, rest = click.Context(command, info_name=words[0]), words[1:]
@@ -160,7 +160,12 @@ def test_shell_blocks_are_shell_and_name_existing_commands(block: Block) -> None
 
 @pytest.mark.parametrize(
     "line",
-    ["faultwatch measre x", "faultwatch history --repository .", "faultwatch history", "faultwatch-service tokn"],
+    [
+        "faultwatch measre x",
+        "faultwatch history --repository .",
+        "faultwatch-service token new x",
+        "faultwatch-service tokn",
+    ],
 )
 def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
     (words,) = commands_in(f"cd /tmp && {line} > file  # comment\n")

@@ -18,7 +18,7 @@ from tests.hostile import arena
 from tests.hostile.arena import Arena
 
 CASES = sorted(path.stem for path in Path(__file__).with_name("cases").glob("*.py") if path.stem != "__init__")
-GATE = ("gate", "--workload", "workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+GATE = ("gate", "workload.toml", "HEAD~1..HEAD", "--repo", ".", "--output", "REPORT")
 EVERYTHING = "FAULTWATCH_TEST_HOSTILE" in os.environ
 
 pytestmark = [

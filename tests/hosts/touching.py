@@ -25,7 +25,7 @@ def _command(guest: Guest, workload: str) -> str:
         for file in sorted(_FILES.iterdir()):
             guest.run(f"{AS_RUNNER} tee {_FOLDER}/{file.name}", stdin=file.read_text(encoding="utf-8"))
         guest.run(f'cd {_FOLDER} && {AS_RUNNER} sh -c "git init --quiet && git add . && {_COMMIT}"')
-    return f"cd {_FOLDER} && {AS_RUNNER} faultwatch history --repo . --workload {workload}.toml"
+    return f"cd {_FOLDER} && {AS_RUNNER} faultwatch history --repo . {workload}.toml"
 
 
 def measure(guest: Guest) -> str:

@@ -63,7 +63,7 @@ def refused(home: Path, *arguments: str, **variables: str) -> str:
         timeout=PATIENCE,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     return line

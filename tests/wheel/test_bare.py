@@ -14,7 +14,7 @@ def test_the_packages_of_the_service_are_not_installed(bare: Installation) -> No
 @pytest.mark.parametrize("words", [("serve",), ("token", "list")], ids=lambda words: words[0])
 def test_a_service_command_says_in_one_line_how_to_get_the_service(bare: Installation, words: tuple[str, ...]) -> None:
     done = bare.run("faultwatch-service", *words)
-    assert done.returncode == 1
+    assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "is not installed" in line
     assert "pip install 'faultwatch[service]'" in line

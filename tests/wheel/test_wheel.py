@@ -54,7 +54,17 @@ def test_the_wheel_has_every_file_of_the_parts_that_run(wheel: Path) -> None:
 def test_an_environment_gets_no_top_level_name_but_faultwatch(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"faultwatch"}
+    assert {top for top in tops if not top.endswith((".dist-info", ".data"))} == {"faultwatch"}
+
+
+def test_every_command_has_its_manual_and_its_completion(installed: Installation) -> None:
+    share = installed.environment / "share"
+    pages = {page.stem for page in (share / "man" / "man1").iterdir()}
+    assert {"faultwatch", "faultwatch-measure", "faultwatch-job-run", "faultwatch-service-token-new"} <= pages
+    for program in ("faultwatch", "faultwatch-service"):
+        script = share / "bash-completion" / "completions" / program
+        variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+        assert f"{variable}=bash_complete" in script.read_text()
 
 
 def test_other_programs_of_the_environment_do_not_see_the_parts(installed: Installation) -> None:

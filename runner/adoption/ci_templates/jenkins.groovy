@@ -12,8 +12,8 @@ pipeline {
                     if [ "$(git rev-parse --is-shallow-repository)" = true ]; then git fetch --unshallow origin; fi
                     git fetch --no-tags origin "+refs/heads/$CHANGE_TARGET:refs/remotes/origin/$CHANGE_TARGET"
                     git submodule update --init --recursive
-                    faultwatch gate --workload @WORKLOAD@ --repo . --report faultwatch-gate.json \
-                        --junit faultwatch-junit.xml -- "origin/$CHANGE_TARGET" HEAD
+                    faultwatch gate --repo . --output faultwatch-gate.json \
+                        --junit faultwatch-junit.xml -- @WORKLOAD@ "origin/$CHANGE_TARGET..HEAD"
                 '''
             }
             post {

@@ -6,4 +6,4 @@
 set -eu
 
 cd "$(git rev-parse --show-toplevel)"
-exec faultwatch gate --workload @WORKLOAD@ --repo . --report faultwatch-gate.json -- "${1:-origin/@BRANCH@}" HEAD
+exec faultwatch gate --repo . --output faultwatch-gate.json -- @WORKLOAD@ "${1:-origin/@BRANCH@}..HEAD"

@@ -3,11 +3,13 @@
 import re
 from datetime import UTC, datetime
 
+from pydantic import ValidationError
+
 from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
-from runner.importing.source import Source
+from runner.importing.source import Source, first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
 NAME = "perf-stat"
@@ -61,9 +63,10 @@ def _parse(text: str, name: str) -> tuple[str, PerfResult]:
         if events and events[0].lstrip().startswith("{"):
             return "-j", parse_json(text)
         return "-x", parse_csv(text, _separator(events))
-    except PerfOutputError as error:
+    except (PerfOutputError, ValidationError) as error:
+        reason = first_mistake(error) if isinstance(error, ValidationError) else error
         raise FaultwatchError(
-            f"{name} is not the output of one perf stat: {error}", "a CSV file of many runs needs --columns"
+            f"{name} is not the output of one perf stat: {reason}", "a CSV file of many runs needs --columns"
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -20,16 +20,21 @@ _PAGES = 512
 _STOP = "Stop the service, and whatever else uses the database, then try again."
 
 
-def backup(database: Database, file: Path) -> None:
+def backup(database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
     """Copy the database, as of one moment, to a file that is either complete or missing.
 
     Writers do not wait: a reader of SQLite's write-ahead log blocks none, and pg_dump reads a snapshot.
+
+    Parameters
+    ----------
+    progress
+        Called with how many pages of SQLite's file are copied, and of how many.
     """
     if file.exists():
         raise ServiceError("The file exists", str(file), "Choose another name, or move it away.")
     with _complete(file) as part:
         if database.is_sqlite:
-            _copy_sqlite(_sqlite_file(database), part)
+            _copy_sqlite(_sqlite_file(database), part, progress)
         else:
             postgres.dump(database, part)
 
@@ -101,7 +106,12 @@ def _open(file: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
 
 
-def _copy_sqlite(file: Path, part: Path) -> None:
+def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -> None:
+    def flush(_status: int, remaining: int, total: int) -> None:
+        # In small pieces: a large one would delay the service's own writes.
+        os.fdatasync(written.fileno())
+        progress(total - remaining, total)
+
     try:
         with closing(_open(file, "rw")) as source, closing(_open(part, "rw")) as copy, part.open("rb") as written:
             # In one transaction: a copy in several starts again whenever somebody writes in between.
@@ -109,8 +119,7 @@ def _copy_sqlite(file: Path, part: Path) -> None:
             source.execute("SELECT 1 FROM alembic_version").fetchall()
             copy.execute("PRAGMA synchronous = OFF")
             copy.execute("PRAGMA cache_size = -1024")
-            # Flushed in small pieces: a large one would delay the service's own writes.
-            source.backup(copy, pages=_PAGES, progress=lambda *_: os.fdatasync(written.fileno()))
+            source.backup(copy, pages=_PAGES, progress=flush)
             source.execute("COMMIT")
             # Checkpoint the pages written meanwhile, or else the next writer has to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import StringIO
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric, to_suite
@@ -69,6 +69,20 @@ def suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID,
             text = StringIO()
             suite.dump(text)
             yield report.run_id, text.getvalue()
+
+
+def count(session: Session, kind: str, subject: str | None = None) -> int:
+    """Return how many rows or reports an export has."""
+    if kind in {"csv", "jsonl"}:
+        # A point without values is one row.
+        query = select(func.sum(case((Point.n == 0, 1), else_=Point.n))).join(Series, Point.series_id == Series.id)
+        query = query.join(Series.subject)
+    else:
+        query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
+        query = query.join(Subject, Run.subject_id == Subject.id)
+    if subject is not None:
+        query = query.where(Subject.name == subject)
+    return int(session.scalar(query) or 0)
 
 
 def lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from service.rules.retention import thin_report
@@ -30,10 +31,18 @@ class RetentionResult:
     """Bytes by which reports and profiles have shrunk."""
 
 
-def retain(database: Database, before: datetime) -> RetentionResult:
-    """Thin all reports and profiles from before a time that are not thinned yet."""
+def retain(
+    database: Database, before: datetime, progress: Callable[[int, int], None] = lambda _done, _total: None
+) -> RetentionResult:
+    """Thin all reports and profiles from before a time that are not thinned yet.
+
+    Parameters
+    ----------
+    progress
+        Called with how many reports are thinned, and of how many.
+    """
     profile_count, freed = profiles.thin(database, before)
-    runs = 0
+    runs, total = 0, _count(database, before)
     while documents := _next(database, before):
         # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
         thinned = {number: zlib.compress(_thinned(document), _COMPRESSION) for number, document in documents.items()}
@@ -41,14 +50,25 @@ def retain(database: Database, before: datetime) -> RetentionResult:
             _write(session, thinned)
         runs += len(documents)
         freed += sum(map(len, documents.values())) - sum(map(len, thinned.values()))
+        progress(runs, max(runs, total))
     return RetentionResult(runs, profile_count, freed)
+
+
+def _count(database: Database, before: datetime) -> int:
+    query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
+    with database.reading() as session:
+        return session.scalar(query.where(*_unthinned(before))) or 0
+
+
+def _unthinned(before: datetime) -> tuple[ColumnElement[bool], ...]:
+    return Run.started_at < before, StoredReport.thinned.is_(False)
 
 
 def _next(database: Database, before: datetime) -> dict[int, bytes]:
     query = (
         select(StoredReport.run_number, StoredReport.document)
         .join(Run, StoredReport.run_number == Run.number)
-        .where(Run.started_at < before, StoredReport.thinned.is_(False))
+        .where(*_unthinned(before))
         .limit(_REPORTS_PER_TRANSACTION)
     )
     with database.reading() as session:

@@ -4,7 +4,7 @@ import subprocess
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("history", "--repo", ".", "--workload", "workload.toml", "--range", "HEAD~5..HEAD", "--sandbox")
+WORDS = ("history", "--repo", ".", "workload.toml", "HEAD~5..HEAD", "--sandbox")
 TITLE = "one\u2028two\x0bthree\x0cfour\x1cfive\x85six\x1b[2J"
 PEOPLE = (
     "a <a@b.invalid> 884541686400 +0000",

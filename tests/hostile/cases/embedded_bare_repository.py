@@ -3,7 +3,7 @@
 from tests.hostile.arena import Arena
 
 FAST = True
-WORDS = ("gate", "--workload", "evil/workload.toml", "--report", "REPORT", "HEAD", "HEAD")
+WORDS = ("gate", "evil/workload.toml", "HEAD..HEAD", "--output", "REPORT")
 
 
 def prepare(arena: Arena) -> None:

@@ -30,7 +30,7 @@ def held(arena: Arena, outcome: Outcome) -> None:
     (arena.subject / "fail").unlink()
     arena.write("make.sh", "#!/bin/sh\n", executable=True)
     arena.commit()
-    gate = ("gate", "--workload", "workload.toml", "--repo", ".", "HEAD~1", "HEAD")
+    gate = ("gate", "workload.toml", "HEAD~1..HEAD", "--repo", ".")
     assert arena.run(*gate, environment={"FAULTWATCH_BUILDS_GIB": "0.000000001"}).status in {0, 1}
     left = [folder for folder in arena.home.glob("builds/pullreq/*-*") if folder.is_dir()]
     assert len(left) <= 2, left

@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("history", "--repo", "file://SUBJECT", "--workload", "workload.toml", "--range", "HEAD~1..HEAD")
+WORDS = ("history", "--repo", "file://SUBJECT", "workload.toml", "HEAD~1..HEAD")
 
 
 def prepare(arena: Arena) -> None:

@@ -1,4 +1,4 @@
-"""Files of pyperf, Google Benchmark and perf for `faultwatch import` that break parsers, or terminals."""
+"""Files of other tools for `faultwatch import` that break parsers, or terminals."""
 
 import json
 
@@ -33,6 +33,10 @@ FILES = {
         {"context": {"date": TEXT}, "benchmarks": [{"name": TEXT, "real_time": 1, "time_unit": TEXT}]}
     ),
     "google-deep": '{"context": {}, "benchmarks": [{"name": "a", "iterations": ' + "9" * 5000 + ', "real_time": NaN}]}',
+    "go": f"commit: {TEXT}\nBenchmark{TEXT.replace(' ', '')}-8 1 2 {TEXT.replace(' ', '')}\n",
+    "hyperfine": json.dumps({"results": [{"command": LINES, "mean": 1, "times": [1, 2]}]}),
+    "asv": json.dumps({"version": TEXT, "commit_hash": LINES, "env_name": TEXT, "results": {TEXT: []}}),
+    "lnt": json.dumps({"machine": {"name": TEXT}, "run": {"git_sha": LINES}, "tests": [{"name": LINES, TEXT: 1}]}),
     "surrogate": _suite().replace('"lu"', '"\\ud800"'),
     "null": _suite().replace('"lu"', '"a\\u0000b"'),
     "perf": f"{TEXT};;minor-faults;1;100.00;;\n",
@@ -63,6 +67,8 @@ def attack(arena: Arena) -> Outcome:
         assert "Traceback" not in one.error, one.error[-3000:]
         assert len(one.said) < 3000, one.said[:3000]
         assert one.status == 0 or one.error.startswith("faultwatch: "), one.said
+    done.append(arena.run("import", "--revision", "r", "--subject", "s", "--host", "h", str(folder)))
+    assert done[-1].status == 2, "one damaged file refuses the whole folder"
     text = "".join(one.said for one in done)
     return Outcome(0, text, "".join(one.error for one in done), "", sum(one.seconds for one in done))
 

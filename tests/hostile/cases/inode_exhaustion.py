@@ -6,7 +6,7 @@ from runner.execution.disk_guard import LEAST_FILES
 from tests.hostile.arena import Arena, Outcome
 
 USERS = ("root",)
-WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
+WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT")
 SOURCE = r"""
 #include <fcntl.h>
 #include <stdio.h>

@@ -34,5 +34,5 @@ def prepare(arena: Arena) -> None:
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    done = arena.run("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
+    done = arena.run("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT")
     assert done.status == 0, done.report[-2000:] + done.said + outcome.said

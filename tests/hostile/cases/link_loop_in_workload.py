@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("gate", "--workload", "w/workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+WORDS = ("gate", "w/workload.toml", "HEAD~1..HEAD", "--repo", ".", "--output", "REPORT")
 
 
 def prepare(arena: Arena) -> None:

@@ -3,7 +3,7 @@
 from tests.hostile.arena import Arena, Outcome
 from tests.hostile.cases import linked_workload_file
 
-WORDS = ("gate", "--workload", "bench/workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~1", "HEAD")
+WORDS = ("gate", "bench/workload.toml", "HEAD~1..HEAD", "--repo", ".", "--output", "REPORT")
 
 
 def prepare(arena: Arena) -> None:

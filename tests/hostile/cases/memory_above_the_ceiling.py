@@ -5,7 +5,7 @@ import os
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT", "--samples", "1")
+WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT", "--samples", "1")
 USERS = ("root",)
 
 

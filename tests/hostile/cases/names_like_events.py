@@ -44,6 +44,6 @@ def held(arena: Arena, outcome: Outcome) -> None:
     assert outcome.status == 0 or "cannot be parsed" in outcome.error
     assert "\x1b[2J" not in outcome.said
     assert "99,999" not in outcome.said
-    measured = arena.run("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT")
+    measured = arena.run("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT")
     assert measured.status == 0, measured.said
     assert "\x1b[2J" not in measured.said

@@ -27,6 +27,6 @@ def _tree(arena: Arena, listing: str) -> str:
 
 def held(arena: Arena, outcome: Outcome) -> None:
     assert outcome.status in {0, 1, 2}, outcome.said
-    done = arena.run("gate", "--workload", "workload.toml", "--repo", ".", "--report", "REPORT", "HEAD~6", "HEAD")
+    done = arena.run("gate", "workload.toml", "HEAD~6..HEAD", "--repo", ".", "--output", "REPORT")
     assert done.status in {0, 1, 2}, done.said
     arena.look(done)

@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--report", "REPORT", "--samples", "1")
+WORDS = ("measure", "workload.toml", "--repo", ".", "--sandbox", "--output", "REPORT", "--samples", "1")
 
 
 def prepare(arena: Arena) -> None:

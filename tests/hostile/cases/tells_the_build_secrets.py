@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("measure", "workload.toml", "--repo", ".", "--no-sandbox", "--report", "REPORT")
+WORDS = ("measure", "workload.toml", "--repo", ".", "--no-sandbox", "--output", "REPORT")
 
 
 # The builder passes no variable on, but /proc shows those of each process above.

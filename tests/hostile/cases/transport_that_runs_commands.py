@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-WORDS = ("history", "--repo", "ext::sh -c touch% PWNED% ://x", "--workload", "workload.toml")
+WORDS = ("history", "--repo", "ext::sh -c touch% PWNED% ://x", "workload.toml")
 
 
 def prepare(arena: Arena) -> None:

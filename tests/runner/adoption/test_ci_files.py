@@ -50,7 +50,8 @@ def test_of_two_files_the_address_decides() -> None:
 def test_each_file_runs_the_gate_with_the_workload(ci: Ci) -> None:
     file = ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
     assert file
-    assert "faultwatch gate --workload faultwatch/workload.toml --repo . --report" in file.text
+    assert "faultwatch gate --repo . --output" in file.text
+    assert '-- faultwatch/workload.toml "' in file.text
     assert "@WORKLOAD@" not in file.text
     assert "@BRANCH@" not in file.text
     if file.path.endswith(".yml"):
@@ -64,7 +65,7 @@ def test_gitlab_reads_every_file_that_its_job_writes() -> None:
     reports = job["artifacts"]["reports"]
     assert f"--junit {reports['junit']} " in script
     assert f"--code-quality {reports['codequality']} " in script
-    assert f"--report {job['artifacts']['paths'][0]} " in script
+    assert f"--output {job['artifacts']['paths'][0]} " in script
 
 
 def test_existing_pipelines_stay_and_the_remark_says_how_to_include_ours() -> None:

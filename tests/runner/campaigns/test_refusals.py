@@ -26,9 +26,7 @@ def refuse_runs(method: str, path: str, _: bytes) -> tuple[int, str] | None:
 def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_path: Path) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 20, 20])
     home, proxy.fail = tmp_path / "home", refuse_runs
-    status, output, _ = faultwatch(
-        home, "history", "--repo", "repo", "--range", "HEAD~2..", "--workload", "repo/workload.toml", url=proxy.url
-    )
+    status, output, _ = faultwatch(home, "history", "--repo", "repo", "repo/workload.toml", "HEAD~2..", url=proxy.url)
     assert status == 1
     assert "The service refused 2 reports" in output
     assert "413" in output
@@ -60,7 +58,7 @@ def test_a_report_that_the_service_stumbles_over_stops_no_later_command(proxy: P
         return (500, '{"detail": "an error"}') if path in poison else None
 
     proxy.fail = stumble
-    words = ("history", "--repo", "repo", "--range", "HEAD~1..", "--workload", "repo/workload.toml")
+    words = ("history", "--repo", "repo", "repo/workload.toml", "HEAD~1..")
     assert faultwatch(home, *words, url=proxy.url)[0] == 1
     assert len(list((home / "spool").glob("*.json"))) == 1
 
@@ -74,7 +72,7 @@ def test_a_report_that_the_service_stumbles_over_stops_no_later_command(proxy: P
 
 def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 10])
-    words = ("history", "--repo", "repo", "--workload", "repo/workload.toml", "--json")
+    words = ("history", "--repo", "repo", "repo/workload.toml", "--json")
     assert faultwatch(tmp_path / "home", *words, url=proxy.url)[0] == 0
     git(tmp_path / "repo", "commit", "--quiet", "--amend", "--message", "Rewritten")
     git(tmp_path / "repo", "reflog", "expire", "--expire=now", "--all")
@@ -84,7 +82,6 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     status, output, messages = faultwatch(
         tmp_path / "home",
         *words,
-        "--range",
         "HEAD~1..",
         "--env",
         "GLIBC_TUNABLES=glibc.malloc.arena_max=1",
@@ -109,7 +106,7 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
 
     proxy.fail = outage
     status, output, messages = faultwatch(
-        tmp_path / "home", "compare", "HEAD~1", "HEAD", "--repo", "repo", "--json", url=proxy.url
+        tmp_path / "home", "compare", "HEAD~1..HEAD", "--repo", "repo", "--json", url=proxy.url
     )
     assert status == 1, messages
     (result,) = json.loads(output)

@@ -15,7 +15,7 @@ from runner.workload.lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
 
 pytestmark = pytest.mark.perf
-HISTORY = ("history", "--repo", "repo", "--workload", "repo/workload.toml")
+HISTORY = ("history", "--repo", "repo", "repo/workload.toml")
 
 
 @pytest.fixture

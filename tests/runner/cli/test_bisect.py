@@ -14,7 +14,7 @@ HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
 def bisect(home: Path, span: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "runner", "bisect", span, "--repo", "repo", "--workload", "copy_service", "--json"],
+        [sys.executable, "-m", "runner", "bisect", "copy_service", span, "--repo", "repo", "--json"],
         cwd=home,
         env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -49,9 +49,7 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
     assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 
 
-@pytest.mark.parametrize(
-    ("span", "said"), [("HEAD", "does not have the form GOOD..BAD"), ("HEAD..HEAD~1", "has no commits")]
-)
+@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")])
 def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
     with bisect(tmp_path, span) as wrong:

@@ -1,10 +1,16 @@
 """The command as a person meets it: real processes, real exit codes, one line for a mistake."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +66,8 @@ def assert_one_clear_line(done: subprocess.CompletedProcess[str], said: str) -> 
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) <= 2, "what is wrong, and what to do"
+    lines = [line for line in done.stderr.strip().splitlines() if "the remedy is --with" not in line]
+    assert len(lines) <= 2, "what is wrong, and what to do"
     assert not done.stdout
 
 
@@ -81,20 +88,28 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["history", "--repo", "nowhere"], "nowhere: no such folder"),
-        (["history", "--repo", "{subject}", "--range", "HEAD..HEAD"], "has no commits"),
-        (["history", "--repo", "{subject}", "--range", "nope..HEAD"], "no commit 'nope'"),
+        (["history", "{workload}", "HEAD..HEAD", "--repo", "{subject}"], "has no commits"),
+        (["history", "{workload}", "nope..HEAD", "--repo", "{subject}"], "no commit 'nope'"),
         (["history", "--repo", "{subject}"], "has no workload.toml"),
-        (["history", "--repo", "{subject}", "--workload", "nowhere/x"], "no such workload file"),
+        (["history", "--repo", "{subject}", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no shipped workload of that name"),
         (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
-        (["measure", "cold_start", "--output", "x.json"], "--output takes one case, but 8 were chosen"),
-        (["compare", "HEAD", "HEAD", "--repo", "{subject}"], "workload.toml: no such workload file"),
+        (["measure", "cold_start", "--suite", "x.json"], "--suite takes one case, but 8 were chosen"),
+        (["compare", "HEAD..HEAD", "--repo", "{subject}"], "has no workload.toml"),
         (
-            ["bisect", "HEAD..HEAD", "--repo", "{subject}", "--workload", "copy_service", "--metric", "minor-fault"],
+            ["bisect", "copy_service", "HEAD..HEAD", "--repo", "{subject}", "--metric", "minor-fault"],
             "copy_service has no metric 'minor-fault'\n  → did you mean 'minor-faults'?",
         ),
         (["measure", "{workload}", "--repo", "{subject}", "--env", "1=2"], "does not have the form NAME=VALUE"),
         (["measure", "{workload}", "--repo", "{subject}", "--set", "x=1"], "no parameter 'x'"),
+        (["measure", "{workload}", "--repo", "{subject}", "--case", "scripts"], "has no case 'scripts'"),
+        (["measure", "{workload}", "--output", "/proc/x/y"], "/proc/x/y cannot be written"),
+        (["gate", "..HEAD"], "'..HEAD' does not have the form A..B"),
+        (["compare"], "faultwatch compare: Missing argument 'RANGE'"),
+        (["bisect"], "Missing argument 'RANGE': write GOOD..BAD"),
+        (["try", "copy_service"], "Missing option '--with'"),
+        (["try", "copy_service", "--set", "colour=1"], "--with colour: there is no such setting"),
+        (["measure", "--frobnicate"], "No such option"),
     ],
 )
 def test_a_mistake_is_one_clear_line(arguments: list[str], said: str, subject: str, tmp_path: Path) -> None:
@@ -146,7 +161,7 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
 
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
-    done = faultwatch("history", "--repo", subject, "--workload", workload(tmp_path), home=tmp_path)
+    done = faultwatch("history", "--repo", subject, workload(tmp_path), home=tmp_path)
     assert_one_clear_line(done, "uncommitted changes")
     assert "--committed-only" in done.stderr
 
@@ -163,7 +178,7 @@ def test_a_taken_port_is_told_before_anything_is_measured(tmp_path: Path) -> Non
 
 def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> None:
     done = faultwatch(
-        *("history", "--repo", subject, "--workload", workload(tmp_path)),
+        *("history", "--repo", subject, workload(tmp_path)),
         home=tmp_path,
         FAULTWATCH_URL="http://127.0.0.1:1",
     )
@@ -191,7 +206,7 @@ def test_a_program_that_fails_is_told_with_an_exit_code(command: str, said: str,
 
 @pytest.mark.perf
 def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path) -> None:
-    arguments = ("history", "--repo", subject, "--range", "HEAD~2..HEAD", "--workload", workload(tmp_path), "--json")
+    arguments = ("history", "--repo", subject, workload(tmp_path), "HEAD~2..HEAD", "--json")
     first = faultwatch(*arguments, home=tmp_path)
     assert first.returncode == 0, first.stderr
     assert "\x1b" not in first.stderr, "titles are text, not commands to the terminal"
@@ -204,36 +219,75 @@ def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path)
 
 @pytest.mark.perf
 def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path) -> None:
-    done = faultwatch(
-        *("history", "--repo", subject, "--workload", workload(tmp_path, '"./missing"'), "--json"), home=tmp_path
-    )
+    done = faultwatch(*("history", "--repo", subject, workload(tmp_path, '"./missing"'), "--json"), home=tmp_path)
     assert done.returncode == 1
     assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
 
 
 def test_help_has_a_short_spelling_everywhere(tmp_path: Path) -> None:
-    for words in (["-h"], ["measure", "-h"], ["job", "-h"]):
+    for words in (["-h"], ["measure", "-h"], ["job", "-h"], ["job", "run", "-h"]):
         done = faultwatch(*words, home=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("Usage: ")
 
 
-def test_an_old_spelling_works_and_says_the_new_one(tmp_path: Path) -> None:
-    done = faultwatch("try", "copy_service", "--set", "no-such-setting=1", home=tmp_path)
-    assert done.returncode == 2
-    assert "--set is now --with\n" in done.stderr
-    assert "no-such-setting" in done.stderr
-    done = faultwatch("try", "copy_service", "--with", "no-such-setting=1", home=tmp_path)
-    assert done.returncode == 2
-    assert "is now" not in done.stderr
-    assert "no-such-setting" in done.stderr
-    assert "Missing option '--with'" in faultwatch("try", "copy_service", home=tmp_path).stderr
-
-
 @pytest.mark.perf
 def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path) -> None:
-    words = ("history", "--repo", subject, "--workload", workload(tmp_path), "--json", "--samples", "1")
+    words = ("history", "--repo", subject, workload(tmp_path), "--json", "--samples", "1")
     (tmp_path / "lock").touch()
     done = faultwatch(*words, "-q", home=tmp_path, FAULTWATCH_HOST_LOCK=str(tmp_path / "lock"))
     assert done.stderr == ""
     assert json.loads(done.stdout)["revisions"] == 3
+
+
+@pytest.mark.perf
+def test_verbose_shows_what_is_executed_and_output_is_what_json_prints(subject: str, tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    named = ("measure", workload(tmp_path, GOOD.replace("echo", ": hunter2hunter2; echo")), "--repo", subject)
+    words = (*named, "--samples", "1", "--json", "--output", "result.json", "--verbose")
+    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "DEPLOY_TOKEN": "hunter2hunter2"}
+    done = faultwatch(*words, home=tmp_path, **variables)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((tmp_path / "result.json").read_text())
+    assert f"with the lock of {tmp_path}/lock" in done.stderr
+    assert "+ perf stat -x" in done.stderr
+    assert "+ sh -c ': (hidden); echo " in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+@pytest.mark.perf
+def test_a_terminal_of_80_columns_without_colour_shows_everything(subject: str, tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    words = ("measure", workload(tmp_path), "--repo", subject, "--samples", "1")
+    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "NO_COLOR": "1", "TERM": "xterm-256color"}
+    status, text = on_terminal(*words, home=tmp_path, **variables)
+    assert status == 0, text
+    assert not re.search(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]", text), "no colour"
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    assert max(map(len, re.split(r"[\r\n]+", plain))) <= 80
+    assert "minor-faults" in plain
+    assert "…" not in plain, "nothing is cut off"
+
+
+def on_terminal(*arguments: str, home: Path, **environment: str) -> tuple[int, str]:
+    """Run the command on a terminal of 80 columns; return its exit code and all that it printed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    own = {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)}
+    kept = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "runner", *arguments],
+        cwd=home,
+        env=kept | own | environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        data = b""
+        # At the end of a terminal, Linux reports an error.
+        with contextlib.suppress(OSError):
+            while more := os.read(ours, 65_536):
+                data += more
+    os.close(ours)
+    return process.returncode, data.decode()

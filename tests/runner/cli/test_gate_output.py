@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from runner.cli.gate_output import require_writable, write_outputs
+from runner.cli.gate_output import write_outputs
+from runner.cli.output_files import require_writable
 from runner.errors import FaultwatchError
 from tests.runner.gate_files.made_answers import case, finding, gate
 

@@ -54,7 +54,7 @@ def test_a_job_that_waits_is_not_lost_and_holds_up_nobody(tmp_path: Path) -> Non
         turn.begin()
         question = {"kind": "measure", "subject": "repo", "case": "pages", "revision": commits[0], "host": "box"}
         number = proxy.ask("/jobs", {"question": question, "backend": "caller"})["id"]
-        words = command_line("job", "run", str(number), "--repo", "repo", "--workload", "repo/workload.toml")
+        words = command_line("job", "run", str(number), "--repo", "repo", "repo/workload.toml")
         job = subprocess.Popen(
             words,
             env=variables(home, proxy.url, FAULTWATCH_HOST_LOCK=str(lock)),

@@ -42,7 +42,7 @@ def said(home: Path, *arguments: str, status: int = 0) -> str:
 @pytest.mark.perf
 def test_an_interrupted_search_is_paused_and_goes_on_as_a_job(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
-    search = ("bisect", "HEAD~13..HEAD~11", "--repo", "repo", "--workload", "copy_service", "--no-proof")
+    search = ("bisect", "copy_service", "HEAD~13..HEAD~11", "--repo", "repo", "--no-proof")
     with faultwatch(tmp_path, *search) as process:
         assert process.stderr
         assert "to go" in process.stderr.readline(), "the first end is measured"

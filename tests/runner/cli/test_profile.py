@@ -1,30 +1,36 @@
 """Which commits ``faultwatch profile`` is about, and how two of them are told."""
 
+import click
 import pytest
 
 from runner.cli.profile import _sides
 from runner.cli.profile_difference_tables import show_difference
-from runner.errors import FaultwatchError
 from tests.runner.contract.test_profile_difference import faulting
 
 
 @pytest.mark.parametrize(
-    ("revision", "before", "sides"),
+    ("span", "revision", "before", "sides"),
     [
-        ("HEAD", None, (None, "HEAD")),
-        ("HEAD", "v1", ("v1", "HEAD")),
-        ("v1..v2", None, ("v1", "v2")),
-        ("v1...v2", None, ("v1", "v2")),
-        ("v1..", None, ("v1", "HEAD")),
+        (None, "HEAD", None, (None, "HEAD")),
+        (None, "HEAD", "v1", ("v1", "HEAD")),
+        ("v1..v2", "HEAD", None, ("v1", "v2")),
+        ("v1...v2", "HEAD", None, ("v1", "v2")),
+        (None, "v1..v2", None, ("v1", "v2")),
+        ("v1..", "HEAD", None, ("v1", "HEAD")),
     ],
 )
-def test_the_commits_that_are_profiled(revision: str, before: str | None, sides: tuple[str | None, str]) -> None:
-    assert _sides(revision, before) == sides
+def test_the_commits_that_are_profiled(
+    span: str | None, revision: str, before: str | None, sides: tuple[str | None, str]
+) -> None:
+    assert _sides(span, revision, before) == sides
 
 
-def test_a_range_says_what_was_before() -> None:
-    with pytest.raises(FaultwatchError, match="name the base twice"):
-        _sides("v1..v2", "v0")
+@pytest.mark.parametrize(
+    ("span", "revision", "before"), [("v1..v2", "HEAD", "v0"), (None, "v1..v2", "v0"), ("v1..v2", "v3", None)]
+)
+def test_commits_that_are_named_twice_are_refused(span: str | None, revision: str, before: str | None) -> None:
+    with pytest.raises(click.UsageError, match="named twice"):
+        _sides(span, revision, before)
 
 
 def test_the_line_that_grew_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from rich.console import Console
 
-from runner.cli.progress_bar import ProgressBar, time_left
+from runner.cli.progress_bar import ProgressBar
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Environment, Host, Outcome, Reading, Report, Revision, Sample
 
@@ -55,18 +54,3 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
         f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "
         "3 times measured again because the newest run differs from the level before"
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "done", "runs", "said"),
-    [
-        (0.0, 0, 10, ""),
-        (1.0, 1, 5, ""),
-        (14.0, 2, 7, "about 40 s left"),
-        (14.0, 2, 60, "about 7 min left"),
-        (100.0, 1, 100, "about 2.8 h left"),
-        (600.0, 60, 60, ""),
-    ],
-)
-def test_time_left(seconds: float, done: int, runs: int, said: str) -> None:
-    assert time_left(seconds, done, runs) == said

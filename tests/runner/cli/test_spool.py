@@ -84,7 +84,7 @@ def asked(commit: Commit, tmp_path: Path) -> list[str]:
     folder = tmp_path / "workload"
     folder.mkdir()
     (folder / "workload.toml").write_text(WORKLOAD)
-    return ["--repo", str(tmp_path / "subject"), "--workload", str(folder), "--json"]
+    return ["--repo", str(tmp_path / "subject"), str(folder), "--json"]
 
 
 @pytest.mark.perf
@@ -163,7 +163,7 @@ def test_a_program_that_fails_and_prints_its_variables_tells_no_secret(asked: li
     (tmp_path / "workload" / "workload.toml").write_text(WORKLOAD.replace('["true"]', '["sh", "-c", "env; exit 3"]'))
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "runner", "measure", asked[3], "--repo", asked[1]),
+            *(sys.executable, "-m", "runner", "measure", asked[2], "--repo", asked[1]),
             *("--json", "--env", f"DEPLOY_TOKEN={SECRET}"),
         ],
         cwd=ROOT,

@@ -140,6 +140,11 @@ def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> 
         make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
 
 
+def test_an_event_whose_name_no_report_can_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FaultwatchError, match=r"not the output of one perf stat|none of the formats"):
+        imported(tmp_path / "x", f"<not supported>,,{'e' * 2000},0,100.00,,\n", SAID)
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"benchmarks": []}', "\0", "a,b\n1,2\n", '{"benchmarks": [{}]}'])
 def test_what_is_no_measurement_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError):

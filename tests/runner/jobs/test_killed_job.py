@@ -127,7 +127,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def learn(service: Service, history: Path) -> None:
     """Measure one commit by hand, so that this host knows the subject."""
     subprocess.run(
-        [sys.executable, "-m", "runner", "history", "--repo", str(history), "--range", "HEAD~1..HEAD"],
+        [sys.executable, "-m", "runner", "history", "--repo", str(history), "HEAD~1..HEAD"],
         env=os.environ
         | {
             "FAULTWATCH_HOME": str(service.home),

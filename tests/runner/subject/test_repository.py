@@ -86,6 +86,12 @@ def test_says_what_is_wrong_with_a_location(
     assert not list((tmp_path / "clones").glob("*.git"))
 
 
+def test_says_that_git_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FaultwatchError, match="git is not installed"):
+        open_repository(str(tmp_path), tmp_path / "clones")
+
+
 def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     assert not repository.is_dirty()

@@ -35,13 +35,13 @@ def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
 
 def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> None:
     told = commands.compare("a" * 40, "b" * 40, "a subject", ["copy", "scan"]).splitlines()
-    assert told[0] == "faultwatch compare aaaaaaaaaaaa bbbbbbbbbbbb --repo './a subject' --workload copy"
-    assert told[1].endswith("--workload scan")
+    assert told[0] == "faultwatch compare copy aaaaaaaaaaaa..bbbbbbbbbbbb --repo './a subject'"
+    assert told[1].startswith("faultwatch compare scan ")
 
 
 def test_the_knobs_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
     before, after = REPORT, REPORT.model_copy(update={"run_id": extreme_reports.run_id(extreme_reports.MAIN, 9)})
     assert shlex.split(commands.knobs(before, after)) == [
-        *("faultwatch", "bisect", REPORT.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"),
-        *("--repo", "./copyd", "--workload", "copy_service", "--set", "operations=64", "--set", "threads=1"),
+        *("faultwatch", "bisect", "copy_service", "--repo", "./copyd", "--revision", REPORT.revision.commit[:12]),
+        *("--knobs", f"{before.run_id}..{after.run_id}", "--set", "operations=64", "--set", "threads=1"),
     ]

@@ -9,7 +9,7 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     text = read(empty, "/")
     assert "Nothing is measured yet" in text
     assert "faultwatch doctor" in text
-    assert "faultwatch history --repo" in text
+    assert "faultwatch history workloads/NAME" in text
 
 
 def test_open_events_stand_newest_first_with_size_cause_and_case(client: FlaskClient, extremes: FlaskClient) -> None:

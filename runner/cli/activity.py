@@ -1,0 +1,146 @@
+"""Shows what a command is doing, how far it is, and how long the rest takes, on standard error.
+
+On a terminal that is one line, which is gone at the end. In a log it is a plain line every half minute, so that a CI
+system can see that the command is alive.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from runner.cli.terminal import say, terminal
+
+_EVERY = 30.0
+"""Seconds between the lines in a log."""
+
+
+def time_left(seconds: float, done: float, total: float) -> str:
+    """Return how long the rest of some work will take if it takes as long as before; empty for a moment.
+
+    Parameters
+    ----------
+    seconds
+        How long the first ``done`` of ``total`` took.
+    """
+    left = seconds / done * (total - done) if done else 0.0
+    if left < 10:
+        return ""
+    if left < 90:
+        return f"about {max(10, round(left, -1)):.0f} s left"
+    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
+
+
+def time_spent(seconds: float) -> str:
+    """Return a duration: 12 s, or 3 min 20 s."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class Activity:
+    """Work whose steps can be counted, or not. Called with a text, it names what is done now."""
+
+    def __init__(self, text: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = self._counted_from = clock()
+        self._remaining: int | None = None
+        self.text = text
+        self.done = 0
+        self.changed: Callable[[], None] = lambda: None
+
+    def __call__(self, text: str) -> None:
+        """Name what is done now."""
+        self.text = text
+        self.changed()
+
+    def remain(self, steps: int) -> None:
+        """Say how many steps, such as executions, are ahead as far as is known now."""
+        if self._remaining is None:
+            # What came before, such as a build, says nothing about how long a step takes.
+            self._counted_from = self._clock()
+        self._remaining = max(0, steps)
+        self.changed()
+
+    def advance(self, steps: int = 1) -> None:
+        """Count steps that have ended."""
+        self.done += steps
+        if self._remaining is not None:
+            self._remaining = max(0, self._remaining - steps)
+        self.changed()
+
+    @property
+    def total(self) -> int | None:
+        """How many steps there are with those that have ended; None if that is not known."""
+        return None if self._remaining is None else self.done + self._remaining
+
+    @property
+    def left(self) -> str:
+        """How long the rest takes, in words; empty if that is not known."""
+        total = self.total
+        return time_left(self._clock() - self._counted_from, self.done, total) if total and self.done else ""
+
+    def line(self) -> str:
+        """Return the state as a line of text."""
+        counted = f"{self.done} of {self.total}" if self.total else ""
+        parts = (self.text, counted, time_spent(self._clock() - self._began), self.left)
+        return ", ".join(part for part in parts if part)
+
+
+@contextmanager
+def activity(text: str) -> Iterator[Activity]:
+    """Show an activity for as long as the context lasts."""
+    shown = Activity(text)
+    if terminal().quiet:
+        yield shown
+        return
+    with _bar(shown) if sys.stderr.isatty() else _lines(shown, _EVERY, say):
+        yield shown
+
+
+@contextmanager
+def _bar(shown: Activity) -> Iterator[None]:
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from runner.cli.formatting import escape_text
+
+    columns: list[Any] = [
+        SpinnerColumn(),
+        TimeElapsedColumn(),
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    ]
+    with Progress(*columns, console=terminal(), transient=True) as progress:
+        task = progress.add_task(escape_text(shown.text), total=None, left="")
+
+        def update() -> None:
+            progress.update(
+                task,
+                description=escape_text(shown.text),
+                completed=shown.done,
+                total=shown.total,
+                left=escape_text(shown.left),
+            )
+
+        shown.changed = update
+        yield
+
+
+@contextmanager
+def _lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+    """Write a line each time that some seconds have passed."""
+    ended = threading.Event()
+
+    def report() -> None:
+        while not ended.wait(every):
+            write(shown.line())
+
+    reporter = threading.Thread(target=report, name="activity", daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        reporter.join()

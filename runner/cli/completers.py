@@ -1,0 +1,57 @@
+"""What the shell offers for a word: workloads, cases, revisions, folders.
+
+Called while a person types: they read little, import little, and offer nothing where anything is wrong.
+"""
+
+import subprocess
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+_SECONDS = 2.0
+_MOST = 200
+
+
+def workloads(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the shipped workloads by name, and files where no name fits."""
+    shipped = Path(__file__).resolve().parents[2] / "workloads"
+    names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
+    # Bash forgets what comes before a file.
+    return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
+
+
+def workloads_and_revisions(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer what the first argument of a command with a RANGE can be."""
+    return [*workloads(context, parameter, word), *(revisions(context, parameter, word) if word else ())]
+
+
+def folders(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer folders."""
+    return [CompletionItem(word, type="dir")]
+
+
+def revisions(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the branches and tags of the repository; after ``A..``, for the other end of the range."""
+    first, dots, last = word.rpartition("..")
+    words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
+    try:
+        done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_SECONDS)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+    names = [name for name in ("HEAD", *done.stdout.split()) if name.startswith(last)]
+    return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MOST]]
+
+
+def cases(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the cases of the workload that the command line names."""
+    from runner.errors import FaultwatchError
+    from runner.workload import cases as cases_of
+    from runner.workload.lookup import find_workload
+
+    named = context.params.get("workload_name") or context.params.get("repo") or "."
+    try:
+        names = [case.name for case in cases_of(find_workload(str(named)))]
+    except (FaultwatchError, OSError):
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(word)][:_MOST]

@@ -1,0 +1,28 @@
+"""``faultwatch completion``: print what completes commands, options, workloads and revisions in a shell."""
+
+import click
+
+from runner.cli.options import options
+
+_PROGRAMS = ("faultwatch", "faultwatch-service")
+
+
+@click.command(name="completion")
+@options(click.argument("shell", type=click.Choice(["bash", "zsh", "fish"])))
+def command(shell: str) -> None:
+    """Print what completes the commands in a shell. An installed wheel has these files in share/ already.
+
+    Bash: `source <(faultwatch completion bash)` in ~/.bashrc. Zsh: the same with zsh, in ~/.zshrc, after compinit.
+    Fish: `faultwatch completion fish | source` in config.fish.
+    """
+    for program in _PROGRAMS:
+        click.echo(completion_script(program, shell))
+
+
+def completion_script(program: str, shell: str) -> str:
+    """Return the script that makes a shell ask a program what to offer."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    return kind(click.Command(program), {}, program, f"_{program.replace('-', '_').upper()}_COMPLETE").source()

@@ -1,0 +1,70 @@
+"""Writes the files that options name: checked before anything is measured, and each whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+
+
+def require_writable(files: Mapping[str, Path | None]) -> None:
+    """Refuse files that cannot be written, before anything is measured.
+
+    Parameters
+    ----------
+    files
+        By the name of the option.
+
+    Raises
+    ------
+    FaultwatchError
+        One cannot be, or two are the same.
+    """
+    seen: dict[Path, str] = {}
+    for name, file in files.items():
+        if file is None:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if (other := seen.setdefault(file.resolve(), option)) != option:
+            raise FaultwatchError(f"{other} and {option} name the same file, {file}", "name two files")
+        if _is_special(file):
+            continue
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=file.parent):
+                pass
+        except OSError as error:
+            raise _unwritable(option, file, error) from None
+
+
+def write_output_file(file: Path, text: str, option: str) -> None:
+    """Write a file that an option names.
+
+    Raises
+    ------
+    FaultwatchError
+        It cannot be written.
+    """
+    made = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        if _is_special(file):
+            file.write_text(text, encoding="utf-8")
+            return
+        made.write_text(text, encoding="utf-8")
+        made.replace(file)
+    except OSError as error:
+        raise _unwritable(option, file, error) from None
+    finally:
+        with suppress(OSError):
+            made.unlink()
+
+
+def _is_special(file: Path) -> bool:
+    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced."""
+    return file.exists() and not file.is_file() and not file.is_dir()
+
+
+def _unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
+    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"name another file with {option}")

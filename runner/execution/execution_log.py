@@ -1,0 +1,29 @@
+"""Logs what is executed and what is waited for; ``--verbose`` shows it."""
+
+import logging
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+EXECUTION_LOG = logging.getLogger("faultwatch.execution")
+
+
+def log_command(words: Sequence[str | Path], directory: Path | None = None, remark: str = "") -> None:
+    """Log a command line as a shell would take it.
+
+    Parameters
+    ----------
+    directory
+        Where it is executed, if that matters.
+    remark
+        Anything else about how it is executed.
+    """
+    if EXECUTION_LOG.isEnabledFor(logging.INFO):
+        where = [f"in {directory}"] if directory else []
+        details = ", ".join([*where, *([remark] if remark else [])])
+        EXECUTION_LOG.info("+ %s%s", shlex.join(map(str, words)), f"  ({details})" if details else "")
+
+
+def log_step(text: str, *arguments: object) -> None:
+    """Log something that is done or waited for; the arguments are those of :meth:`logging.Logger.info`."""
+    EXECUTION_LOG.info(text, *arguments)

@@ -1,0 +1,47 @@
+"""Shows how far a long command is and how long the rest takes, on standard error, where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+_QUIET = "faultwatch.quiet"
+
+
+def _be_quiet(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    context.meta[_QUIET] = wanted
+
+
+quiet_option = click.Option(
+    ["--quiet", "-q"],
+    is_flag=True,
+    expose_value=False,
+    callback=_be_quiet,
+    help="No progress on standard error; errors are shown.",
+)
+"""An option of every command."""
+
+
+def add_quiet_option(command: click.Command) -> None:
+    """Add the option to a command, or to the commands of a group."""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            add_quiet_option(one)
+    else:
+        command.params.append(quiet_option)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar; yields a function that takes how many steps are done, and of how many."""
+    hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET, False)
+    with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.length = max(1, total)
+            bar.update(done - bar.pos)
+
+        yield show

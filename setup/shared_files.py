@@ -1,0 +1,67 @@
+"""Writes the files for share/ in a wheel: the man pages, and what completes the commands in shells.
+
+``python setup/shared_files.py FOLDER``
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from click_man.core import write_man_pages
+
+_ROOT = Path(__file__).resolve().parents[1]
+_COMPLETIONS = {
+    "bash": "bash-completion/completions/{}",
+    "zsh": "zsh/site-functions/_{}",
+    "fish": "fish/vendor_completions.d/{}.fish",
+}
+"""Where each shell looks, by its name."""
+
+
+def write_shared_files(folder: Path, version: str, date: str) -> None:
+    """Write all files below a folder that stands for share/.
+
+    Parameters
+    ----------
+    date
+        The date of the man pages: YYYY-MM-DD.
+    """
+    from runner.cli.completion import completion_script  # noqa: PLC0415 - not on the path before
+
+    pages = folder / "man" / "man1"
+    pages.mkdir(parents=True)
+    for name, group in commands().items():
+        write_man_pages(name, group, version=version, target_dir=str(pages), date=date)
+        for shell, place in _COMPLETIONS.items():
+            file = folder / place.format(name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(completion_script(name, shell), encoding="utf-8")
+
+
+def commands() -> dict[str, click.Group]:
+    """Return both programs, with all of their commands."""
+    from runner.cli.entry_point import cli as runner  # noqa: PLC0415 - not on the path before
+    from service.__main__ import cli as service  # noqa: PLC0415 - not on the path before
+
+    return {"faultwatch": _whole(runner), "faultwatch-service": _whole(service)}
+
+
+def _whole(group: click.Group) -> click.Group:
+    """Return a group with every command imported: click-man reads the dictionary of commands."""
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return click.Group(
+        group.name,
+        {name: command for name, command in found.items() if command},
+        help=group.help,
+        params=group.params,
+        context_settings=group.context_settings,
+    )
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(_ROOT))
+    target, shown_version, shown_date = sys.argv[1:]
+    write_shared_files(Path(target), shown_version, shown_date)

@@ -1,0 +1,123 @@
+"""WORKLOAD and RANGE: told apart wherever they stand, in the old spellings too."""
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.cli.arguments import Target, ends_of, is_range, tell_apart, workload_and_range, workload_argument
+from runner.errors import FaultwatchError
+
+NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9_/-]{0,10}", fullmatch=True)
+PATHS = st.lists(st.sampled_from(["..", ".", "a", "b.c"]), min_size=1, max_size=5).map("/".join)
+
+
+@pytest.mark.parametrize("word", ["v1..v2", "HEAD~3..", "..main", "origin/main..feature/x", "a...b", "v1.0..v1.1"])
+def test_ranges(word: str) -> None:
+    assert is_range(word)
+
+
+@pytest.mark.parametrize("word", ["..", "../parser", "../../x/workload.toml", "a/..", "a/../b", "v1.0", "parser", "."])
+def test_paths_and_names_are_no_ranges(word: str) -> None:
+    assert not is_range(word)
+
+
+@given(PATHS)
+def test_no_path_of_folders_is_a_range(word: str) -> None:
+    assert not is_range(word)
+
+
+@given(NAMES, NAMES)
+def test_a_range_has_the_ends_that_it_names(first: str, last: str) -> None:
+    assert is_range(f"{first}..{last}")
+    assert ends_of(f"{first}..{last}") == ends_of(f"{first}...{last}") == (first, last)
+    assert ends_of(f"{first}..") == (first, "HEAD")
+
+
+@pytest.mark.parametrize("span", ["..", "...", "", "..HEAD", "HEAD", "a..b..c"])
+def test_a_range_without_its_first_end_is_refused(span: str) -> None:
+    """In a CI job whose variable is empty, HEAD would be compared with itself, and always be the same."""
+    with pytest.raises(FaultwatchError, match="does not have the form"):
+        ends_of(span)
+
+
+@pytest.mark.parametrize(
+    ("words", "pair", "target"),
+    [
+        ([], False, Target(None, None)),
+        (["parser"], False, Target("parser", None)),
+        (["a..b"], False, Target(None, "a..b")),
+        (["../parser", "a..b"], False, Target("../parser", "a..b")),
+        (["a..b"], True, Target(None, "a..b")),
+        (["parser", "a..b"], True, Target("parser", "a..b")),
+        (["main"], True, Target(None, "main..HEAD", ("BASE",))),
+        (["main", "topic"], True, Target(None, "main..topic", ("BASE HEAD",))),
+    ],
+)
+def test_arguments_are_told_apart(words: list[str], pair: bool, target: Target) -> None:
+    assert tell_apart(words, pair=pair) == target
+
+
+@pytest.mark.parametrize(
+    ("words", "pair", "said"),
+    [
+        (["a..b", "parser"], False, "WORKLOAD comes before RANGE"),
+        (["a..b", "parser"], True, "WORKLOAD comes before RANGE"),
+        (["parser", "main"], False, "'main' is not a range of commits"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(words: list[str], pair: bool, said: str) -> None:
+    with pytest.raises(FaultwatchError, match=said):
+        tell_apart(words, pair=pair)
+
+
+@click.command()
+@workload_and_range(pair=True)
+def pair(workload_name: str | None, span: str) -> None:
+    click.echo(f"{workload_name} {span}")
+
+
+@click.command()
+@workload_and_range(old_range=True)
+def history(workload_name: str | None, span: str | None) -> None:
+    click.echo(f"{workload_name} {span}")
+
+
+@click.command()
+@workload_argument
+def one(workload_name: str | None) -> None:
+    click.echo(f"{workload_name}")
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "output", "said"),
+    [
+        (pair, "w a..b", "w a..b", ""),
+        (pair, "a b", "None a..b", "BASE HEAD: old spelling; now: pair a..b"),
+        (pair, "--workload w -- a b", "w a..b", "--workload and BASE HEAD: old spelling; now: pair w a..b"),
+        (history, "", "None None", ""),
+        (history, "--range a..b --workload w", "w a..b", "--workload and --range: old spelling; now: history w a..b"),
+        (history, "--range a", "None a", "--range: old spelling; now: history --revision a"),
+        (one, "--workload w", "w", "--workload: old spelling; now: one w"),
+    ],
+)
+def test_an_old_spelling_works_and_says_the_new_one(command: click.Command, words: str, output: str, said: str) -> None:
+    done = CliRunner().invoke(command, words.split())
+    assert (done.exit_code, done.stdout.strip()) == (0, output), done.output
+    assert done.stderr.strip() == said
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "said"),
+    [
+        (pair, "", "Missing argument 'RANGE'"),
+        (one, "a..b", "this command takes one commit"),
+        (history, "w --workload v", "name the same thing twice"),
+        (history, "a..b --range a..b", "name the same thing twice"),
+    ],
+)
+def test_a_mistake_is_said(command: click.Command, words: str, said: str) -> None:
+    done = CliRunner().invoke(command, words.split())
+    assert done.exit_code
+    assert said in done.output + str(done.exception)

@@ -1,0 +1,49 @@
+"""Payloads of any shape, from GitLab and Forgejo: what is not as documented has no effect, and nothing crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.forges.forgejo import webhook_events as forgejo
+from service.forges.gitlab import webhook_events as gitlab
+from tests.service.forges.test_webhooks_of_forges import comment, merge_request, note, pull_request
+
+SEEDS: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
+    (gitlab.actions_for, "Merge Request Hook", merge_request("merge")),
+    (gitlab.actions_for, "Note Hook", note("/faultwatch accept me")),
+    (forgejo.actions_for, "pull_request", pull_request("closed")),
+    (forgejo.actions_for, "issue_comment", comment("/faultwatch accept me")),
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize(("actions_for", "event", "payload"), SEEDS, ids=[seed[1] for seed in SEEDS])
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_field_of_any_kind_is_harmless(
+    actions_for: Callable[..., Any], event: str, payload: dict[str, Any], data: st.DataObject
+) -> None:
+    assert actions_for(event, payload), "as it is documented, it has an effect"
+    changed = _changed(payload, data)
+    for action in actions_for(event, changed):
+        assert action.repository.startswith(("gitlab:", "forgejo:"))
+        assert ".." not in action.repository.split("/")
+
+
+def _changed(part: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
+    name = data.draw(st.sampled_from(sorted(part)))
+    inner = part[name]
+    if isinstance(inner, dict) and inner and data.draw(st.booleans()):
+        return part | {name: _changed(inner, data)}
+    if data.draw(st.booleans()):
+        return {key: value for key, value in part.items() if key != name}
+    return part | {name: data.draw(ANYTHING | st.just("a/../b"))}
