@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.contract.report import safe_name
 from runner.errors import FaultwatchError
 from runner.system.cpu_list import parse_cpus
+from runner.variables import value_of
 
 BUILDS_GIB = 20.0
 BUILDS_DAYS = 30.0
@@ -79,16 +80,16 @@ class Settings:
 
 def load_settings() -> Settings:
     """Read the settings from the environment."""
-    home = os.environ.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
+    home = value_of("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
         home=Path(home).expanduser().absolute(),
         url=_url(),
-        host=safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()),
-        cpus=parse_cpus(cpus) if (cpus := os.environ.get("FAULTWATCH_CPUS")) else frozenset(),
+        host=safe_name(value_of("FAULTWATCH_HOST") or socket.gethostname()),
+        cpus=parse_cpus(cpus) if (cpus := value_of("FAULTWATCH_CPUS")) else frozenset(),
         builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
         builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),
         build_jobs=int(_limit("FAULTWATCH_BUILD_JOBS", len(os.sched_getaffinity(0))) or 1),
-        lock=Path(os.environ.get("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
+        lock=Path(value_of("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
         token=_token(),
     )
 
@@ -101,7 +102,7 @@ def _limit(name: str, default: float) -> float | None:
     FaultwatchError
         If it is not a number, or negative.
     """
-    text = os.environ.get(name) or str(default)
+    text = value_of(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
         raise FaultwatchError(
             f"{name}={text!r} is not a positive number", "write a number such as 20, or 0 for no limit"
@@ -117,7 +118,7 @@ def _url() -> str | None:
     FaultwatchError
         If it is not an HTTP address.
     """
-    url = os.environ.get("FAULTWATCH_URL") or None
+    url = value_of("FAULTWATCH_URL") or None
     if url and not re.match(r"https?://[^/\s]", url):
         raise FaultwatchError("FAULTWATCH_URL is not an address", "write it in full, as in https://faults.example.org")
     return url
@@ -131,8 +132,8 @@ def _token() -> str | None:
     FaultwatchError
         If its file cannot be read, or the content is not a token. The message does not contain it.
     """
-    text, source = os.environ.get("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
-    if not text and (file := os.environ.get("FAULTWATCH_TOKEN_FILE")):
+    text, source = value_of("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
+    if not text and (file := value_of("FAULTWATCH_TOKEN_FILE")):
         source = f"FAULTWATCH_TOKEN_FILE={file}"
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")

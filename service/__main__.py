@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from service.cli.config import config
 from service.cli.notify import notify
 from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, restore, retain
@@ -28,6 +29,7 @@ def cli() -> None:
 
 
 cli.add_command(notify)
+cli.add_command(config)
 
 
 @cli.command()
@@ -47,10 +49,10 @@ cli.add_command(notify)
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
-    config = Config.from_environment()
+    settings = Config.from_environment()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(config if port is None else replace(config, port=port), host, port_file, parent)
+    serving.serve(settings if port is None else replace(settings, port=port), host, port_file, parent)
 
 
 @cli.command()

@@ -14,7 +14,7 @@ from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
-from service.web import current, feeds, metrics, row_ids, settings_table, webhooks
+from service.web import current, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -67,7 +67,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     app.register_blueprint(sign_in.bp)
     app.after_request(_secure)
     visible_text.register(app)
-    settings_table.record_changes(database, config)
+    settings_changes.record_changes(database, config)
     return app
 
 

@@ -40,7 +40,8 @@ def _round(database: Database, config: Config, last_error: str) -> str:
     try:
         detect_suite_shifts.detect_shifts(database)
         accept_merged.settle(database, datetime.now(UTC))
-        delivery.run_round(database, notifications.load(config.home, os.environ), os.environ, datetime.now(UTC))
+        channels = notifications.load(config.home, config.notifications)
+        delivery.run_round(database, channels, os.environ, datetime.now(UTC))
     except (ServiceError, SQLAlchemyError) as error:
         if str(error) != last_error:
             log.error("notifications cannot be sent: %s", error)

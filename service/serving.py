@@ -52,7 +52,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
     """
     if parent is not None:
         _stop_with(parent)
-    notifications.load(config.home, os.environ)  # report errors in the file now
+    notifications.load(config.home, config.notifications)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)

@@ -20,6 +20,7 @@ from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
 from runner.execution.system_call_filter import filter_descriptor
 from runner.system.tree_walk import walk
+from runner.variables import value_of
 
 _ROOTS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS = (
@@ -199,11 +200,11 @@ def sandbox() -> Sandbox:
     FaultwatchError
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
-    readable = tuple(folder for folder in os.environ.get("FAULTWATCH_SANDBOX_READ", "").split(":") if folder)
+    readable = tuple(folder for folder in value_of("FAULTWATCH_SANDBOX_READ").split(":") if folder)
     if os.geteuid() != 0:
         confined = Sandbox(readable=readable)
     else:
-        name = os.environ.get("FAULTWATCH_SANDBOX_USER") or "nobody"
+        name = value_of("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
             user = pwd.getpwnam(name)
         except KeyError:

@@ -7,7 +7,6 @@ declaration.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 
 from runner.contract.report import Environment
 from runner.contract.trust import Mismatch
+from runner.variables import value_of
 
 VARIABLE = "FAULTWATCH_DECLARED_KNOBS"
 DEFAULT = Path("/etc/faultwatch/knobs.json")
@@ -39,7 +39,7 @@ class Declaration:
 
 def declaration(file: Path | None = None) -> Declaration:
     """Read the declaration of this host. Without a file, nothing is declared, unless the variable names one."""
-    named = os.environ.get(VARIABLE)
+    named = value_of(VARIABLE)
     file = file or Path(named or DEFAULT)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

@@ -1,15 +1,16 @@
-"""Reads the settings of the GitHub App from the environment."""
+"""Reads the settings of the GitHub App, and its files."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from service.errors import ServiceError
 
-_APP = "FAULTWATCH_GITHUB_APP"
+if TYPE_CHECKING:
+    from service.config.variables import ServiceVariables
+
 _KEY = "FAULTWATCH_GITHUB_KEY_FILE"
 _SECRET = "FAULTWATCH_GITHUB_SECRET_FILE"  # noqa: S105 - the name of a variable
 _SHORTEST_SECRET = 16
@@ -43,34 +44,36 @@ class GithubSettings:
     workflow: str = "faultwatch.yml"
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> GithubSettings | None:
-        """Read FAULTWATCH_GITHUB_APP, _KEY_FILE, _SECRET_FILE, _API and _WORKFLOW, and FAULTWATCH_ADDRESS.
+    def from_variables(cls, given: ServiceVariables) -> GithubSettings | None:
+        """Read the App's files; return None where no App is set.
 
-        Return None where no App is set.
+        Raises
+        ------
+        ServiceError
+            If a file cannot be read, or the secret is too short.
         """
-        app = environment.get(_APP)
-        if not app:
+        if given.github_app is None:
             return None
-        if not app.isdecimal():
-            raise ServiceError("Not the number of an App", f"{_APP}={app}", "Its page on GitHub shows its App ID.")
-        secret = _file(environment, _SECRET).strip().encode()
+        secret = _content(given.github_secret_file, _SECRET).strip().encode()
         if len(secret) < _SHORTEST_SECRET:
             remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
             raise ServiceError("The webhook's secret is too short", _SECRET, remedy)
         return cls(
-            app_id=int(app),
-            key=_file(environment, _KEY),
+            app_id=given.github_app,
+            key=_content(given.github_key_file, _KEY),
             secret=secret,
-            api=(environment.get("FAULTWATCH_GITHUB_API") or cls.api).rstrip("/"),
-            address=(environment.get("FAULTWATCH_ADDRESS") or "").rstrip("/"),
-            workflow=environment.get("FAULTWATCH_GITHUB_WORKFLOW") or cls.workflow,
+            api=given.github_api.rstrip("/"),
+            address=given.address.rstrip("/"),
+            workflow=given.github_workflow,
         )
 
 
-def _file(environment: Mapping[str, str], name: str) -> str:
-    try:
-        return Path(environment.get(name) or "").expanduser().read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        remedy = "Set the variable to the path of the file."
-        raise ServiceError("A file of the GitHub App cannot be read", f"{name}: {reason}", remedy) from None
+def _content(file: Path | None, variable: str) -> str:
+    reason = "it is not set"
+    if file is not None:
+        try:
+            return file.expanduser().read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
+    remedy = "Set the variable to the path of the file."
+    raise ServiceError("A file of the GitHub App cannot be read", f"{variable}: {reason}", remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -169,16 +168,15 @@ class NotificationSettings(StrictSettings):
         return self
 
 
-def load(home: Path, environment: Mapping[str, str]) -> NotificationSettings:
-    """Read the notification settings; without a file there are no channels.
+def load(home: Path, named: Path | None = None) -> NotificationSettings:
+    """Read the file that is named, else the one in the folder of data; without a file there are no channels.
 
     Raises
     ------
     ServiceError
         If the file cannot be read or a setting is invalid.
     """
-    named = environment.get(VARIABLE)
-    path = Path(named).expanduser() if named else home / FILE
+    path = named.expanduser() if named else home / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 
+from runner.contract.report import safe_name
+from service.config.access import Access
 from service.config.github_app import GithubSettings
 from service.config.token_forges import FORGEJO, GITLAB, TokenForge
 from service.config.trusted_jobs import TrustedJobs
-from service.errors import ServiceError
 
 LOOPBACK = ("localhost", "127.0.0.1")
 LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
 
 
-class Access(StrEnum):
-    """Who has access to the service."""
-
-    OPEN = "open"
-    """Everybody who reaches it may do everything."""
-    TOKENS = "tokens"
-    """Callers have to present a token."""
+def this_host() -> str:
+    """Return the name of this machine in reports."""
+    return safe_name(socket.gethostname())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +52,18 @@ class Config:
         The GitHub Actions jobs that may sign in; None for none.
     jobs_here
         Whether this machine carries out jobs; None derives it from the access.
+    host
+        Name of this machine in the reports of its jobs.
     lease
         How long a silent runner keeps its job.
     proxies
         Addresses of the proxies, other than those on this machine, that say for whom they ask.
     anonymous_read
         Whether a service that requires tokens shows its results to callers without one.
+    notifications
+        File of the notification channels; None for the one in the folder of data.
+    address
+        Address at which people and runners reach the service; empty where they cannot.
     """
 
     home: Path
@@ -74,9 +77,12 @@ class Config:
     forgejo: TokenForge | None = None
     jobs: TrustedJobs | None = None
     jobs_here: bool | None = None
+    host: str = field(default_factory=this_host)
     lease: timedelta = LEASE
     proxies: tuple[str, ...] = ()
     anonymous_read: bool = False
+    notifications: Path | None = None
+    address: str = ""
 
     @property
     def starts_jobs(self) -> bool:
@@ -92,62 +98,32 @@ class Config:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read FAULTWATCH_HOME, DATABASE_URL, FAULTWATCH_PORT, _NAMES, _ACCESS, _WORKERS, _JOBS_HERE, _LEASE_SECONDS.
+        """Read the settings from the variables of ``service.config.variables``."""
+        # Imports pydantic-settings, which commands that read no settings need not load.
+        from service.config.variables import read_variables  # noqa: PLC0415
 
-        FAULTWATCH_PROXIES, _ANONYMOUS_READ and the settings of forges and of trusted jobs are read as well.
-        """
-        home = Path(environment.get("FAULTWATCH_HOME") or "~/.local/share/faultwatch").expanduser().absolute()
+        given = read_variables(environment)
+        home = given.home.expanduser().absolute()
         return cls(
             home=home,
-            database_url=environment.get("DATABASE_URL") or f"sqlite:///{home / 'faultwatch.db'}",
-            port=_port(environment.get("FAULTWATCH_PORT") or "8080"),
-            trusted_hosts=(*LOOPBACK, *(environment.get("FAULTWATCH_NAMES") or "").replace(",", " ").split()),
-            access=_access(environment.get("FAULTWATCH_ACCESS")),
-            workers=_workers(environment.get("FAULTWATCH_WORKERS") or "1"),
-            github=GithubSettings.from_environment(environment),
-            gitlab=TokenForge.from_environment(GITLAB, environment),
-            forgejo=TokenForge.from_environment(FORGEJO, environment),
-            jobs=TrustedJobs.from_environment(environment),
-            jobs_here=_yes_or_no("FAULTWATCH_JOBS_HERE", environment.get("FAULTWATCH_JOBS_HERE")),
-            lease=_lease(environment.get("FAULTWATCH_LEASE_SECONDS")),
-            proxies=tuple((environment.get("FAULTWATCH_PROXIES") or "").replace(",", " ").split()),
-            anonymous_read=_yes_or_no("FAULTWATCH_ANONYMOUS_READ", environment.get("FAULTWATCH_ANONYMOUS_READ"))
-            or False,
+            database_url=given.database_url or f"sqlite:///{home / 'faultwatch.db'}",
+            port=given.port,
+            trusted_hosts=(*LOOPBACK, *given.names),
+            access=given.access,
+            workers=given.workers,
+            github=GithubSettings.from_variables(given),
+            gitlab=TokenForge.from_variables(
+                GITLAB, given.gitlab_url, given.gitlab_token_file, given.gitlab_secret_file, given.address
+            ),
+            forgejo=TokenForge.from_variables(
+                FORGEJO, given.forgejo_url, given.forgejo_token_file, given.forgejo_secret_file, given.address
+            ),
+            jobs=TrustedJobs.from_variables(given),
+            jobs_here=given.jobs_here,
+            host=safe_name(given.host) if given.host else this_host(),
+            lease=timedelta(seconds=given.lease_seconds),
+            proxies=given.proxies,
+            anonymous_read=given.anonymous_read,
+            notifications=given.notifications,
+            address=given.address.rstrip("/"),
         )
-
-
-def _access(text: str | None) -> Access | None:
-    try:
-        return Access(text) if text else None
-    except ValueError:
-        remedy = "Set it to open or tokens, or unset it."
-        raise ServiceError("This is not a kind of access", f"FAULTWATCH_ACCESS={text}", remedy) from None
-
-
-def _yes_or_no(name: str, text: str | None) -> bool | None:
-    if text not in {None, "", "yes", "no"}:
-        raise ServiceError("This is neither yes nor no", f"{name}={text}", "Set it to yes or no, or unset it.")
-    return text == "yes" if text else None
-
-
-def _lease(text: str | None) -> timedelta:
-    if not text:
-        return LEASE
-    if text.isdecimal() and 1 <= int(text) <= 86_400:
-        return timedelta(seconds=int(text))
-    remedy = "Set it to a number of seconds from 1 to 86400."
-    raise ServiceError("This is not a duration", f"FAULTWATCH_LEASE_SECONDS={text}", remedy)
-
-
-def _workers(text: str) -> int:
-    if text.isdecimal() and 1 <= int(text) <= 64:
-        return int(text)
-    remedy = "Set it to a number from 1 to 64."
-    raise ServiceError("This is not a number of processes", f"FAULTWATCH_WORKERS={text}", remedy)
-
-
-def _port(text: str) -> int:
-    if text.isdecimal() and int(text) <= 65535:
-        return int(text)
-    remedy = "Set it to a number from 0 to 65535 (0 for any free port)."
-    raise ServiceError("This is not a port", f"FAULTWATCH_PORT={text}", remedy)

@@ -1,9 +1,7 @@
-"""Reads the settings of GitLab and Forgejo from the environment: an address, a token, and the secret of webhooks."""
+"""Reads the settings of GitLab and Forgejo of their variables: an address, a token, and the secret of webhooks."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -48,27 +46,36 @@ class TokenForge:
     address: str = ""
 
     @classmethod
-    def from_environment(cls, variables: Variables, environment: Mapping[str, str] = os.environ) -> TokenForge | None:
-        """Read the variables of a forge, and FAULTWATCH_ADDRESS; return None where no address of it is set."""
-        url = (environment.get(variables.url) or "").rstrip("/")
+    def from_variables(
+        cls, names: Variables, url: str | None, token_file: Path | None, secret_file: Path | None, address: str
+    ) -> TokenForge | None:
+        """Read the files of a forge; return None where no address of it is set.
+
+        Raises
+        ------
+        ServiceError
+            If the address is none, a file cannot be read, or the secret is too short.
+        """
         if not url:
             return None
         if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-            raise ServiceError("This is not the address of a forge", f"{variables.url}={url}", "Write https://HOST.")
-        token = _file(environment, variables.token_file)
+            raise ServiceError("This is not the address of a forge", f"{names.url}={url}", "Write https://HOST.")
+        token = _content(token_file, names.token_file)
         if not token or not token.isascii() or not token.isprintable():
-            raise ServiceError("This file has no token", variables.token_file, "Write it there, on one line.")
-        secret = _file(environment, variables.secret_file).encode()
+            raise ServiceError("This file has no token", names.token_file, "Write it there, on one line.")
+        secret = _content(secret_file, names.secret_file).encode()
         if len(secret) < _SHORTEST_SECRET:
             remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
-            raise ServiceError("The webhook's secret is too short", variables.secret_file, remedy)
-        return cls(url, token, secret, (environment.get("FAULTWATCH_ADDRESS") or "").rstrip("/"))
+            raise ServiceError("The webhook's secret is too short", names.secret_file, remedy)
+        return cls(url.rstrip("/"), token, secret, address.rstrip("/"))
 
 
-def _file(environment: Mapping[str, str], name: str) -> str:
-    try:
-        return Path(environment.get(name) or "").expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        remedy = "Set the variable to the path of the file."
-        raise ServiceError("A file of the settings cannot be read", f"{name}: {reason}", remedy) from None
+def _content(file: Path | None, variable: str) -> str:
+    reason = "it is not set"
+    if file is not None:
+        try:
+            return file.expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
+    remedy = "Set the variable to the path of the file."
+    raise ServiceError("A file of the settings cannot be read", f"{variable}: {reason}", remedy)

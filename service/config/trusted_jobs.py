@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
 from service.errors import ServiceError
 
-GITHUB = "https://token.actions.githubusercontent.com"
-"""The issuer of the identities of GitHub's own jobs."""
-_NAME = "FAULTWATCH_ACTIONS_"
+if TYPE_CHECKING:
+    from service.config.variables import ServiceVariables
 
 
 class IdentityRefused(Exception):
@@ -55,33 +54,33 @@ class TrustedJobs:
     hosts: tuple[str, ...] | None = None
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> TrustedJobs | None:
-        """Read FAULTWATCH_ACTIONS_REPOSITORIES, _AUDIENCE, _WORKFLOWS, _RUNNERS, _ISSUER, _SUBJECTS and _HOSTS.
+    def from_variables(cls, given: ServiceVariables) -> TrustedJobs | None:
+        """Return the jobs that may sign in; None where no repositories are set: then no job may.
 
-        Return None where no repositories are set: then no job may sign in.
+        Raises
+        ------
+        ServiceError
+            If a word is not valid, or no audience is set.
         """
-
-        def words(name: str) -> tuple[str, ...]:
-            return tuple((environment.get(f"{_NAME}{name}") or "").replace(",", " ").split())
-
-        repositories = tuple(name.lower() for name in words("REPOSITORIES"))
+        repositories = tuple(name.lower() for name in given.actions_repositories)
         if not repositories:
             return None
         for name in repositories:
             if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name):
-                raise ServiceError("Not a repository", f"{_NAME}REPOSITORIES: {name}", "Name owner/name, or owner/*.")
-        audience = environment.get(f"{_NAME}AUDIENCE") or environment.get("FAULTWATCH_ADDRESS")
+                where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name}"
+                raise ServiceError("Not a repository", where, "Name owner/name, or owner/*.")
+        audience = given.actions_audience or given.address
         if not audience:
             remedy = "Set it to the address by which runners reach this service."
             raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return cls(
             repositories=repositories,
             audience=audience.rstrip("/"),
-            workflows=words("WORKFLOWS"),
-            runners=words("RUNNERS") or ("self-hosted",),
-            issuer=(environment.get(f"{_NAME}ISSUER") or GITHUB).rstrip("/"),
-            subjects=tuple(map(_assignment, words("SUBJECTS"))),
-            hosts=words("HOSTS") or None,
+            workflows=given.actions_workflows,
+            runners=given.actions_runners or ("self-hosted",),
+            issuer=given.actions_issuer.rstrip("/"),
+            subjects=tuple(map(_assignment, given.actions_subjects)),
+            hosts=given.actions_hosts or None,
         )
 
     def objection(self, claims: Mapping[str, Any]) -> str:
@@ -103,5 +102,6 @@ class TrustedJobs:
 def _assignment(word: str) -> tuple[str, str]:
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
-        raise ServiceError("Not a subject of a repository", f"{_NAME}SUBJECTS: {word}", "Write owner/name=subject.")
+        where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
+        raise ServiceError("Not a subject of a repository", where, "Write owner/name=subject.")
     return repository.lower(), pattern

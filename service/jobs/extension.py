@@ -41,7 +41,7 @@ def register(app: Flask, data: Database, config: Config) -> JobScheduler:
     if config.starts_jobs:
         from service.jobs.local_starter import LocalStarter  # noqa: PLC0415 - Huey, which other services need not load
 
-        local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended)
+        local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from huey.consumer import Consumer
 
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
-from runner.contract.report import safe_name
+from service.config.settings import this_host
 from service.jobs.queue_consumer import QuietConsumer
 from service.rules.access.scope import Scope
 from service.store import tokens
@@ -61,7 +60,7 @@ class LocalStarter:
     by_token: bool
     ended: Callable[[int, str], None]
     url: str = ""
-    host: str = field(default_factory=lambda: safe_name(os.environ.get("FAULTWATCH_HOST") or socket.gethostname()))
+    host: str = field(default_factory=this_host)
     _huey: SqliteHuey = field(init=False)
     _task: Callable[[int], object] = field(init=False)
     _consumer: Consumer | None = None

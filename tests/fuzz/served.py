@@ -15,7 +15,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.pipeline import detect_drifts
 from service.rules.access.scope import Scope
 from service.store import tokens

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from service.config import notifications as settings
+from service.config.settings_list import list_settings
 from service.errors import ServiceError
 from service.version import VERSION
 from service.web.access import guard
 from service.web.current import config
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.settings_table import list_settings
 
 bp = page_blueprint("settings")
 
@@ -21,7 +21,7 @@ def show() -> Page:
     """Show all settings."""
     known = config()
     try:
-        channels: settings.NotificationSettings | str = settings.load(known.home, os.environ)
+        channels: settings.NotificationSettings | str = settings.load(known.home, known.notifications)
     except ServiceError as error:
         channels = str(error)
     groups = list_settings(known, guard.by_token(), os.environ, channels)
@@ -30,9 +30,9 @@ def show() -> Page:
         {"groups": groups, "version": VERSION},
         document=lambda: {"version": VERSION, "groups": groups},
         table=lambda: Table(
-            ("group", "name", "value", "source", "meaning"),
+            ("group", "name", "variable", "value", "source", "meaning"),
             (
-                (group.title, setting.name, setting.value, setting.source, setting.meaning)
+                (group.title, setting.name, setting.variable, setting.value, setting.source, setting.meaning)
                 for group in groups
                 for setting in group.settings
             ),

@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from runner.contract.job import State
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.store.service_figures import Figures
 from service.web.metrics import Exposed
 from tests.service import reports

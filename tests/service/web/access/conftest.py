@@ -10,7 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.web import current
 
 Start = Callable[..., FlaskClient]

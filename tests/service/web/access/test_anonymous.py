@@ -16,7 +16,8 @@ from werkzeug.routing import Rule
 from runner.contract import Canary, CanaryCount, Environment, Report
 from runner.contract.job import Backend, BisectQuestion, JobOrder, Where
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.rules.access.scope import Scope
 from service.store import events, series, tokens
 from service.store.events import EventFilter

@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 
 from service.__main__ import cli
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.rules.access.token import parse_token
 from service.store.engine.database import Database
 from service.store.models import Token

@@ -19,8 +19,10 @@ from flask.testing import FlaskClient
 from runner.contract.gate import GateReport
 from runner.contract.report import Host
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
+from service.config.variables import read_variables
 from service.errors import ServiceError
 from service.store import shared_rows
 from service.store.engine.database import Database
@@ -169,13 +171,13 @@ def test_without_trusted_jobs_there_is_no_such_way_in(client: FlaskClient) -> No
 
 
 def test_settings() -> None:
-    assert TrustedJobs.from_environment({}) is None
+    assert TrustedJobs.from_variables(read_variables({})) is None
     told = {"FAULTWATCH_ACTIONS_REPOSITORIES": "Octo-Org/*, a/b", "FAULTWATCH_ADDRESS": "https://faults.example.org/"}
-    found = TrustedJobs.from_environment(told)
+    found = TrustedJobs.from_variables(read_variables(told))
     assert found == TrustedJobs(("octo-org/*", "a/b"), AUDIENCE)
     for wrong in ({"FAULTWATCH_ADDRESS": ""}, {"FAULTWATCH_ACTIONS_REPOSITORIES": "*/*"}):
         with pytest.raises(ServiceError):
-            TrustedJobs.from_environment(told | wrong)
+            TrustedJobs.from_variables(read_variables(told | wrong))
 
 
 def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issuer, database: Database) -> None:
@@ -218,7 +220,7 @@ def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
         "FAULTWATCH_ACTIONS_SUBJECTS": "Octo-Org/copies=bench-* octo-org/other=copies",
         "FAULTWATCH_ACTIONS_HOSTS": "box",
     }
-    jobs = TrustedJobs.from_environment(environment)
+    jobs = TrustedJobs.from_variables(read_variables(environment))
     client = create_app(replace(config, access=Access.TOKENS, jobs=jobs)).test_client()
     _, admission = show(client, issuer.sign())
     bearer = {"Authorization": f"Bearer {admission['token']}"}
@@ -245,4 +247,4 @@ def test_an_assignment_that_means_nothing_is_refused(words: str) -> None:
         "FAULTWATCH_ACTIONS_SUBJECTS": words,
     }
     with pytest.raises(ServiceError, match="_SUBJECTS"):
-        TrustedJobs.from_environment(environment)
+        TrustedJobs.from_variables(read_variables(environment))

@@ -13,7 +13,8 @@ from sqlalchemy import select, update
 
 from runner.contract import Case, Report
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.pipeline import update_events
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Subject, Token

@@ -11,7 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from service.app import create_app
-from service.config.settings import Access, Config
+from service.config.access import Access
+from service.config.settings import Config
 from service.jobs.extension import scheduler
 from service.jobs.scheduler import JobScheduler
 from service.rules.access.scope import Scope

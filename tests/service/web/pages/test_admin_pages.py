@@ -10,13 +10,14 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.app import create_app
+from service.config.access import Access
 from service.config.github_app import GithubSettings
 from service.config.notifications import NotificationSettings
-from service.config.settings import Access, Config
+from service.config.settings import Config
+from service.config.settings_list import list_settings
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.web import current
-from service.web.settings_table import list_settings
 from tests.service.web.text import page, read
 
 SECRET = "a secret that nobody may see"
@@ -127,7 +128,7 @@ def test_settings_hold_no_secret() -> None:
     assert SECRET not in shown
     assert SECRET.replace(" ", "-") not in shown
     values = {one.name: one for group in groups for one in group.settings}
-    assert values["App"].source == "FAULTWATCH_GITHUB_APP"
+    assert (values["App"].variable, values["App"].source) == ("FAULTWATCH_GITHUB_APP", "environment")
     assert values["chat"].value == "at hooks.example.org"
     assert "MAIL_PASSWORD is set" in values["mail"].value
     assert values["Database"].value.startswith("postgresql+psycopg://faults:***@db/faults")

@@ -1,0 +1,97 @@
+"""The environment variables of the runner: one table, with meanings, defaults and units, through which all are read.
+
+pydantic-settings, which reads the service's, would take as long to load as the rest of a command.
+"""
+
+import os
+from typing import NamedTuple
+
+
+class Variable(NamedTuple):
+    """A variable.
+
+    Attributes
+    ----------
+    name
+        Of the variable.
+    meaning
+        One or two sentences, in Markdown.
+    default
+        What holds if the variable is not set, in Markdown.
+    unit
+        Unit of the value, and what it may be; empty for any text.
+    """
+
+    name: str
+    meaning: str
+    default: str
+    unit: str = ""
+
+
+TABLE = (
+    Variable(
+        "FAULTWATCH_HOME",
+        "The folder of all data: database, spool, clones, builds.",
+        "`~/.local/share/faultwatch`",
+        "path",
+    ),
+    Variable(
+        "FAULTWATCH_URL",
+        "The service to report to, such as `https://faults.example.org`.",
+        "an embedded service on this machine",
+    ),
+    Variable("FAULTWATCH_TOKEN", "The token for that service.", "none", "secret"),
+    Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token.", "none", "path"),
+    Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
+    Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),
+    Variable("FAULTWATCH_CPUS", "The only processors to measure on, such as `2-3`.", "all"),
+    Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),
+    Variable("FAULTWATCH_BUILDS_GIB", "What the builds of each store may take; `0` for no limit.", "`20`", "GiB"),
+    Variable("FAULTWATCH_BUILDS_DAYS", "After how long an unused build is removed; `0` for never.", "`30`", "days"),
+    Variable(
+        "FAULTWATCH_HOST_LOCK",
+        "The file or folder that a command locks while it measures alone on its host.",
+        "`/sys/kernel`",
+        "path",
+    ),
+    Variable(
+        "FAULTWATCH_SANDBOX_READ",
+        "More folders that are visible in the sandbox.",
+        "none",
+        "paths, separated by colons",
+    ),
+    Variable(
+        "FAULTWATCH_SANDBOX_USER",
+        "The user as which a program in the sandbox runs, if the runner is root.",
+        "`nobody`",
+    ),
+    Variable(
+        "FAULTWATCH_DECLARED_KNOBS",
+        "The file with the declared knobs of this host.",
+        "`/etc/faultwatch/knobs.json`",
+        "path",
+    ),
+)
+"""What the runner reads."""
+
+FOR_PROGRAMS = (
+    Variable("FAULTWATCH_PADDING", "Dots that give the environment the same length in each run.", ""),
+    Variable("FAULTWATCH_CONTROL_FD", "The descriptor of perf's control pipe, for a region of interest.", ""),
+    Variable("FAULTWATCH_ACK_FD", "The descriptor of the pipe in which perf acknowledges.", ""),
+)
+"""What the runner sets for the program that it measures."""
+
+_NAMES = frozenset(variable.name for variable in TABLE)
+
+
+def value_of(name: str) -> str:
+    """Return the value of a variable of the table; an empty text if it is not set.
+
+    Raises
+    ------
+    KeyError
+        If the table does not contain the variable.
+    """
+    if name not in _NAMES:
+        raise KeyError(name)
+    return os.environ.get(name, "")

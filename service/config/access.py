@@ -1,0 +1,17 @@
+"""Who has access to the service, and who vouches for jobs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+GITHUB = "https://token.actions.githubusercontent.com"
+"""The issuer of the identities of GitHub's own jobs."""
+
+
+class Access(StrEnum):
+    """Who has access to the service."""
+
+    OPEN = "open"
+    """Everybody who reaches it may do everything."""
+    TOKENS = "tokens"
+    """Callers have to present a token."""

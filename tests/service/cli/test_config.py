@@ -1,0 +1,70 @@
+"""``faultwatch-service config``: the values in use, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from service.__main__ import cli
+from service.config.variables import read_variables
+from service.errors import ServiceError
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, home: Path, **variables: str) -> dict[str, tuple[str, str]]:
+    for name, value in ({"FAULTWATCH_HOME": str(home)} | variables).items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(cli, ["config", "--json"], catch_exceptions=False)
+    settings = [setting for group in json.loads(done.output) for setting in group["settings"]]
+    return {setting["variable"] or setting["name"]: (setting["value"], setting["source"]) for setting in settings}
+
+
+def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "notifications.toml").write_text(
+        '[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "https://chat.example.org/s3cret"\n'
+    )
+    values = shown(monkeypatch, tmp_path, FAULTWATCH_WORKERS="3", DATABASE_URL="postgresql://me:s3cret@db/faults")
+    assert values["FAULTWATCH_WORKERS"] == ("3", "environment")
+    assert values["FAULTWATCH_LEASE_SECONDS"] == ("90 s", "default")
+    assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
+    assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")
+    assert "s3cret" not in CliRunner().invoke(cli, ["config"]).output
+
+
+def test_the_list_for_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
+    monkeypatch.delenv("FAULTWATCH_PORT", raising=False)
+    lines = CliRunner().invoke(cli, ["config"], catch_exceptions=False).output.splitlines()
+    assert any(line.split() == ["FAULTWATCH_PORT", "8080", "(default)"] for line in lines)
+    assert "  No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set." in lines
+
+
+def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "notifications.toml").write_text("[[channel")
+    monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
+    assert "The file is not TOML" in CliRunner().invoke(cli, ["config"]).output
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "valid"),
+    [
+        ("FAULTWATCH_PORT", "65536", "a number, 0 to 65535"),
+        ("FAULTWATCH_WORKERS", "0", "1 to 64"),
+        ("FAULTWATCH_LEASE_SECONDS", "soon", "a number of seconds"),
+        ("FAULTWATCH_ACCESS", "closed", "open or tokens"),
+        ("FAULTWATCH_JOBS_HERE", "true", "yes or no"),
+        ("FAULTWATCH_GITHUB_APP", "my app", "a number"),
+    ],
+)
+def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: str, valid: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        read_variables({name: value})
+    assert f"{name}={value}" in str(refused.value)
+    assert valid in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_empty_variable_is_not_set_and_case_matters() -> None:
+    assert read_variables({"FAULTWATCH_PORT": "", "faultwatch_workers": "9"}) == read_variables({})
