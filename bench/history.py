@@ -40,7 +40,7 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Version:
-    """A version of Faultwatch, in a folder of its own."""
+    """A version of Faultwatch, in a folder of its own. Its commands are spelt as the old version knows them."""
 
     name: str
     folder: Path
@@ -65,7 +65,7 @@ class Version:
 
     def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts, int]:
         """Return the seconds of a history, its counts by commit and case, and how many of them were taken over."""
-        words = ("history", "--repo", str(repository), str(workload), span, *options)
+        words = ("history", "--repo", str(repository), "--workload", str(workload), "--range", span, *options)
         seconds, output = self.run(*words)
         counts: dict[tuple[str, str], int] = {}
         for commit, case, count in _RUN.findall(output):
@@ -118,7 +118,7 @@ class Bench:
     def bisect(self, misses: list[str]) -> dict[str, object]:
         """Compare a search for one commit."""
         good, bad, planted, number = plant_file(self.repository, self.bisected)
-        words = ("bisect", str(self.workload), f"{good}..{bad}", "--repo", str(self.repository))
+        words = ("bisect", f"{good}..{bad}", "--repo", str(self.repository), "--workload", str(self.workload))
         options = ("--least", str(LEAST), "--json")
         before, _ = self.old.run(*words, *options)
         after, output = self.new.run(*words, *options)

@@ -391,17 +391,15 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         f"[build.environment]\n{variables}\n"
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )
-    options = ("--repo", str(repository), str(workload))
-    first = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
+    options = (str(workload), f"{base}..HEAD", "--repo", str(repository))
+    first = _faultwatch(home, "history", *options, "--measure-all", "--json")
     generator = random.Random(SEED)
     _rewrite_builds(home / "builds", generator)
     for file in home.glob("faultwatch.db*"):
         file.unlink()
-    again = _faultwatch(home, "history", *options, f"{base}..HEAD", "--json")
+    again = _faultwatch(home, "history", *options, "--measure-all", "--json")
     _rewrite_builds(home / "builds", generator)
-    searched = _faultwatch(
-        home, "bisect", f"{base}~0..HEAD", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2)
-    )
+    searched = _faultwatch(home, "bisect", *options, "--metric", "minor-faults", "--json", exit_codes=(0, 1, 2))
     reports = _reports(home)
     return {
         "commits": int(_git(repository, "rev-list", "--count", f"{base}..HEAD")),

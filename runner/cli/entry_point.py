@@ -194,7 +194,7 @@ def _run() -> None:
             signal.signal(number, _end)
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
-        status = cli(standalone_mode=False)
+        status = cli(prog_name="faultwatch", standalone_mode=False)
     except click.exceptions.Abort:
         _stopped()
     except click.UsageError as error:

@@ -194,7 +194,7 @@ def test_nothing_that_is_shown_uses_an_old_spelling(place: str) -> None:
     files = [ROOT / place] if (ROOT / place).is_file() else sorted((ROOT / place).rglob("*.*"))
     found = []
     for file in files:
-        if not file.is_file() or file.suffix in {".png", ".svg"} or file.name == "commands.md":
+        if not file.is_file() or file.suffix in {".png", ".svg", ".pyc"} or file.name == "commands.md":
             continue
         for command in re.findall(r"faultwatch (?:\w+ )?[^\n`<\"]*", file.read_text(encoding="utf-8")):
             old = re.search(r"--(workload|range|report|before)\b", command)

@@ -111,7 +111,7 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
     scheduler(app).starters = {}
     page = read(client, address)
     assert "Profile both sides" not in page
-    assert f"--revision {found['previous_revision'][:12]}..{found['revision'][:12]}" in page
+    assert f" {found['previous_revision'][:12]}..{found['revision'][:12]}" in page
 
     scheduler(app).starters = {Backend.LOCAL: Starting()}
     assert "Profile both sides" in read(client, address)
