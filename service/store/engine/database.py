@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
-from service.store.engine import wal
+from service.store.engine import exclusion, wal
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.write_lock import WriteLock
 
@@ -42,7 +42,7 @@ class Database:
         self._ingesting: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
+        if self._is_file:
             self._write_turn = WriteLock(Path(f"{self.url.database}-turn"), busy_seconds).held
             checkpoint = partial(wal.checkpoint, Path(self.url.database), self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
@@ -58,6 +58,11 @@ class Database:
     def is_sqlite(self) -> bool:
         """Whether the database is SQLite."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def _is_file(self) -> bool:
+        """Whether the database is a file of SQLite, and not one in memory."""
+        return self.is_sqlite and bool(self.url.database) and not str(self.url.database).startswith((":", "file:"))
 
     @property
     def name(self) -> str:
@@ -90,6 +95,14 @@ class Database:
             yield session
         if self._checkpoints is not None:
             self._checkpoints.request()
+
+    def exclusively(self, name: str) -> AbstractContextManager[bool]:
+        """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
+        if not self.is_sqlite:
+            return exclusion.advisory_lock(self.engine, name)
+        if self._is_file:
+            return exclusion.file_lock(Path(f"{self.url.database}-task-{name}"))
+        return nullcontext(True)  # a database in memory belongs to one process
 
     @contextmanager
     def ingesting(self) -> Iterator[None]:
