@@ -42,9 +42,10 @@ class Database:
         self._ingesting: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        if self._is_file:
-            self._write_turn = WriteLock(Path(f"{self.url.database}-turn"), busy_seconds).held
-            checkpoint = partial(wal.checkpoint, Path(self.url.database), self._write_turn)
+        self._file = _sqlite_file(self.url)
+        if self._file is not None:
+            self._write_turn = WriteLock(_beside(self._file, "turn"), busy_seconds).held
+            checkpoint = partial(wal.checkpoint, self._file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
@@ -58,11 +59,6 @@ class Database:
     def is_sqlite(self) -> bool:
         """Whether the database is SQLite."""
         return self.url.get_backend_name() == "sqlite"
-
-    @property
-    def _is_file(self) -> bool:
-        """Whether the database is a file of SQLite, and not one in memory."""
-        return self.is_sqlite and bool(self.url.database) and not str(self.url.database).startswith((":", "file:"))
 
     @property
     def name(self) -> str:
@@ -100,8 +96,8 @@ class Database:
         """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
         if not self.is_sqlite:
             return exclusion.advisory_lock(self.engine, name)
-        if self._is_file:
-            return exclusion.file_lock(Path(f"{self.url.database}-task-{name}"))
+        if self._file is not None:
+            return exclusion.file_lock(_beside(self._file, f"task-{name}"))
         return nullcontext(True)  # a database in memory belongs to one process
 
     @contextmanager
@@ -129,6 +125,17 @@ class Database:
 def _with_driver(url: URL) -> URL:
     """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
+
+
+def _sqlite_file(url: URL) -> Path | None:
+    """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
+        return None
+    return Path(url.database)
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(f"{file.name}-{suffix}")
 
 
 def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
