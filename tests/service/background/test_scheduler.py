@@ -86,13 +86,16 @@ def test_a_task_runs_when_it_falls_due(start: Start) -> None:
 
 
 def test_a_woken_task_runs_at_once_and_a_running_one_once_more(start: Start) -> None:
-    going_on = threading.Event()
-    work = Runs(lambda: None, lambda: going_on.wait(PATIENCE) and None)
-    scheduler = start(Task("woken", work, NEVER), Task("other", other := Runs(), NEVER))
+    begun, going_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        going_on.wait(PATIENCE)
+
+    scheduler = start(Task("woken", work := Runs(lambda: None, slow), NEVER), Task("other", other := Runs(), NEVER))
     work.wait_for(1)
     scheduler.wake("woken")
-    while work.count < 2:
-        time.sleep(0.001)
+    assert begun.wait(PATIENCE)
     scheduler.wake("woken")
     scheduler.wake("woken")
     going_on.set()
