@@ -157,35 +157,37 @@ class Chat(NamedTuple):
     ----------
     name
         As people know it.
-    markdown
-        Whether it reads Markdown.
+    format
+        What its messages are written in.
     encrypted
         Whether it is reached by https.
+    link
+        How a link is written in that format.
     """
 
     name: str
-    markdown: bool
+    format: Literal["markdown", "html", "text"]
     encrypted: bool = True
+    link: str = "{}"
 
 
 CHATS = {
-    "discord": Chat("Discord", True),
-    "gchat": Chat("Google Chat", True),
-    "gotify": Chat("Gotify", False, False),
-    "gotifys": Chat("Gotify", False),
-    "matrix": Chat("Matrix", True, False),
-    "matrixs": Chat("Matrix", True),
-    "mmost": Chat("Mattermost", True, False),
-    "mmosts": Chat("Mattermost", True),
-    "ntfy": Chat("ntfy", False, False),
-    "ntfys": Chat("ntfy", False),
-    "pover": Chat("Pushover", False),
-    "rocket": Chat("Rocket.Chat", True, False),
-    "rockets": Chat("Rocket.Chat", True),
-    "slack": Chat("Slack", True),
-    "tgram": Chat("Telegram", False),
-    "workflow": Chat("Microsoft Teams", True),
-    "workflows": Chat("Microsoft Teams", True),
+    "discord": Chat("Discord", "markdown", link="<{}>"),
+    "gotify": Chat("Gotify", "text", encrypted=False),
+    "gotifys": Chat("Gotify", "text"),
+    "matrix": Chat("Matrix", "markdown", encrypted=False, link="<{}>"),
+    "matrixs": Chat("Matrix", "markdown", link="<{}>"),
+    "mmost": Chat("Mattermost", "markdown", encrypted=False, link="<{}>"),
+    "mmosts": Chat("Mattermost", "markdown", link="<{}>"),
+    "ntfy": Chat("ntfy", "text", encrypted=False),
+    "ntfys": Chat("ntfy", "text"),
+    "pover": Chat("Pushover", "text"),
+    "rocket": Chat("Rocket.Chat", "markdown", encrypted=False, link="<{}>"),
+    "rockets": Chat("Rocket.Chat", "markdown", link="<{}>"),
+    "slack": Chat("Slack", "text"),
+    "tgram": Chat("Telegram", "html"),
+    "workflow": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
+    "workflows": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
 }
 """The services whose escaping is known, by the scheme of their addresses."""
 

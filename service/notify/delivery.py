@@ -102,7 +102,10 @@ def _message(database: Database, key: str, base: str, now: datetime) -> Message:
 
 
 def _send(
-    message: Message, channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str], now: datetime
+    message: Message,
+    channel: EmailChannel | ChatChannel | WebhookChannel,
+    environment: Mapping[str, str],
+    now: datetime,
 ) -> str | None:
     """Send a message; return why it was not sent, if it was not."""
     try:

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TypeVar
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -38,7 +41,7 @@ class _Chat(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.server.answer)
 
-    do_GET = do_PUT = do_POST
+    do_GET = do_PUT = do_POST  # noqa: N815 - the names that http.server calls
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -53,7 +56,8 @@ class _Proxy(BaseHTTPRequestHandler):
     server: _ProxyTo
 
     def do_CONNECT(self) -> None:
-        with socket.create_connection(self.server.target) as upstream:
+        # A client may hang up without a farewell.
+        with contextlib.suppress(ConnectionError), socket.create_connection(self.server.target) as upstream:
             self.send_response(200)
             self.end_headers()
             self.wfile.flush()
@@ -70,11 +74,11 @@ class _Proxy(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
+def serving(server: Server) -> Iterator[Server]:
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield
+        yield server
     finally:
         server.shutdown()
         thread.join()
