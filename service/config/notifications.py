@@ -6,7 +6,7 @@ import tomllib
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -116,6 +116,14 @@ class EmailChannel(ChannelSettings):
         return self
 
 
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # The reason quotes the address, which is a secret.
+        raise ValueError("url is not an address: it has brackets or characters that no host has") from None
+
+
 class AddressedChannel(ChannelSettings):
     """A channel whose address is a secret."""
 
@@ -206,7 +214,7 @@ class ChatChannel(AddressedChannel):
         ValueError
             If it is of no supported service, or unencrypted outside loopback and not declared insecure.
         """
-        parts = urlsplit(url)
+        parts = _split(url)
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
             known = ", ".join(sorted({chat.name for chat in CHATS.values()}))
@@ -234,7 +242,7 @@ class WebhookChannel(AddressedChannel):
         ValueError
             If it is not an address, or an unencrypted one outside loopback that is not declared insecure.
         """
-        parts = urlsplit(url)
+        parts = _split(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("url is not an address such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:

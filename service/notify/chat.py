@@ -16,6 +16,7 @@ from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat
 from apprise.result import AppriseResult
 
 from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
+from service.notify import address
 from service.notify.mail import NotSentError
 from service.notify.message import Message, plain
 
@@ -41,7 +42,7 @@ def send(message: Message, channel: ChatChannel, environment: Mapping[str, str])
     NotSentError
         Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
-    url = _address(channel, environment)
+    url = address.of(channel, environment)
     asset = AppriseAsset(
         app_id="Faultwatch",
         app_desc="Faultwatch",
@@ -90,11 +91,11 @@ def inert(line: str, *, markdown: bool) -> str:
 
 def without_secrets(text: str, url: str) -> str:
     """Return text in one line, without the parts of an address that may be secret: user, path and query."""
-    address = urlsplit(url)
+    split = urlsplit(url)
     # Some services have a secret in place of the host.
-    host = address.hostname or ""
+    host = split.hostname or ""
     kept = {host} if "." in host or host in LOOPBACK else set()
-    words = re.split(r"[/?&=@:]", f"{address.netloc}/{address.path}/{address.query}")
+    words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
         if len(word) >= _SHORTEST_SECRET and word.lower() not in kept:
             text = text.replace(word, "***")
@@ -112,8 +113,8 @@ def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Cha
     receiver = Apprise.instantiate(url, asset=asset)
     if not isinstance(receiver, NotifyBase):
         raise NotSentError(f"{name}: the address is not complete; see docs/how-to/notifications.md")
-    address = receiver.url(privacy=True)  # type: ignore[no-untyped-call]
-    chat = CHATS.get(address.partition("://")[0])
+    scheme = receiver.url(privacy=True).partition("://")[0]  # type: ignore[no-untyped-call]
+    chat = CHATS.get(scheme)
     if chat is None:
         raise NotSentError(f"{name}: this service is not supported; see docs/how-to/notifications.md")
     receiver.notify_format = NotifyFormat(chat.format)
@@ -145,13 +146,3 @@ def _reason(result: AppriseResult) -> str:
     """Return what Apprise last warned of."""
     logs = [entry.message for service in result for attempt in service for entry in attempt.logs]
     return logs[-1] if logs else "the receiver did not accept the message"
-
-
-def _address(channel: ChatChannel, environment: Mapping[str, str]) -> str:
-    url = channel.url if channel.url_variable is None else environment.get(channel.url_variable)
-    if not url:
-        raise NotSentError(f"the address is missing: set the environment variable {channel.url_variable}")
-    try:
-        return channel.check(url)
-    except ValueError as error:
-        raise NotSentError(f"{channel.variable_or_key}: {error}") from error

@@ -170,6 +170,11 @@ def test_a_refusal_is_a_line_without_the_secret_whatever_the_options_of_the_addr
     assert len(server.requests) == 1, "no redirect, and the next try is not Apprise's"
 
 
+def test_a_format_in_the_address_does_not_undo_the_escaping(server: ChatServer) -> None:
+    chat.send(MESSAGE, channel(f"mmost://127.0.0.1:{server.server_port}/{SECRET}?format=text"), {})
+    assert r"\*\*bold\*\* \`code\` \<\!channel\>" in json.loads(server.requests[0][1])["text"]
+
+
 def test_a_service_that_does_not_answer_is_a_line() -> None:
     with pytest.raises(NotSentError, match=r"Mattermost: .*[Cc]onnection error") as refused:
         chat.send(MESSAGE, channel(f"mmost://127.0.0.1:9/{SECRET}"), {})
@@ -242,6 +247,14 @@ def test_an_address_that_is_not_safe_is_refused(url: str, said: str) -> None:
 def test_an_address_that_apprise_does_not_know_is_not_sent_to(url: str) -> None:
     with pytest.raises(NotSentError, match="url: "):
         chat.send(MESSAGE, channel(url), {})
+
+
+@pytest.mark.parametrize("address", [f"mmosts://{SECRET}@chat\u2100.example.org/x", f"mmosts://[{SECRET}]/x"])
+def test_an_address_that_cannot_be_read_is_not_quoted(address: str) -> None:
+    named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
+    with pytest.raises(NotSentError, match="CHAT: url is not an address") as refused:
+        chat.send(MESSAGE, named, {"CHAT": address})
+    assert SECRET not in str(refused.value)
 
 
 def test_the_address_may_be_in_a_variable(server: ChatServer) -> None:
