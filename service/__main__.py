@@ -15,6 +15,7 @@ from service.cli.storage import backup, export, restore, retain
 from service.cli.token import token
 from service.config.settings import Config
 from service.errors import ServiceError
+from service.parent_process import stop_with
 from service.version import VERSION
 
 _WRONG = 2
@@ -49,10 +50,12 @@ cli.add_command(config)
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
+    if parent is not None:
+        stop_with(parent)
     settings = Config.from_environment()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(settings if port is None else replace(settings, port=port), host, port_file, parent)
+    serving.serve(settings if port is None else replace(settings, port=port), host, port_file)
 
 
 @cli.command()

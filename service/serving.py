@@ -5,10 +5,7 @@ from __future__ import annotations
 import gc
 import ipaddress
 import os
-import select
-import signal
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +34,7 @@ _TASK_STOP_SECONDS = 0.5
 """The same of background tasks. What is cut off is done again after the next start, as after a kill."""
 
 
-def serve(config: Config, host: str, port_file: Path | None = None, parent: int | None = None) -> None:
+def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     """Serve until a signal stops the process.
 
     Parameters
@@ -48,11 +45,7 @@ def serve(config: Config, host: str, port_file: Path | None = None, parent: int 
         Address to listen on.
     port_file
         File to write the port to, once the service listens.
-    parent
-        Process to stop with: an embedded service does not outlive the command that started it.
     """
-    if parent is not None:
-        _stop_with(parent)
     notifications.load(config.home, config.notifications)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
@@ -148,21 +141,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         return self._make_app()
-
-
-def _stop_with(process: int) -> None:
-    """Stop this process when another one ends."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return
-
-    def wait() -> None:
-        select.select([handle], [], [])
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, daemon=True, name="parent").start()
 
 
 def _write_atomically(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ SPREAD = 20
 TOOLS = ("autoreconf", "automake", "libtoolize", "make")
 FILES = {
     "configure.ac": """AC_INIT([program], [1.0])
+AC_CONFIG_AUX_DIR([.])
 AM_INIT_AUTOMAKE([foreign subdir-objects])
 AC_PROG_CC
 AM_PROG_AR
