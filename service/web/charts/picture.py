@@ -6,7 +6,6 @@ It draws the document that the page's chart draws (:mod:`service.web.charts.tren
 from __future__ import annotations
 
 import io
-import math
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -190,7 +189,7 @@ class _Drawing:
             return
         low, high = min(dot["low"] for dot in seen), max(dot["high"] for dot in seen)
         share = _ROOM / max(100, self._view.height - 140)
-        if axes.get_yscale() == "log" and math.isfinite(high / low):
+        if axes.get_yscale() == "log" and 1e-100 < low and high < 1e100:
             factor = max(high / low, 1.0001) ** share
             axes.set_ylim(low / factor, high * factor)
         else:

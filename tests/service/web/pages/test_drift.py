@@ -5,7 +5,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import delete
 
-from service.store.models import Drift
+from service.store.models import DriftRow
 from service.web import current
 from tests.service.web import extreme_reports, history
 from tests.service.web.application import application
@@ -36,7 +36,7 @@ def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_pat
         history.send(client)
         moved = drift_id(client, history.REGRESSION)
         with app.app_context(), current.database().writing() as session:
-            session.execute(delete(Drift).where(Drift.id == moved))
+            session.execute(delete(DriftRow).where(DriftRow.id == moved))
         answer = client.get(f"/drifts/{moved}")
         assert answer.status_code == 302
         assert re.fullmatch("/events/[0-9a-f]+", answer.location)
