@@ -189,7 +189,7 @@ class _Drawing:
             return
         low, high = min(dot["low"] for dot in seen), max(dot["high"] for dot in seen)
         share = _ROOM / max(100, self._view.height - 140)
-        if axes.get_yscale() == "log" and 1e-100 < low and high < 1e100:
+        if axes.get_yscale() == "log" and low > 1e-100 and high < 1e100:
             factor = max(high / low, 1.0001) ** share
             axes.set_ylim(low / factor, high * factor)
         else:
