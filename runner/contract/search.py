@@ -27,7 +27,7 @@ class SearchRequest(Strict):
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
-    """Whether to measure each culprit again, in turns with its parent."""
+    """Whether to measure each culprit again, interleaved with its parent."""
     ahead: int = Field(default=0, ge=0, le=64)
     """How many commits to name that will probably be measured next."""
 
@@ -42,7 +42,7 @@ class Measure(Strict):
 
 
 class ProofState(StrEnum):
-    """The result of measuring a culprit in turns with its parent."""
+    """The result of measuring a culprit interleaved with its parent."""
 
     STANDS = "stands"
     FAILS = "fails"
@@ -52,7 +52,7 @@ class ProofState(StrEnum):
 
 
 class Proof(Strict):
-    """A culprit and its parent, measured again in turns in one session."""
+    """A culprit and its parent, measured again interleaved in one session."""
 
     state: ProofState
     sentence: str
@@ -81,7 +81,7 @@ class Culprit(Strict):
 
 
 class Prove(Strict):
-    """Measure these two commits in turns in one session until their comparison is decided, and send both runs."""
+    """Measure these two commits interleaved in one session until their comparison is decided, and send both runs."""
 
     kind: Literal["prove"] = "prove"
     parent: str

@@ -121,7 +121,7 @@ def test_a_configuration_change_counts_between_its_two_environments_only() -> No
 def test_single_runs_that_differ_are_in_doubt_however_many_samples_they_have() -> None:
     verdict = judged((100,) * 40, (101,) * 40)
     assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.NEEDS_MORE_RUNS, "apart", None)
-    assert "not measured in turns" in verdict.sentence
+    assert "not measured interleaved" in verdict.sentence
     assert judged((100, 130) * 20, (100, 130) * 20).verdict is Verdict.NEEDS_MORE_RUNS
 
 
