@@ -7,7 +7,7 @@ exponent, and the unit in which it is short: MiB instead of bytes, ms instead of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10
+from math import floor, isinf, log10
 
 Number = int | float
 
@@ -167,6 +167,8 @@ def _significant(value: float, digits: int) -> str:
     if abs(value) < _NEARLY_ZERO:
         return "≈0"
     rounded = float(f"{value:.{digits - 1}e}")
+    if isinf(rounded):
+        return f"{value:,.0f}".replace("-", _MINUS)
     decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
     text = f"{rounded:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if decimals else text).replace("-", _MINUS)

@@ -55,7 +55,8 @@ def headline(drifts: Sequence[Drift]) -> str:
     text = f"{_change(first)} in {first.case}"
     if len(alike) > 1:
         largest = _largest(alike, first.metric)
-        further = f", up to {_change(largest)} in {largest.case}" if largest is not first else ""
+        goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
+        further = f", up to {_change(largest)} in {largest.case}" if goes_further else ""
         text += f" and {len(alike) - 1:,} more{further}"
     if opposite:
         largest = _largest(opposite, first.metric)

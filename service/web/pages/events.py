@@ -144,7 +144,7 @@ def _context(event_id: str) -> dict[str, Any]:
         "picture": drift_picture(detail, drift) if drift and detail else None,
         "imported": any_imported(before, after),
         **profiled,
-        "commits": commits,
+        "completions": commits,
         "log": log,
         "bisects": bisects,
         "may_bisect": guard.caller().may(Scope.ORDER),

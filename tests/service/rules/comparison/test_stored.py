@@ -93,7 +93,7 @@ def test_runs_that_repeat_each_other_are_taken_together() -> None:
 def test_a_drift_of_the_trend_between_both_is_a_change_on_one_sample() -> None:
     verdict = judged((100,), (110,), drift(3))
     assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.CHANGED, "trend", "regression")
-    assert "+10 faults" in verdict.sentence
+    assert "+10\N{NO-BREAK SPACE}faults" in verdict.sentence
 
 
 @pytest.mark.parametrize("position", [1, 6])
