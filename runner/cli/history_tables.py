@@ -81,6 +81,6 @@ def _blamed(drift: dict[str, Any]) -> list[str]:
     if cause not in {"commit", "both"}:
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}"]
     if len(commits) < 2 and known:
-        return [f"  {cause}  {after} {drift['candidates'][0]['title'] if commits else ''}".rstrip()]
+        return [f"  {cause}  {after} {drift['title']}".rstrip()]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {after}"
     return [f"  {cause}  {who}", f"    `faultwatch bisect {before}..{after}` says which"]

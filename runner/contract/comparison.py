@@ -12,7 +12,7 @@ from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "counts", "paired", "absent", "trend", "apart"]
-"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of pairs measured interleaved;
+"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of interleaved pairs;
 ``absent``: a side has no values. Runs that were measured at different times can be distinguished by the drifts of their
 trend; ``apart``: there is none that could tell."""
 

@@ -73,7 +73,7 @@ class _Measurements:
         failed: set[str] = set()
         runs = list(observations)
         for observation in runs:
-            # Runs measured interleaved serve the proof. They are repeated for as long as their comparison takes, so their
+            # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
             if observation.commit not in graph.place or observation.session is not None:
                 continue
