@@ -11,7 +11,7 @@ from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.sources import Sources
 from runner.adoption.workload_text import workload_text
-from runner.contract.report import Build, Outcome, Report, Revision
+from runner.contract.report import Build, Failure, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
@@ -25,7 +25,13 @@ TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MOST_PROGRAMS = 12
 _LEAST_SAMPLES = 3
-_INPUTS = ("README.md", "README", "README.rst", "README.txt")
+_INPUTS = tuple(
+    f"{name}{suffix}"
+    for names in (("LICENSE", "COPYING", "LICENSE-MIT", "LICENSE-APACHE"), ("README",))
+    for name in names
+    for suffix in ("", ".md", ".txt", ".rst")
+)
+"""Files to read, first those that hardly ever change: a program reads the file of each revision."""
 _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _TRIALS = 3
@@ -167,7 +173,7 @@ class FirstMeasurement:
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
-        return Tried(run, (), report.failure.message if report.failure else "it was not measured")
+        return Tried(run, (), _problem(report.failure) if report.failure else "it was not measured")
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
@@ -191,6 +197,12 @@ def best(tried: Sequence[Tried]) -> Tried | None:
 def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
     gap = max(min(some) - max(others), min(others) - max(some))
     return gap > max(max(some) - min(some), max(others) - min(others))
+
+
+def _problem(failure: Failure) -> str:
+    """Return why a program could not be measured, with the last thing that it said itself."""
+    lines = [line.strip() for line in failure.log.splitlines() if line.strip()]
+    return f"{failure.message}: {lines[-1][:200]}" if lines else failure.message
 
 
 def describe(failure: BuildFailure | FaultwatchError) -> str:
