@@ -25,13 +25,9 @@ TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MOST_PROGRAMS = 12
 _LEAST_SAMPLES = 3
-_INPUTS = tuple(
-    f"{name}{suffix}"
-    for names in (("LICENSE", "COPYING", "LICENSE-MIT", "LICENSE-APACHE"), ("README",))
-    for name in names
-    for suffix in ("", ".md", ".txt", ".rst")
-)
-"""Files to read, first those that hardly ever change: a program reads the file of each revision."""
+_INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
+"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
+_SUFFIXES = ("", ".md", ".txt", ".rst")
 _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _TRIALS = 3
@@ -102,9 +98,8 @@ class FirstMeasurement:
 
     def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands that can be tried after a build, the most telling first."""
-        inputs = [name for name in _INPUTS if self.sources.has(name)][:1]
         programs = built_programs(tree, self.sources.files)
-        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs)]
+        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs_of(self.sources))]
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
@@ -186,6 +181,12 @@ class FirstMeasurement:
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def inputs_of(sources: Sources) -> list[str]:
+    """Return files of a project that a program can read: its license, which hardly ever changes, and its README."""
+    names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
+    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
 
 def best(tried: Sequence[Tried]) -> Tried | None:
