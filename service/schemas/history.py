@@ -42,6 +42,42 @@ class Direction(StrEnum):
     IMPROVEMENT = "improvement"
 
 
+class Certainty(StrEnum):
+    """How sure it is that a change happened, and what caused it."""
+
+    PROVISIONAL = "provisional"
+    """One more run is needed before the change is a fact."""
+    RANGE = "range"
+    """Several commits can have caused it, or a commit and the configuration."""
+    SINGLE = "single"
+    """Only one commit can have caused it."""
+    PROVEN = "proven"
+    """A bisect has measured the commits that caused it interleaved with their parents."""
+    CONFIRMED = "confirmed"
+    """The change is a fact, and no commit caused it."""
+
+
+def certainty(cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False) -> Certainty:
+    """Return how sure a change and its cause are.
+
+    Parameters
+    ----------
+    n_candidates, all_known
+        How many commits can have caused it, and whether there are no others.
+    sure
+        Whether the change is a fact.
+    proven
+        Whether a bisect has proven the commits that caused it.
+    """
+    if not sure:
+        return Certainty.PROVISIONAL
+    if proven:
+        return Certainty.PROVEN
+    if cause in {Cause.CONFIG, Cause.UNKNOWN}:
+        return Certainty.CONFIRMED
+    return Certainty.SINGLE if cause is Cause.COMMIT and all_known and n_candidates == 1 else Certainty.RANGE
+
+
 class Health(View):
     """Whether the service can work."""
 
@@ -250,6 +286,8 @@ class Drift(View):
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
+    floor: Number | None = None
+    """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
 
     @property
     def blamed(self) -> str:

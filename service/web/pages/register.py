@@ -17,6 +17,7 @@ from service.web.pages import (
     evidence,
     hosts,
     job,
+    judged_series,
     live,
     matrix,
     overview,
@@ -36,10 +37,10 @@ _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     evidence.bp,
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
-    subjects.bp,
+    *(subjects.bp, judged_series.bp),
 )
 _MAIN_PAGES = {
-    "overview.show": "Overview",
+    "overview.show": "Inbox",
     "event.listed": "Events",
     "matrix.show": "Matrix",
     "compare.show": "Compare",

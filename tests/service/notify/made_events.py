@@ -30,6 +30,7 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "author": "Ada",
         "committed_at": NOW,
         "first_seen_at": NOW,
+        "found_at": NOW,
         "changed_at": NOW,
         "n_drifts": 1,
         "n_series": 1,
