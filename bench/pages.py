@@ -136,9 +136,8 @@ def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> Non
             for _, body in steps(batches, f"batches of {BATCH} runs", math.ceil(size.runs / BATCH)):
                 post(connection, "/api/v1/runs", body)
         for number in range(subjects):
-            batches = store_data.step_batches(f"library-{number}", COMMITS, STEPPING, BATCH)
-            for _, body in steps(batches, f"batches of {BATCH} runs", math.ceil(COMMITS * STEPPING / BATCH)):
-                post(connection, "/api/v1/runs", body)
+            progress(f"events of subject {number + 1} of {subjects}")
+            post(connection, "/api/v1/runs", store_data.stepping(f"library-{number}", COMMITS, STEPPING))
         settled, state = 0, b""  # large batches are judged once it is quiet
         while settled < QUIET:
             progress("waiting until all series are judged")

@@ -88,29 +88,25 @@ def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int,
         yield len(body), _list(body)
 
 
-def step_batches(subject: str, commits: int, cases: int, runs: int) -> Iterator[tuple[int, bytes]]:
-    """Return bodies of requests with a subject of which nearly each commit moves one case: an event a commit.
+def stepping(subject: str, commits: int, cases: int) -> bytes:
+    """Return the body of a request with a subject of which nearly each commit moves one case: an event a commit.
 
-    The sizes of the steps are spread over five orders of magnitude, up and down.
+    The sizes of the steps are spread over five orders of magnitude, up and down. All is in one request, so that each
+    series is judged once.
     """
-    head = _head(subject)
-    body: list[str] = []
-    sizes = Random(subject)
+    head, sizes = _head(subject), Random(subject)
     levels = [100_000] * cases
+    body: list[str] = []
     for commit in range(commits):
         if commit >= cases:
             case = commit % cases
             step = round(10 ** sizes.uniform(0, 5)) * sizes.choice((1, 1, -1))
-            levels[case] = levels[case] + step if levels[case] + step > 0 else levels[case] + abs(step)
+            levels[case] += step if levels[case] + step > 0 else -step
         told = revision(commit, subject).model_dump_json()
         for case in range(cases):
             sample = f'{{"readings":{{"minor-faults":{{"value":{levels[case]}}}}}}}'
             body.append(_report(head, told, case, commit, samples=f"{sample},{sample}", subject=subject))
-            if len(body) == runs:
-                yield len(body), _list(body)
-                body = []
-    if body:
-        yield len(body), _list(body)
+    return _list(body)
 
 
 def _list(reports: list[str]) -> bytes:

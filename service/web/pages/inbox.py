@@ -109,8 +109,8 @@ class Inbox:
     ----------
     since
         From when on events are listed; None for all of them.
-    since_words
-        How a sentence names that.
+    chosen, since_words
+        What stands for that in the address, and how a sentence names it.
     counts
         The events that the filters select.
     older
@@ -123,6 +123,7 @@ class Inbox:
 
     query: InboxQuery
     since: datetime | None
+    chosen: str
     since_words: str
     counts: EventCounts
     older: int
@@ -176,6 +177,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
     return Inbox(
         query=query,
         since=start,
+        chosen=chosen,
         since_words=_SINCE_WORDS.get(chosen, ""),
         counts=everything if nothing_new else counts,
         older=0 if nothing_new else everything.total - counts.total,

@@ -58,6 +58,7 @@ WITH_TOKEN = {
     *("matrix.show", "api.nights.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
     *("api.export.get", "api.revisions.get", "compare.between"),
     # what writes, or has the service compute
+    *("event.triage", "api.events.triage", "judged_series.listed"),
     *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
     *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),

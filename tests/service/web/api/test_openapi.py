@@ -59,6 +59,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/drifts/{drift_id}", "get"),
         ("/api/v1/events", "get"),
         ("/api/v1/events/{event_id}", "get"),
+        ("/api/v1/events/triage", "post"),
         ("/api/v1/events/{event_id}/decisions", "get"),
         ("/api/v1/events/{event_id}/decisions", "post"),
         ("/api/v1/events/{event_id}/deliveries", "get"),
