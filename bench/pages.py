@@ -41,7 +41,7 @@ LONG = 10_000
 """Runs of the one long series."""
 EVENTS = 10_000
 """Open events, about: nearly each commit of their subjects moves one case."""
-COMMITS, STEPPING = 1000, 4
+COMMITS, STEPPING = 500, 4
 """Commits and cases of each of these subjects."""
 WIRE_LIMIT = 60_000
 """Bytes of the first page as a browser that accepts compressed answers gets it."""
@@ -138,12 +138,18 @@ def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> Non
         for number in range(subjects):
             progress(f"events of subject {number + 1} of {subjects}")
             post(connection, "/api/v1/runs", store_data.stepping(f"library-{number}", COMMITS, STEPPING))
-        settled, state = 0, b""  # large batches are judged once it is quiet
-        while settled < QUIET:
-            progress("waiting until all series are judged")
-            time.sleep(1)
-            now = get(connection, "/live")
-            settled, state = settled + 1 if now == state else 0, now
+            _settle(connection, 1)
+        _settle(connection, QUIET)
+
+
+def _settle(connection: HTTPConnection, seconds: int) -> None:
+    """Wait until nothing new appears for some seconds: large batches are judged once it is quiet."""
+    settled, state = 0, b""
+    while settled < seconds:
+        progress("waiting until all series are judged")
+        time.sleep(1)
+        now = get(connection, "/live")
+        settled, state = settled + 1 if now == state else 0, now
 
 
 def _pages(connection: HTTPConnection) -> dict[str, str]:

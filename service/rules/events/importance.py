@@ -3,7 +3,7 @@
 ``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty``, with the size in percent and the price
 in microseconds. Each factor grows with its term alone, so an event that is at least as large, as dear, as wide and as
 sure as another never ranks below it. The logarithms keep one term from deciding alone: a count that grows from 1 to 10
-faults is large and cheap, and stands behind a twentieth more of a million.
+faults is large and cheap, and comes after one that grows from a million by half.
 """
 
 from __future__ import annotations
