@@ -43,6 +43,7 @@ EVENTS = 10_000
 """Open events, about: nearly each commit of their subjects moves one case."""
 COMMITS, STEPPING = 500, 4
 """Commits and cases of each of these subjects."""
+_ATTEMPTS = 20
 WIRE_LIMIT = 60_000
 """Bytes of the first page as a browser that accepts compressed answers gets it."""
 
@@ -137,9 +138,21 @@ def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> Non
                 post(connection, "/api/v1/runs", body)
         for number in range(subjects):
             progress(f"events of subject {number + 1} of {subjects}")
-            post(connection, "/api/v1/runs", store_data.stepping(f"library-{number}", COMMITS, STEPPING))
-            _settle(connection, 1)
+            _post_in_turn(connection, store_data.stepping(f"library-{number}", COMMITS, STEPPING))
         _settle(connection, QUIET)
+
+
+def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
+    """Send runs; while the service writes five hundred events at once, wait for it."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            post(connection, "/api/v1/runs", body)
+        except RuntimeError as error:
+            if attempt == _ATTEMPTS - 1 or " 503 " not in str(error):
+                raise
+            time.sleep(QUIET)
+        else:
+            return
 
 
 def _settle(connection: HTTPConnection, seconds: int) -> None:

@@ -132,6 +132,18 @@ class Revision(Base):
     """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
 
 
+class RefRow(Base):
+    """A tag or a branch of a subject. Its commit need not be known."""
+
+    __tablename__ = "ref"
+    __table_args__ = (UniqueConstraint("subject_id", "kind", "name"), Index(None, "name"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    kind: Mapped[str] = mapped_column(String(8))
+    name: Mapped[str] = mapped_column(String(200))
+    commit: Mapped[str] = mapped_column(String(64))
+
+
 class Host(Base):
     """A machine that runs cases."""
 

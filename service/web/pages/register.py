@@ -22,6 +22,7 @@ from service.web.pages import (
     matrix,
     overview,
     profile,
+    releases,
     run,
     search,
     series,
@@ -37,13 +38,14 @@ _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     evidence.bp,
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
-    *(subjects.bp, judged_series.bp),
+    *(subjects.bp, judged_series.bp, releases.bp),
 )
 _MAIN_PAGES = {
     "overview.show": "Inbox",
     "event.listed": "Events",
     "matrix.show": "Matrix",
     "compare.show": "Compare",
+    "releases.listed": "Releases",
     "workloads.listed": "Workloads",
     "run.listed": "Runs",
     "jobs.listed": "Jobs",
