@@ -147,9 +147,10 @@ def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
     for attempt in range(_ATTEMPTS):
         try:
             post(connection, "/api/v1/runs", body)
-        except RuntimeError as error:
-            if attempt == _ATTEMPTS - 1 or " 503 " not in str(error):
+        except (RuntimeError, ConnectionError) as error:
+            if attempt == _ATTEMPTS - 1 or (isinstance(error, RuntimeError) and " 503 " not in str(error)):
                 raise
+            connection.close()
             time.sleep(QUIET)
         else:
             return

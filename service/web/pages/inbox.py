@@ -9,23 +9,23 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from flask import request, session, url_for
+from flask import url_for
 from sqlalchemy.orm import Session
 
 from service.rules.access.scope import Scope
 from service.rules.events import since as since_rule
 from service.rules.events.advice import what_to_do, who_looks
-from service.rules.events.visit import Visit, visit_at
+from service.rules.events.visit import Visit
 from service.schemas.history import Certainty, Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
-from service.store import events, hosts, outlines, overview, subjects, visits
+from service.store import events, hosts, outlines, overview, subjects
 from service.store.events import EventCounts, EventFilter
 from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.charts.sparkline import Sparkline, sparkline
 from service.web.current import database
 from service.web.problems import unprocessable
-from service.web.rendering import forms
+from service.web.rendering import forms, reader_visit
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
 FIRST_VISIT = "7d"
@@ -40,7 +40,6 @@ _SINCE_WORDS = {
     ALL: "the beginning",
 }
 _FOLDED_ROWS = 100
-_SINCE, _SEEN_AT = "inbox-since", "inbox-seen"
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -152,7 +151,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
         If the query has a value that is none.
     """
     query, now = _query(args, path, since), datetime.now(UTC)
-    visit = _visit(now) if since == VISIT else None
+    visit = reader_visit.current(now) if since == VISIT else None
     chosen = query.since
     if chosen == VISIT and (visit is None or visit.since is None):
         chosen = FIRST_VISIT
@@ -230,36 +229,6 @@ def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
         return since_rule.since(chosen, now)
     except ValueError as error:
         raise unprocessable("since", str(error)) from error
-
-
-def _visit(now: datetime) -> Visit:
-    """Return the visit that this request belongs to, and store it: by the token of a reader, else in the cookie.
-
-    A page that brings itself up to date is no visit: nobody may be looking.
-    """
-    token = guard.caller().token_id if guard.by_token() else None
-    with database().reading() as store:
-        stored = visits.find(store, token) if token else _of_cookie()
-    if "HX-Request" in request.headers or request.method != "GET":
-        return stored or Visit(None, now)
-    visit = visit_at(stored, now)
-    if visit == stored:
-        return visit
-    if token:
-        with database().writing() as store:
-            visits.store(store, token, visit)
-    else:
-        session.permanent = True
-        session[_SEEN_AT] = visit.seen_at.isoformat()
-        session[_SINCE] = visit.since.isoformat() if visit.since else ""
-    return visit
-
-
-def _of_cookie() -> Visit | None:
-    seen_at, since = session.get(_SEEN_AT), session.get(_SINCE)
-    if not seen_at:
-        return None
-    return Visit(datetime.fromisoformat(since) if since else None, datetime.fromisoformat(seen_at))
 
 
 def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:

@@ -29,9 +29,7 @@ def test_a_text_is_read_as_git_reads_it(text: str, name: str, steps: tuple[int, 
 def test_steps_lead_where_git_says(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
-        done = subprocess.run(
-            ["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     git("init", "-q")
