@@ -19,7 +19,7 @@ def shown(**changes: Any) -> str:
         "revision": "c" * 40,
         "previous_revision": "a" * 40,
         "title": "Merge a branch",
-        "candidates": [{"commit": "c" * 40}],
+        "candidates": [{"commit": "c" * 40, "title": "Merge a branch"}],
         "knobs": [],
     }
     out = io.StringIO()
