@@ -22,7 +22,7 @@ def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     places = [text.index(title) for title in ("variable.MALLOC_CONF changed", "one of 2 commits", "Keep a page of")]
     assert places == sorted(places)
     assert "Hand memory" not in text
-    assert "Improvement: −76 %" in text
+    assert "Improvement: −75.8 %" in text
     assert "Wait: one more run confirms it" in text
     assert "Undo the setting, or accept it" in text
     assert history.CASE.name in text
