@@ -22,7 +22,7 @@ _TYPES = (
     "image/svg+xml",
 )
 _FILES = ("static", "vendor.file")
-"""Endpoints that stream files."""
+"""Endpoints that serve files."""
 _REFLECTING = frozenset({"search.show", "search.show_json", "search.show_csv"})
 """Endpoints that repeat any text of the address."""
 
@@ -32,8 +32,7 @@ def register(app: Flask) -> None:
     app.config.update(
         COMPRESS_ALGORITHM=["br", "gzip"],
         COMPRESS_MIMETYPES=list(_TYPES),
-        COMPRESS_ALGORITHM_STREAMING=["br"],
-        COMPRESS_STREAMING_ENDPOINT_CONDITIONAL=list(_FILES),
+        COMPRESS_STREAMS=False,
         COMPRESS_REGISTER=False,
     )
     compress = Compress(app)
@@ -43,6 +42,17 @@ def register(app: Flask) -> None:
             return response
         if response.cache_control.no_store:
             return response
+        if request.endpoint in _FILES and response.is_streamed:
+            _read(response)
         return compress.after_request(response)
 
     app.after_request(compressed)
+
+
+def _read(response: Response) -> None:
+    """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
+    file = response.response
+    response.direct_passthrough = False
+    response.get_data()
+    if hasattr(file, "close"):
+        file.close()
