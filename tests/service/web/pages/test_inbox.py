@@ -132,8 +132,8 @@ def test_an_incomplete_decision_decides_nothing_and_keeps_what_was_selected(own:
     for form, problem in (
         ({"action": "expect"}, "Reason is needed to expect"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
-        ({"action": "snooze", "until": "soon"}, "Until:"),
-        ({}, "Action"),
+        ({"action": "snooze", "until": "soon"}, "The end"),
+        ({}, "A decision"),
     ):
         answer = decide(own, [event], list="/events?since=all", **form)
         assert answer.status_code == 422
