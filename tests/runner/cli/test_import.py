@@ -40,7 +40,8 @@ def test_files_are_stored_once_and_judged_like_any_history(
         assert (again["created"], again["known"], again["conflicting"]) == (0, 19, 0)
         (drift,) = service.drifts(subject="s")
         assert (drift["before"], drift["after"]) == (100, 150)
-        assert drift["title"].startswith("r10 (imported")
+        assert drift["candidates"][-1]["title"].startswith("r10 (imported")
+        assert (drift["certainty"], drift["title"]) == ("range", ""), "nothing says which commits lie between"
 
         folder = tmp_path / "go"
         folder.mkdir()
