@@ -8,6 +8,8 @@ other methods than GET, such as the lease of a job, are not compressed either.
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from flask import Flask, Response, request
 from flask_compress import Compress
 
@@ -42,7 +44,7 @@ def register(app: Flask) -> None:
             return response
         if response.cache_control.no_store:
             return response
-        if request.endpoint in _FILES and response.is_streamed:
+        if request.endpoint in _FILES and response.is_streamed and response.status_code == HTTPStatus.OK:
             _read(response)
         return compress.after_request(response)
 

@@ -38,6 +38,12 @@ def test_a_browser_that_has_a_compressed_page_is_told_so(client: FlaskClient) ->
         assert (again.status_code, again.data) == (304, b"")
 
 
+def test_a_browser_that_knows_a_files_age_is_told_so(client: FlaskClient) -> None:
+    since = client.get("/static/app.css").headers["Last-Modified"]
+    answer = client.get("/static/app.css", headers={"Accept-Encoding": "br", "If-Modified-Since": since})
+    assert (answer.status_code, answer.data) == (304, b"")
+
+
 def test_an_attackers_text_is_not_compressed_beside_what_is_stored(client: FlaskClient) -> None:
     for address in ("/search?q=guess", "/search.json?q=guess"):
         assert "Content-Encoding" not in client.get(address, headers={"Accept-Encoding": "br"}).headers
