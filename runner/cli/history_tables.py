@@ -58,6 +58,8 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
+        if drift.get("evidence", {}).get("wants_rerun"):
+            within += "  not confirmed yet"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
