@@ -11,7 +11,7 @@ from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.sources import Sources
 from runner.adoption.workload_text import workload_text
-from runner.contract.report import Build, Failure, Outcome, Report, Revision
+from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
@@ -182,7 +182,7 @@ class FirstMeasurement:
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
-        return Tried(run, (), _problem(report.failure) if report.failure else "it was not measured")
+        return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
@@ -212,12 +212,6 @@ def best(tried: Sequence[Tried]) -> Tried | None:
 def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
     gap = max(min(some) - max(others), min(others) - max(some))
     return gap > max(max(some) - min(some), max(others) - min(others))
-
-
-def _problem(failure: Failure) -> str:
-    """Return why a program could not be measured, with the last thing that it said itself."""
-    lines = [line.strip() for line in failure.log.splitlines() if line.strip()]
-    return f"{failure.message}: {lines[-1][:200]}" if lines else failure.message
 
 
 def describe(failure: BuildFailure | FaultwatchError) -> str:

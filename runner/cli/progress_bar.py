@@ -103,7 +103,7 @@ class ProgressBar:
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
-            message = escape_text(f"{report.failure.stage} failed: {report.failure.message}")
+            message = escape_text(f"{report.failure.stage} failed: {report.failure.explained}")
             self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
         if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:

@@ -169,6 +169,12 @@ class Failure(Strict):
     temporary: bool = False
     """The state of the host is the reason, such as a full disk or a signal: another attempt can succeed."""
 
+    @property
+    def explained(self) -> str:
+        """The message and, if a program failed, the last line that it wrote itself."""
+        lines = [line.strip() for line in self.log.splitlines() if line.strip()] if self.stage is Stage.RUN else []
+        return f"{self.message}: {lines[-1][:200]}" if lines else self.message
+
 
 class Build(Strict):
     """How the revision was built."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from runner.cli.progress_bar import ProgressBar
 from runner.contract.plan import PlannedRun, Reason
-from runner.contract.report import Case, Environment, Host, Outcome, Reading, Report, Revision, Sample
+from runner.contract.report import Case, Environment, Failure, Host, Outcome, Reading, Report, Revision, Sample, Stage
 
 CASE = Case(workload="copy", definition="0" * 16, parameters={"mib": 8})
 
@@ -54,3 +54,14 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
         f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "
         "3 times measured again because the newest run differs from the level before"
     )
+
+
+def test_a_program_that_failed_is_quoted() -> None:
+    stream = io.StringIO()
+    failure = Failure(stage=Stage.RUN, message="`./copy` ended with exit code 1", log="reading\ncopy: no such file\n\n")
+    changes = {"outcome": Outcome.FAILED, "failure": failure, "samples": ()}
+    with ProgressBar(Console(file=stream, width=200), "demo") as bar:
+        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
+        bar.reported(report(1, 1000).model_copy(update=changes), 0)
+    assert stream.getvalue().rstrip().endswith("run failed: `./copy` ended with exit code 1: copy: no such file")
+    assert failure.model_copy(update={"stage": Stage.BUILD}).explained == failure.message, "a build says it earlier"
