@@ -140,7 +140,7 @@ lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra hosts --output-file requirements-hosts.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
 	$(LOCK) --extra workflows --output-file requirements-workflows.txt
-	$(LOCK) --extra client --output-file requirements-client.txt
+	$(LOCK) --extra client --no-annotate --output-file requirements-client.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean

@@ -15,13 +15,12 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from service import background
 from service.app import create_app
+from service.background import tasks
+from service.background.scheduler import BackgroundScheduler
 from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.forges.extension import queue
-from service.jobs import extension as jobs
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
 from service.store.engine.upgrade import upgrade
 from service.web import current
@@ -31,6 +30,8 @@ _SYSTEMD_SOCKET = 3
 """The first descriptor that systemd passes (sd_listen_fds(3)); the service's unit has one socket."""
 STOP_SECONDS = 5
 """How long requests under way may delay a stop."""
+_TASK_STOP_SECONDS = 0.5
+"""The same of background tasks. What is cut off is done again after the next start, as after a kill."""
 
 
 def serve(config: Config, host: str, port_file: Path | None = None) -> None:
@@ -58,21 +59,25 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         if port_file is not None:
             _write_atomically(port_file, f"{port}\n")
 
+    background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
+
     def make_app() -> Flask:
         app = create_app(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
-            background.start(current.database(), config)
-        if (forges := queue(app)) is not None:
-            forges.start()
-        jobs.start(app, f"http://{_in_url(_local_address(address))}:{port}")
+            database = current.database()
+        background.append(tasks.start(app, database, config, f"http://{_in_url(_local_address(address))}:{port}"))
         # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
         # the parsing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
         return app
 
+    def worker_exit(_server: Any, _worker: Any) -> None:
+        for scheduler in background:
+            scheduler.stop(_TASK_STOP_SECONDS)
+
     # The application is created in the worker: a database connection must not cross a fork.
-    _Server(make_app, listener, config.workers, when_ready).run()
+    _Server(make_app, listener, config.workers, when_ready, worker_exit).run()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -109,7 +114,12 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
 class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(
-        self, make_app: Callable[[], Flask], listener: socket.socket, workers: int, when_ready: Callable[[Any], None]
+        self,
+        make_app: Callable[[], Flask],
+        listener: socket.socket,
+        workers: int,
+        when_ready: Callable[[Any], None],
+        worker_exit: Callable[[Any, Any], None],
     ) -> None:
         self._make_app = make_app
         self._settings = {
@@ -121,6 +131,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "loglevel": "warning",
             "control_socket_disable": True,
             "when_ready": when_ready,
+            "worker_exit": worker_exit,
         }
         super().__init__()
 

@@ -111,8 +111,6 @@ class Builder:
 
         That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
         """
-        if not may_reuse(workload):
-            return None
         changed = self.unread_changes(repository, built, commit, workload, known=built)
         if changed is None:
             return None
@@ -133,6 +131,8 @@ class Builder:
         self, repository: Repository, before: str, after: str, workload: Workload, *, known: str
     ) -> frozenset[str] | None:
         """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
+        if not _may_reuse(workload):
+            return None
         changed = changed_files(repository, before, after)
         place = self.cache.first_place(self._key(repository, known, workload))
         return changed if changed is not None and changed <= unread_files(place) else None
@@ -190,7 +190,7 @@ class Builder:
 
     def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
-        unread = unread_states(tree) if may_reuse(workload) else {}
+        unread = unread_states(tree) if _may_reuse(workload) else {}
         failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
@@ -225,7 +225,7 @@ class Builder:
             raise BuildFailure(error.what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
-def may_reuse(workload: Workload) -> bool:
+def _may_reuse(workload: Workload) -> bool:
     """Return whether two commits can have the same build, as far as the workload says."""
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 

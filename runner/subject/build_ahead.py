@@ -23,7 +23,7 @@ from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_mo
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
-from runner.subject.build import Builder, may_reuse
+from runner.subject.build import Builder
 from runner.subject.build_worker import encode_order
 from runner.subject.repository import Repository
 from runner.subject.unread_files import sizes
@@ -70,7 +70,7 @@ class BuildAhead:
         self._jobs = jobs if workload.build.command else 0
         self._workers: list[_Worker] = []
         self._finished: set[str] = set()
-        self._builds_all = build_all or not may_reuse(workload)
+        self._builds_all = build_all
         self._before = {after: before for before, after in pairwise(self._next)}
         self._built = ""
 

@@ -53,9 +53,11 @@ def are_reads_noted(folder: Path) -> bool:
 
 def unread_states(tree: Path) -> Mapping[str, object]:
     """Return the states of the files of a tree that nobody has read or changed, by path; none where that is unknown."""
-    if not are_reads_noted(tree.parent):
-        return {}
-    found = {}
+    return _unread_now(tree) if are_reads_noted(tree.parent) else {}
+
+
+def _unread_now(tree: Path) -> dict[str, object]:
+    found: dict[str, object] = {}
     with suppress(TreeTooLarge):
         for entry in walk(tree):
             state = entry.stat(follow_symlinks=False)
@@ -73,7 +75,7 @@ def note_unread(tree: Path, checkout: Mapping[str, object]) -> None:
     checkout
         The unread files before the build; others come from moving and copying.
     """
-    names = [name for name, state in unread_states(tree).items() if checkout.get(name) == state]
+    names = [name for name, state in _unread_now(tree).items() if checkout.get(name) == state] if checkout else []
     (tree.parent / _NAMES).write_bytes(b"".join(os.fsencode(name) + b"\0" for name in sorted(names)))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal, NamedTuple, Self
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -116,25 +116,123 @@ class EmailChannel(ChannelSettings):
         return self
 
 
-class WebhookChannel(ChannelSettings):
-    """A chat that accepts Slack's incoming webhooks."""
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # The reason quotes the address, which is a secret.
+        raise ValueError("url is not an address: it has brackets or characters that no host has") from None
 
-    kind: Literal["webhook"]
-    """A channel that sends to a chat."""
+
+class AddressedChannel(ChannelSettings):
+    """A channel whose address is a secret."""
+
     url: Line | None = None
-    """Address of the webhook."""
+    """Address of the receiver."""
     url_variable: Line | None = None
     """Environment variable that holds the address, which is a secret."""
     insecure: bool = False
-    """Whether http is allowed outside loopback."""
+    """Whether http, or a certificate that is not checked, is allowed outside loopback."""
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> WebhookChannel:
+    def _has_an_address(self) -> Self:
         if (self.url is None) == (self.url_variable is None):
             raise ValueError("set either url or url_variable")
         if self.url is not None:
             self.check(self.url)
         return self
+
+    @property
+    def variable_or_key(self) -> str:
+        """What names the address in messages."""
+        return self.url_variable or "url"
+
+    def check(self, url: str) -> str:
+        """Return the address if it may be called.
+
+        Raises
+        ------
+        ValueError
+            If it may not.
+        """
+        raise NotImplementedError
+
+
+class Chat(NamedTuple):
+    """A chat service.
+
+    Attributes
+    ----------
+    name
+        As people know it.
+    format
+        What its messages are written in.
+    encrypted
+        Whether it is reached by https.
+    link
+        How a link is written in that format.
+    """
+
+    name: str
+    format: Literal["markdown", "html", "text"]
+    encrypted: bool = True
+    link: str = "{}"
+
+
+CHATS = {
+    "discord": Chat("Discord", "markdown", link="<{}>"),
+    "gotify": Chat("Gotify", "text", encrypted=False),
+    "gotifys": Chat("Gotify", "text"),
+    "matrix": Chat("Matrix", "markdown", encrypted=False, link="<{}>"),
+    "matrixs": Chat("Matrix", "markdown", link="<{}>"),
+    "mmost": Chat("Mattermost", "markdown", encrypted=False, link="<{}>"),
+    "mmosts": Chat("Mattermost", "markdown", link="<{}>"),
+    "ntfy": Chat("ntfy", "text", encrypted=False),
+    "ntfys": Chat("ntfy", "text"),
+    "pover": Chat("Pushover", "text"),
+    "rocket": Chat("Rocket.Chat", "markdown", encrypted=False, link="<{}>"),
+    "rockets": Chat("Rocket.Chat", "markdown", link="<{}>"),
+    "slack": Chat("Slack", "text"),
+    "tgram": Chat("Telegram", "html"),
+    "workflow": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
+    "workflows": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
+}
+"""The services whose escaping is known, by the scheme of their addresses."""
+
+
+class ChatChannel(AddressedChannel):
+    """A chat service, by its Apprise address; or by the https address of a webhook of Discord, Slack or Teams."""
+
+    kind: Literal["chat"]
+    """A channel that sends to a chat service."""
+
+    def check(self, url: str) -> str:
+        """Return the address if it may be called.
+
+        Raises
+        ------
+        ValueError
+            If it is of no supported service, or unencrypted outside loopback and not declared insecure.
+        """
+        parts = _split(url)
+        scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
+        if scheme not in CHATS and scheme != "https":
+            known = ", ".join(sorted({chat.name for chat in CHATS.values()}))
+            raise ValueError(f"url is of no supported service ({known})")
+        if self.insecure or parts.hostname in LOOPBACK:
+            return url
+        if scheme in CHATS and not CHATS[scheme].encrypted:
+            raise ValueError(f"url is unencrypted: use {scheme}s, or set insecure = true if the network is trusted")
+        if query.get("verify", "yes").lower() not in {"yes", "true", "1", "on"}:
+            raise ValueError("url turns certificates off: remove verify, or set insecure = true")
+        return url
+
+
+class WebhookChannel(AddressedChannel):
+    """A receiver of JSON in the form of Slack's incoming webhooks: ``{"text": "…"}``."""
+
+    kind: Literal["webhook"]
+    """A channel that posts JSON."""
 
     def check(self, url: str) -> str:
         """Return the address if it may be called.
@@ -144,7 +242,7 @@ class WebhookChannel(ChannelSettings):
         ValueError
             If it is not an address, or an unencrypted one outside loopback that is not declared insecure.
         """
-        parts = urlsplit(url)
+        parts = _split(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("url is not an address such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
@@ -157,7 +255,7 @@ class NotificationSettings(StrictSettings):
 
     url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)] = "http://localhost:8080"
     """Address at which people reach the service, for links."""
-    channel: tuple[Annotated[EmailChannel | WebhookChannel, Field(discriminator="kind")], ...] = ()
+    channel: tuple[Annotated[EmailChannel | ChatChannel | WebhookChannel, Field(discriminator="kind")], ...] = ()
     """The channels, each with its own settings."""
 
     @model_validator(mode="after")
@@ -201,5 +299,5 @@ def load(home: Path, named: Path | None = None) -> NotificationSettings:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_input=False)[0]
-    location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "webhook"})
+    location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

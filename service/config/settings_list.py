@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import make_url
 
 from service.config.github_app import GithubSettings
-from service.config.notifications import FILE, EmailChannel, NotificationSettings, WebhookChannel
+from service.config.notifications import CHATS, FILE, ChatChannel, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import LEASE, LOOPBACK, Config
 from service.config.token_forges import FORGEJO, GITLAB, TokenForge, Variables
 from service.config.trusted_jobs import TrustedJobs
@@ -175,7 +175,7 @@ def _channels(config: Config, environment: Mapping[str, str], settings: Notifica
         yield one(channel.name, _channel(channel, environment), file, f"A channel: {channel.kind}.")
 
 
-def _channel(channel: EmailChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
+def _channel(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
     """Describe where a channel sends. The path of a webhook is its secret."""
     said = [] if channel.subject == "*" else [f"only {channel.subject}"]
     said += [] if channel.only == "all" else [f"only {channel.only}"]
@@ -186,6 +186,10 @@ def _channel(channel: EmailChannel | WebhookChannel, environment: Mapping[str, s
     if isinstance(channel, EmailChannel):
         where = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
         variable = channel.password_variable
+    elif isinstance(channel, ChatChannel):
+        variable = channel.url_variable
+        chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # its host may be a secret
+        where = f"by {chat.name}" if chat else "at an address that is kept secret"
     else:
         variable = channel.url_variable
         where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"

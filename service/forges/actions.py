@@ -5,9 +5,10 @@ A repository is named as :mod:`service.forges.names` writes it.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from service.forges.commands import Command
@@ -110,3 +111,16 @@ class UpdateJob:
 RepositoryAction = CommandComment | MeasureHead | MeasureBranch
 """Actions that call the forge."""
 WebhookAction = UpdateJob | RecordHead | AcceptHead | RecordMerge | ForgetRepositories | RepositoryAction
+Payload = Mapping[str, Any]
+"""The body of a webhook, whose text is untrusted."""
+Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
+"""What decides for each event of a forge, by the event's name there."""
+
+
+def decide(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
+    decider = deciders.get(event)
+    try:
+        return tuple(decider(payload)) if decider else ()
+    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
+        return ()

@@ -17,20 +17,19 @@ from service.store.engine.database import Database
 
 if TYPE_CHECKING:
     from service.forges.forge import Forge
-    from service.forges.queue import ForgeQueue
+    from service.forges.worker import ForgeWorker
 
 _EXTENSION = "faultwatch.forges"
 
 
 def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler) -> None:
-    """Give an application its queue where the settings name a forge; with GitHub, the scheduler starts jobs there."""
+    """Give an application its worker where the settings name a forge; with GitHub, the scheduler starts jobs there."""
     forges = _forges(config, scheduler)
     if not forges:
         return
-    from service.forges.queue import ForgeQueue  # noqa: PLC0415 - see above
-    from service.forges.worker import ForgeWorker  # noqa: PLC0415
+    from service.forges.worker import ForgeWorker  # noqa: PLC0415 - see above
 
-    app.extensions[_EXTENSION] = ForgeQueue(ForgeWorker(data, forges, jobs=scheduler), config.home)
+    app.extensions[_EXTENSION] = ForgeWorker(data, forges, jobs=scheduler)
 
 
 def _forges(config: Config, scheduler: JobScheduler) -> dict[ForgeKind, Forge]:
@@ -55,6 +54,6 @@ def _forges(config: Config, scheduler: JobScheduler) -> dict[ForgeKind, Forge]:
     return forges
 
 
-def queue(app: Flask | None = None) -> ForgeQueue | None:
-    """Return the queue of an application; None where it publishes on no forge."""
-    return cast("ForgeQueue | None", (app or current_app).extensions.get(_EXTENSION))
+def worker(app: Flask | None = None) -> ForgeWorker | None:
+    """Return the worker of an application; None where it publishes on no forge."""
+    return cast("ForgeWorker | None", (app or current_app).extensions.get(_EXTENSION))

@@ -56,6 +56,8 @@ class ForgeWorker:
     now: Callable[[], datetime] = _now
     jobs: JobScheduler | None = None
     """Takes the jobs that commands order."""
+    wake: Callable[[], None] = lambda: None
+    """Has :meth:`work` called at once, in the background."""
 
     def work(self) -> datetime | None:
         """Do everything that is due; return when more is due."""

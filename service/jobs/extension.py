@@ -1,9 +1,8 @@
-"""Sets up the job scheduler of a Flask application, and the thread in which it works."""
+"""Sets up the job scheduler of a Flask application."""
 
 from __future__ import annotations
 
-import logging
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,18 +12,12 @@ from flask import Flask, current_app
 
 from runner.contract.job import Backend
 from service.config.settings import Config
-from service.jobs.drift_bisecting import DriftBisector
-from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
 
 if TYPE_CHECKING:
     from service.jobs.local_starter import LocalStarter
 
-log = logging.getLogger(__name__)
-
-INTERVAL = 5.0
-"""Seconds between two rounds of the scheduler, unless it is woken earlier."""
 _EXTENSION = "faultwatch.jobs"
 
 
@@ -58,8 +51,8 @@ def log_file(job_id: int) -> Path | None:
     return local.log(job_id) if local and local.log(job_id).exists() else None
 
 
-def start(app: Flask, url: str) -> None:
-    """Start the scheduler in daemon threads.
+def start(app: Flask, url: str, wake: Callable[[], None]) -> None:
+    """Start carrying out jobs on this machine.
 
     Parameters
     ----------
@@ -67,27 +60,13 @@ def start(app: Flask, url: str) -> None:
         The application.
     url
         Where runners on this machine reach the service.
+    wake
+        Wakes the thread that calls the scheduler.
     """
     extension = _extension(app)
-    scheduler, woken = extension.scheduler, threading.Event()
-    scheduler.wake, scheduler.awake_since = woken.set, datetime.now(UTC)
+    extension.scheduler.wake, extension.scheduler.awake_since = wake, datetime.now(UTC)
     if extension.local is not None:
         extension.local.consume(url)
-
-    profiler, bisector = DriftProfiler(scheduler), DriftBisector(scheduler)
-
-    def work() -> None:
-        while True:
-            try:
-                scheduler.work()
-                bisector.order_bisects()
-                profiler.order_profiles()
-            except Exception:  # the next round tries again
-                log.exception("a round of the job scheduler crashed")
-            woken.wait(INTERVAL)
-            woken.clear()
-
-    threading.Thread(target=work, daemon=True, name="jobs").start()
 
 
 def _extension(app: Flask | None = None) -> _JobsExtension:

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.config.notifications import ChannelSettings, EmailChannel, NotificationSettings, WebhookChannel
+from service.config.notifications import (
+    ChannelSettings,
+    ChatChannel,
+    EmailChannel,
+    NotificationSettings,
+    WebhookChannel,
+)
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
 from service.notify.message import MOST_EVENTS, Message, write
@@ -96,12 +102,19 @@ def _message(database: Database, key: str, base: str, now: datetime) -> Message:
 
 
 def _send(
-    message: Message, channel: EmailChannel | WebhookChannel, environment: Mapping[str, str], now: datetime
+    message: Message,
+    channel: EmailChannel | ChatChannel | WebhookChannel,
+    environment: Mapping[str, str],
+    now: datetime,
 ) -> str | None:
     """Send a message; return why it was not sent, if it was not."""
     try:
         if isinstance(channel, EmailChannel):
             mail.send(message, channel, environment, now)
+        elif isinstance(channel, ChatChannel):
+            from service.notify import chat  # noqa: PLC0415 - Apprise, which other services need not load
+
+            chat.send(message, channel, environment)
         else:
             webhook.send(message, channel, environment)
     except NotSentError as error:

@@ -40,11 +40,14 @@ class Message:
         First line, in one sentence.
     lines
         The body.
+    links
+        The lines that are addresses of this service. Other text comes, in part, from strangers.
     """
 
     key: str
     subject: str
     lines: tuple[str, ...]
+    links: frozenset[str] = frozenset()
 
 
 def write(
@@ -59,8 +62,9 @@ def write(
     steps
         The bisect that an event needs, by the event's id.
     """
+    links = frozenset((link(base), *(link(base, event) for event in events)))
     if len(events) == 1:
-        return Message(key, subject(events[0]), (*_lines(events[0], base, steps), "", link(base)))
+        return Message(key, subject(events[0]), (*_lines(events[0], base, steps), "", link(base)), links)
     withdrawn = sum(event.state is State.WITHDRAWN for event in events)
     worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
@@ -69,7 +73,7 @@ def write(
     lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base, steps)[1:], "")]
     if len(events) > MOST_EVENTS:
         lines += [f"… and {len(events) - MOST_EVENTS} more.", ""]
-    return Message(key, head, (*lines, link(base)))
+    return Message(key, head, (*lines, link(base)), links)
 
 
 def subject(event: EventSummary) -> str:

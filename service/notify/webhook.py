@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import requests
 
 from service.config.notifications import WebhookChannel
+from service.notify import address
 from service.notify.mail import NotSentError
 from service.notify.message import Message, for_slack
 
@@ -26,7 +27,7 @@ def send(message: Message, channel: WebhookChannel, environment: Mapping[str, st
     """
     try:
         with requests.post(
-            _address(channel, environment),
+            address.of(channel, environment),
             json=for_slack(message),
             headers={"Idempotency-Key": message.key},
             allow_redirects=False,
@@ -40,13 +41,3 @@ def send(message: Message, channel: WebhookChannel, environment: Mapping[str, st
         raise NotSentError(
             f"the receiver answered {status}{' (redirects are not followed)' if status // 100 == 3 else ''}"
         )
-
-
-def _address(channel: WebhookChannel, environment: Mapping[str, str]) -> str:
-    url = channel.url if channel.url_variable is None else environment.get(channel.url_variable)
-    if not url:
-        raise NotSentError(f"the address is missing: set the environment variable {channel.url_variable}")
-    try:
-        return channel.check(url)
-    except ValueError as error:
-        raise NotSentError(f"{channel.url_variable or 'url'}: {error}") from error

@@ -11,7 +11,7 @@ from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
 from runner.contract.gate import ForgeKind
-from service.forges.extension import queue
+from service.forges.extension import worker
 from service.forges.names import qualified
 from service.store import forges as store
 from service.store.models import ForgeDelivery
@@ -30,8 +30,8 @@ bp = Blueprint("webhooks", __name__)
 @bp.post("/<any(github, gitlab, forgejo):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
     """Store a delivery. The same one sent twice is stored once."""
-    kind, work = ForgeKind(name), queue()
-    forge = work.worker.forges.get(kind) if work else None
+    kind, work = ForgeKind(name), worker()
+    forge = work.forges.get(kind) if work else None
     if work is None or forge is None:
         raise not_found("GitHub App of this service" if kind is ForgeKind.GITHUB else f"{name} of this service")
     body = request.get_data(cache=False)

@@ -6,26 +6,12 @@ which label was added, so that whoever changes another one would accept a head t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import CommandComment, RecordHead, RecordMerge, WebhookAction
+from service.forges.actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction, decide
 from service.forges.commands import parse
 from service.forges.names import qualified
-
-Payload = Mapping[str, Any]
-
-
-def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
-    handler = EVENTS.get(event)
-    try:
-        return tuple(handler(payload)) if handler else ()
-    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
-        return ()
 
 
 def _pull_request(payload: Payload) -> Iterator[WebhookAction]:
@@ -51,3 +37,8 @@ def _repository(payload: Payload) -> str:
 
 EVENTS = {"pull_request": _pull_request, "pull_request_comment": _issue_comment, "issue_comment": _issue_comment}
 """The events on which the service acts, by their names in ``X-Forgejo-Event``."""
+
+
+def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook."""
+    return decide(EVENTS, event, payload)

@@ -6,10 +6,7 @@ GitHub has signed the payload, but most of its text is untrusted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+from collections.abc import Iterator
 
 from service.forges.actions import (
     ACCEPT_LABEL,
@@ -19,26 +16,17 @@ from service.forges.actions import (
     ForgetRepositories,
     MeasureBranch,
     MeasureHead,
+    Payload,
     RecordHead,
     RecordMerge,
     UpdateJob,
     WebhookAction,
+    decide,
 )
 from service.forges.commands import parse
 
-EVENTS = frozenset({"push", "pull_request", "issue_comment", "check_run", "installation", "workflow_run"})
-Payload = Mapping[str, Any]
 _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 """How the workflows that carry out jobs title their runs."""
-
-
-def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
-    handler = _HANDLERS.get(event)
-    try:
-        return tuple(handler(payload)) if handler else ()
-    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
-        return ()
 
 
 def _issue_comment(payload: Payload) -> Iterator[WebhookAction]:
@@ -96,7 +84,7 @@ def _repository(payload: Payload) -> str:
     return str(payload["repository"]["full_name"]).lower()
 
 
-_HANDLERS = {
+_DECIDERS = {
     "issue_comment": _issue_comment,
     "pull_request": _pull_request,
     "workflow_run": _workflow_run,
@@ -104,3 +92,10 @@ _HANDLERS = {
     "push": _push,
     "installation": _installation,
 }
+EVENTS = frozenset(_DECIDERS)
+"""The events on which the service acts, by their names in ``X-GitHub-Event``."""
+
+
+def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook."""
+    return decide(_DECIDERS, event, payload)

@@ -5,26 +5,12 @@ The payloads are described in the document "Webhook events" of GitLab. Most of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import ACCEPT_LABEL, CommandComment, RecordHead, RecordMerge, WebhookAction
+from service.forges.actions import ACCEPT_LABEL, CommandComment, Payload, RecordHead, RecordMerge, WebhookAction, decide
 from service.forges.commands import Command, Verb, parse
 from service.forges.names import qualified
-
-Payload = Mapping[str, Any]
-
-
-def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
-    handler = EVENTS.get(event)
-    try:
-        return tuple(handler(payload)) if handler else ()
-    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
-        return ()
 
 
 def _merge_request(payload: Payload) -> Iterator[WebhookAction]:
@@ -62,3 +48,8 @@ def _repository(payload: Payload) -> str:
 
 EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""
+
+
+def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook."""
+    return decide(EVENTS, event, payload)

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
-from service.store.engine import wal
+from service.store.engine import exclusion, wal
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.write_lock import WriteLock
 
@@ -42,9 +42,10 @@ class Database:
         self._ingesting: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        if self.is_sqlite and self.url.database and not self.url.database.startswith((":", "file:")):
-            self._write_turn = WriteLock(Path(f"{self.url.database}-turn"), busy_seconds).held
-            checkpoint = partial(wal.checkpoint, Path(self.url.database), self._write_turn)
+        self._file = _sqlite_file(self.url)
+        if self._file is not None:
+            self._write_turn = WriteLock(_beside(self._file, "turn"), busy_seconds).held
+            checkpoint = partial(wal.checkpoint, self._file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
@@ -91,6 +92,14 @@ class Database:
         if self._checkpoints is not None:
             self._checkpoints.request()
 
+    def exclusively(self, name: str) -> AbstractContextManager[bool]:
+        """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
+        if not self.is_sqlite:
+            return exclusion.advisory_lock(self.engine, name)
+        if self._file is not None:
+            return exclusion.file_lock(_beside(self._file, f"task-{name}"))
+        return nullcontext(True)  # a database in memory belongs to one process
+
     @contextmanager
     def ingesting(self) -> Iterator[None]:
         """Hold deferred work back while runs are ingested."""
@@ -116,6 +125,17 @@ class Database:
 def _with_driver(url: URL) -> URL:
     """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
+
+
+def _sqlite_file(url: URL) -> Path | None:
+    """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
+        return None
+    return Path(url.database)
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(f"{file.name}-{suffix}")
 
 
 def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:

@@ -10,7 +10,7 @@ from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, ForgeKind, GateAnswer, GateReport
 from service.forges import comment_text, wording
-from service.forges.extension import queue
+from service.forges.extension import worker
 from service.forges.findings import findings
 from service.forges.names import qualified
 from service.pipeline import gate_insights
@@ -56,8 +56,8 @@ def post(json_data: GateReport) -> GateAnswer:
     with database().reading() as session:
         since = gate_baselines.find(session, json_data, finding.small_steps())
     finding = finding.with_baselines(since)
-    kept = queue()
-    forge = kept.worker.forges.get(json_data.forge) if kept else None
+    kept = worker()
+    forge = kept.forges.get(json_data.forge) if kept else None
     if kept is not None and forge is not None and repository is not None:
         finding = replace(finding, accepted=_kept(qualified(json_data.forge, repository), json_data, since))
         kept.wake()

@@ -9,7 +9,7 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from runner.contract.gate import ForgeKind
-from service.forges.extension import queue
+from service.forges.extension import worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.ownership import hold_repository
@@ -44,8 +44,8 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     The caller's token names the repositories for which it may.
     """
     hold_repository(json_data.repository)
-    kept = queue()
-    github = kept.worker.forges.get(ForgeKind.GITHUB) if kept else None
+    kept = worker()
+    github = kept.forges.get(ForgeKind.GITHUB) if kept else None
     if github is None:
         raise not_found("GitHub App that this service is")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App

@@ -101,11 +101,11 @@ def _seeds() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _worker(served: Served) -> ForgeWorker:
-    queue = extension.queue(served.app)
-    assert queue is not None
-    github = queue.worker.forges[ForgeKind.GITHUB]
+    worker = extension.worker(served.app)
+    assert worker is not None
+    github = worker.forges[ForgeKind.GITHUB]
     assert isinstance(github, GithubForge)
-    return replace(queue.worker, forges={ForgeKind.GITHUB: replace(github, client=_Unreachable())})
+    return replace(worker, forges={ForgeKind.GITHUB: replace(github, client=_Unreachable())})
 
 
 class _Unreachable:

@@ -65,7 +65,7 @@ def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) 
     ((alone, _),) = run(1)
     four = run(4)
     # A shell and its children; what others do to the page cache can move one of them by a fault.
-    assert sorted(abs(faults - alone) for faults, _ in four)[:2] == [0, 0]  # type: ignore[operator]
+    assert sorted(abs(faults - alone) for faults, _ in four)[1] <= 1  # type: ignore[operator]
     times = [int(output) for _, output in four]
     assert max(times) - min(times) < 200_000_000
 

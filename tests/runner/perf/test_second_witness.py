@@ -15,7 +15,7 @@ from runner.perf.second_witness import Account, objection
 from runner.perf.session import Execution, ExecutionFailure, count
 from runner.process_state.process_state import ProcessState
 
-faults, seconds = st.integers(0, 1 << 40), st.floats(0, 1e6)
+faults, seconds = st.integers(0, 1 << 40), st.integers(0, 10**12).map(lambda microseconds: microseconds / 1e6)
 
 PROGRAM = r"""
 #define _GNU_SOURCE

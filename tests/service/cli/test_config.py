@@ -24,11 +24,15 @@ def shown(monkeypatch: pytest.MonkeyPatch, home: Path, **variables: str) -> dict
 def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "notifications.toml").write_text(
         '[[channel]]\nname = "chat"\nkind = "webhook"\nurl = "https://chat.example.org/s3cret"\n'
+        '[[channel]]\nname = "team"\nkind = "chat"\nurl = "pover://user@s3cretToken"\n'
+        '[[channel]]\nname = "room"\nkind = "chat"\nurl_variable = "ROOM"\n'
     )
     values = shown(monkeypatch, tmp_path, FAULTWATCH_WORKERS="3", DATABASE_URL="postgresql://me:s3cret@db/faults")
     assert values["FAULTWATCH_WORKERS"] == ("3", "environment")
     assert values["FAULTWATCH_LEASE_SECONDS"] == ("90 s", "default")
     assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
+    assert values["team"] == ("by Pushover", str(tmp_path / "notifications.toml"))
+    assert values["room"][0].startswith("at an address that is kept secret")
     assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")
     assert "s3cret" not in CliRunner().invoke(cli, ["config"]).output
 

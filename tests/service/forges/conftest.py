@@ -18,7 +18,7 @@ from runner.contract.gate import ForgeKind, GateReport
 from service.app import create_app
 from service.config.settings import Config
 from service.config.token_forges import TokenForge
-from service.forges.extension import queue
+from service.forges.extension import worker as worker_of
 from service.forges.worker import ForgeWorker
 from tests.service.forges import made_gates
 from tests.service.forges.forgejo import stand_in as forgejo_stand_in
@@ -81,11 +81,11 @@ class Site:
 def site(config: Config, kind: ForgeKind, url: str, token: str, repository: str) -> Site:
     settings = TokenForge(url, token, SECRET.encode(), "https://faults.example.org")
     app = create_app(replace(config, **{kind.value: settings}))
-    work = queue(app)
-    assert work is not None
+    worker = worker_of(app)
+    assert worker is not None
     # Ahead, so that what is stored on a slow machine is due already.
     clock = [datetime.now(UTC) + timedelta(minutes=1)]
-    worker = replace(work.worker, now=lambda: clock[0])
+    worker = replace(worker, now=lambda: clock[0])
     return Site(app.test_client(), worker, kind, repository, clock)
 
 

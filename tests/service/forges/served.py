@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from flask import Flask, Response, g, jsonify, request
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -72,8 +72,15 @@ def guarded(app: Flask, forge: StandIn, header: str, expected: str) -> None:
         return problem(g.fault.status, headers=g.fault.headers) if g.fault and g.fault.done else answer
 
 
+class Addressed(Protocol):
+    """A stand-in that is told at which address it is served."""
+
+    url: str
+
+
 @contextmanager
-def running(forge: StandIn, app: Flask) -> Iterator[Any]:
+def running(forge: Addressed, app: Flask) -> Iterator[Any]:
+    """Serve the application of a stand-in."""
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Silent)
     forge.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -29,6 +29,7 @@ from service.store import deliveries
 from service.store.engine.database import Database
 from tests.service import reports
 from tests.service.apiclient import Api
+from tests.service.notify.chat_servers import ChatServer, serving
 
 OTHERS = [reports.OTHER_CASE.model_copy(update={"parameters": {"mib": n}}) for n in range(20, 27)]
 
@@ -191,6 +192,25 @@ def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_ke
         "error": None,
     }
     assert told["sent_at"] is not None
+
+
+def test_a_chat_that_is_down_gets_it_later(api: Api, database: Database) -> None:
+    with serving(ChatServer()) as server:
+        url = f"mmost://127.0.0.1:{server.server_port}/s3cretToken"
+        settings = NotificationSettings.model_validate({"channel": [{"name": "chat", "kind": "chat", "url": url}]})
+        go(database, settings)
+        regress(api)
+        server.status = 503
+        (reason,) = go(database, settings).failed
+        assert reason.startswith("chat: Mattermost: ")
+        assert "503" in reason
+        (waiting,) = api.get(f"/events/{event(api)}/deliveries")["items"]
+        assert (waiting["sent_at"], f"chat: {waiting['error']}") == (None, reason)
+        server.status = 200
+        assert go(database, settings).sent == 0
+        assert go(database, settings, timedelta(minutes=2)).sent == 1
+        assert go(database, settings, timedelta(days=1)).sent == 0
+        assert len(server.requests) == 2
 
 
 def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(

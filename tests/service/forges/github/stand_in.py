@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, request
-from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.service.forges import served
 
 BOT = {"login": "faultwatch[bot]", "type": "Bot", "id": 99}
 APP = 4711
@@ -99,21 +99,8 @@ class GitHub:
 @contextmanager
 def running(hub: GitHub) -> Iterator[GitHub]:
     """Serve it."""
-    server = make_server("127.0.0.1", 0, _app(hub), threaded=True, request_handler=_Silent)
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with served.running(hub, _app(hub)):
         yield hub
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _Silent(WSGIRequestHandler):
-    def log(self, *_: Any, **__: Any) -> None:
-        """Say nothing."""
 
 
 def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -1,0 +1,72 @@
+"""The background tasks of the service: each is an entry of :func:`tasks`."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from flask import Flask
+
+from service.background.scheduler import BackgroundScheduler, Task
+from service.config import notifications
+from service.config.settings import Config
+from service.forges import extension as forges
+from service.jobs import extension as jobs
+from service.jobs.drift_bisecting import DriftBisector
+from service.jobs.drift_profiling import DriftProfiler
+from service.notify import delivery
+from service.pipeline import accept_merged, detect_suite_shifts
+from service.store.engine.database import Database
+
+_EVENTS, _FORGES, _JOBS, _BISECTS, _PROFILES = "events", "forges", "jobs", "bisects", "profiles"
+
+
+def start(app: Flask, database: Database, config: Config, url: str) -> BackgroundScheduler:
+    """Start the background tasks of an application.
+
+    Parameters
+    ----------
+    app
+        The application.
+    database
+        Its database.
+    config
+        Its settings.
+    url
+        Where runners on this machine reach the service.
+    """
+    scheduler = BackgroundScheduler(database, tasks(app, database, config))
+    jobs.start(app, url, lambda: scheduler.wake(_JOBS, _BISECTS, _PROFILES))
+    if (worker := forges.worker(app)) is not None:
+        worker.wake = lambda: scheduler.wake(_FORGES)
+    scheduler.start()
+    return scheduler
+
+
+def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
+    """Return the tasks of an application.
+
+    Jobs and forges are not exclusive: processes differ in what they can start and in the forges that they know, and
+    each row is leased to the process that takes it.
+    """
+    scheduler, worker = jobs.scheduler(app), forges.worker(app)
+    entries = [
+        Task(_EVENTS, lambda: _settle_events(database, config), interval=10, exclusive=True, delay=10),
+        Task(_JOBS, scheduler.work, interval=5),
+        Task(_BISECTS, DriftBisector(scheduler).order_bisects, interval=5, exclusive=True),
+        Task(_PROFILES, DriftProfiler(scheduler).order_profiles, interval=5, exclusive=True),
+    ]
+    if worker is not None:
+        entries.append(Task(_FORGES, worker.work, interval=60))
+    return entries
+
+
+def _settle_events(database: Database, config: Config) -> None:
+    """Detect shifts of whole suites, settle what was merged, send notifications.
+
+    In this order, in one task: a message must neither list drifts that are one shift, nor what was accepted.
+    """
+    detect_suite_shifts.detect_shifts(database)
+    accept_merged.settle(database, datetime.now(UTC))
+    channels = notifications.load(config.home, config.notifications)
+    delivery.run_round(database, channels, os.environ, datetime.now(UTC))

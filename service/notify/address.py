@@ -1,0 +1,25 @@
+"""Reads the address of a channel, which may be in a variable of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.config.notifications import AddressedChannel
+from service.notify.mail import NotSentError
+
+
+def of(channel: AddressedChannel, environment: Mapping[str, str]) -> str:
+    """Return the address of a channel.
+
+    Raises
+    ------
+    NotSentError
+        If it is missing or may not be called. The error leaves out the address, which is a secret.
+    """
+    url = channel.url if channel.url_variable is None else environment.get(channel.url_variable)
+    if not url:
+        raise NotSentError(f"the address is missing: set the environment variable {channel.url_variable}")
+    try:
+        return channel.check(url)
+    except ValueError as error:
+        raise NotSentError(f"{channel.variable_or_key}: {error}") from error

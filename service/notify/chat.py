@@ -1,0 +1,148 @@
+"""Sends messages to chat services through Apprise, which knows how to speak to each of them.
+
+Apprise would pass the text of strangers to some services as markup, or as a mention of everybody. So mentions and
+addresses are broken here in every line, and Markdown is escaped for the services that read it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from urllib.parse import unquote, urlsplit
+
+from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat
+from apprise.result import AppriseResult
+
+from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
+from service.notify import address
+from service.notify.mail import NotSentError
+from service.notify.message import Message, plain
+
+_CONNECT_SECONDS, _READ_SECONDS = 5, 20
+_SHORTEST_SECRET = 4
+_LONGEST_REASON = 300
+_MARKUP = re.compile(r"([\\`*_\[\]<>#!|~&])")
+_MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")
+_ADDRESS = re.compile(r":(?=//)")
+_BREAK = "\u200b"
+"""A space of no width, which ends a mention or an address and is not seen."""
+
+# The records of both contain addresses, which are secrets; Apprise returns the reasons of failures.
+logging.getLogger("apprise").propagate = False
+logging.getLogger("urllib3").setLevel(logging.WARNING)
+
+
+def send(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
+    """Send a message, in parts if the service limits their length.
+
+    Raises
+    ------
+    NotSentError
+        Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+    """
+    url = address.of(channel, environment)
+    asset = AppriseAsset(
+        app_id="Faultwatch",
+        app_desc="Faultwatch",
+        app_url="",
+        image_url_mask="",
+        image_url_logo="",
+        async_mode=False,
+        storage_mode="memory",
+    )
+    receiver, chat = _receiver(url, asset, channel.variable_or_key)
+    apprise = Apprise(asset=asset)
+    apprise.add(receiver)
+    written_in = NotifyFormat.MARKDOWN if chat.format == "markdown" else NotifyFormat.TEXT
+    for part in parts(message, receiver.body_maxlen, chat):
+        result = apprise.notify(body=part, body_format=written_in)
+        if not result:
+            raise NotSentError(f"{chat.name}: {without_secrets(_reason(result), url)}")
+
+
+def parts(message: Message, longest: int, chat: Chat) -> Iterator[str]:
+    """Return the text of a message in parts of whole lines.
+
+    Parameters
+    ----------
+    longest
+        Most characters of a part, as the service counts them: some are longer after Apprise has escaped them.
+    """
+    end = "  \n" if chat.format == "markdown" else "\n"
+    part = ""
+    for line in (message.subject, *message.lines):
+        written = chat.link.format(line) if line in message.links else inert(line, markdown=chat.format == "markdown")
+        written = _cut(written, longest)
+        if part and _length(part + end + written) > longest:
+            yield part.strip()
+            part = ""
+        part += (end if part else "") + written
+    yield part.strip()
+
+
+def inert(line: str, *, markdown: bool) -> str:
+    """Return a line that is shown as it is: no markup, no mention and, except for commands, no address to click."""
+    text = _MARKUP.sub(r"\\\1", line) if markdown else line
+    text = _MENTION.sub(f"@{_BREAK}", text)
+    return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_BREAK}", text)
+
+
+def without_secrets(text: str, url: str) -> str:
+    """Return text in one line, without the parts of an address that may be secret: user, path and query."""
+    split = urlsplit(url)
+    # Some services have a secret in place of the host.
+    host = split.hostname or ""
+    kept = {host} if "." in host or host in LOOPBACK else set()
+    words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
+    for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
+        if len(word) >= _SHORTEST_SECRET and word.lower() not in kept:
+            text = text.replace(word, "***")
+    return plain(text, _LONGEST_REASON)
+
+
+def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:
+    """Return what sends to an address. What options in the address could change is set here.
+
+    Raises
+    ------
+    NotSentError
+        If the address is of no supported service.
+    """
+    receiver = Apprise.instantiate(url, asset=asset)
+    if not isinstance(receiver, NotifyBase):
+        raise NotSentError(f"{name}: the address is not complete; see docs/how-to/notifications.md")
+    scheme = receiver.url(privacy=True).partition("://")[0]  # type: ignore[no-untyped-call]
+    chat = CHATS.get(scheme)
+    if chat is None:
+        raise NotSentError(f"{name}: this service is not supported; see docs/how-to/notifications.md")
+    receiver.notify_format = NotifyFormat(chat.format)
+    # The receiver must not choose which other hosts the service calls.
+    receiver.redirects = False
+    receiver.socket_connect_timeout, receiver.socket_read_timeout = _CONNECT_SECONDS, _READ_SECONDS
+    # The log of deliveries knows what was not sent, and when to try again.
+    receiver.retry, receiver.optional = 0, False
+    if hasattr(receiver, "e2ee"):
+        # Matrix: its keys would have to be kept between messages; otherwise each message is of a new device.
+        receiver.e2ee = False
+    return receiver, chat
+
+
+def _length(text: str) -> int:
+    return len(escape(text))
+
+
+def _cut(line: str, longest: int) -> str:
+    """Return a line that fits, and shows where it was cut."""
+    if _length(line) <= longest:
+        return line
+    while _length(line) >= longest:
+        line = line[:-1]
+    return line.rstrip("\\") + "…"
+
+
+def _reason(result: AppriseResult) -> str:
+    """Return what Apprise last warned of."""
+    logs = [entry.message for service in result for attempt in service for entry in attempt.logs]
+    return logs[-1] if logs else "the receiver did not accept the message"
