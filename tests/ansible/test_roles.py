@@ -187,7 +187,9 @@ def test_the_second_run_changes_nothing(estate: Estate) -> None:
 
 
 def test_a_runner_has_no_web_and_no_database(estate: Estate) -> None:
-    program = "/opt/faultwatch/runner/current/.venv/bin/python -c 'import {}'"
+    program = (
+        "/opt/faultwatch/runner/current/.venv/bin/python -c 'from faultwatch import add_tree; add_tree(); import {}'"
+    )
     assert estate.runner.run(program.format("runner.cli")).returncode == 0
     for package in ("flask", "sqlalchemy", "numpy"):
         assert estate.runner.run(program.format(package), check=False).returncode != 0

@@ -1,0 +1,72 @@
+"""A disk that can lose its power: what has not reached the storage is gone, as after a power cut of the machine."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+
+_SHUTDOWN, _WITHOUT_JOURNAL = 0x8004587D, b"\2\0\0\0"
+"""EXT4_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH, of fs/ext4/ext4.h: neither pages nor the journal are written."""
+_WAIT = 10.0
+"""Seconds until the last process that used the disk has ended."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """An ext4 file system in a file.
+
+    Attributes
+    ----------
+    file
+        The file.
+    folder
+        Where it is mounted.
+    """
+
+    file: Path
+    folder: Path
+
+    def cut(self) -> None:
+        """Cut the power. Processes that use the disk get errors from now on."""
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            ioctl(descriptor, _SHUTDOWN, _WITHOUT_JOURNAL)
+        finally:
+            os.close(descriptor)
+
+    def restart(self) -> None:
+        """Mount the disk again as it was when the power was cut. No process may use it."""
+        deadline = time.monotonic() + _WAIT
+        while subprocess.run(["umount", self.folder], check=False, capture_output=True).returncode:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.folder} is still in use")
+            time.sleep(0.05)
+        self._mount()
+
+    def _mount(self) -> None:
+        subprocess.run(["mount", "-o", "loop", self.file, self.folder], check=True)
+
+
+@contextmanager
+def disk(folder: Path, file: Path, size: str) -> Iterator[Disk]:
+    """Make a disk in a file and mount it on a new folder; unmount it afterwards.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        This machine has no loop devices, or this user may not mount them.
+    """
+    made = Disk(file, folder)
+    folder.mkdir()
+    subprocess.run(["truncate", "--size", size, file], check=True)
+    # No space is reserved for root, so that root can fill it.
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", file], check=True)
+    made._mount()
+    try:
+        yield made
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=False)
