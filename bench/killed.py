@@ -31,7 +31,8 @@ from tests.runner.commands import Proxy, command_line, faultwatch, git, make_his
 MOMENTS = 300
 DISK = "96m"
 SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "hangup": signal.SIGHUP, "interrupt": signal.SIGINT}
-MEANS = (*SIGNALS, "full disk", "power cut")
+CUTS = ("power cut, names written", "power cut")
+MEANS = (*SIGNALS, "full disk", *CUTS)
 _LIMIT = 180.0
 _SHOWN = 20
 
@@ -98,9 +99,9 @@ class Yard:
         self.pids.add(process.pid)
         return process
 
-    def cut_power(self) -> None:
+    def cut_power(self, *, journal: bool) -> None:
         """Cut the power of the disk, end all processes, and start the service again."""
-        self.disk.cut()
+        self.disk.cut(journal=journal)
         while running := list(self.places.processes()):
             for process in running:
                 with suppress(ProcessLookupError):
@@ -151,15 +152,15 @@ def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
     acknowledged: set[object] = set()
     if means in SIGNALS:
         process.send_signal(SIGNALS[means])
-    elif means == "power cut":
+    elif means in CUTS:
         acknowledged = {run["run_id"] for run in yard.runs()}
-        yard.cut_power()
+        yard.cut_power(journal=means == CUTS[0])
     else:
         with _full(yard.home.parent):
             process.wait(_LIMIT)
     process.wait(_LIMIT)
     text = (yard.folder / "output").read_text(errors="replace")
-    if "Traceback" in text and means != "power cut":
+    if "Traceback" in text and means not in CUTS:
         yield f"a traceback: {text.strip().splitlines()[-1][:200]}"
     status, messages = yard.next_command()
     if status != 0:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 
-_SHUTDOWN, _WITHOUT_JOURNAL = 0x8004587D, b"\2\0\0\0"
-"""EXT4_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH, of fs/ext4/ext4.h: neither pages nor the journal are written."""
+_SHUTDOWN, _JOURNAL, _NOTHING = 0x8004587D, b"\1\0\0\0", b"\2\0\0\0"
+"""EXT4_IOC_SHUTDOWN, and what is still written (EXT4_GOING_FLAGS_LOGFLUSH and NOLOGFLUSH), of fs/ext4/ext4.h."""
 _WAIT = 10.0
 """Seconds until the last process that used the disk has ended."""
 
@@ -30,11 +30,18 @@ class Disk:
     file: Path
     folder: Path
 
-    def cut(self) -> None:
-        """Cut the power. Processes that use the disk get errors from now on."""
+    def cut(self, *, journal: bool) -> None:
+        """Cut the power. Processes that use the disk get errors from now on.
+
+        Parameters
+        ----------
+        journal
+            Whether the kernel has just written its journal, as it does every few seconds: new files that nobody waited
+            for then have their names, but are empty. Otherwise they do not exist.
+        """
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            ioctl(descriptor, _SHUTDOWN, _WITHOUT_JOURNAL)
+            ioctl(descriptor, _SHUTDOWN, _JOURNAL if journal else _NOTHING)
         finally:
             os.close(descriptor)
 
