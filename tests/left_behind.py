@@ -20,7 +20,7 @@ _SETTLING = 3.0
 """Seconds within which the kernel and helpers end what was killed."""
 _NOTE = Path("/run/faultwatch/rcu_expedited")
 _KEPT = re.compile(
-    r"(faultwatch\.db(-\w+)?|port|spool|subjects|builds|programs|copies|clones|jobs.*|.*\.key|doctor-undo\.json)"
+    r"(faultwatch\.db(-[\w-]+)?|port|spool|subjects|builds|programs|copies|clones|jobs.*|.*\.key|doctor-undo\.json)"
 )
 _SETTINGS = (
     "/sys/kernel/mm/transparent_hugepage/enabled",
