@@ -32,6 +32,8 @@ from tests.runner.commands import make_history
 pytestmark = pytest.mark.hosts
 
 MOMENTS = int(os.environ.get("MOMENTS", "12"))
+PATIENCE = 900.0
+"""Seconds that a boot may take on a busy machine."""
 KINDS = ("history", "nightly", "job", "bisect")
 PRODUCT = Product(
     "x86_64",
@@ -156,7 +158,7 @@ def yard() -> Iterator[Yard]:
         (files / "yard.service").write_text(UNIT, encoding="utf-8")
         packed = subprocess.run(["tar", "-cf", "-", "-C", files, "--owner=root", "."], capture_output=True, check=True)
         product = product_disk(PRODUCT, folder)
-        with machine("yard", image(UNPACKED), key, further_disks=[product]) as guest:
+        with machine("yard", image(UNPACKED), key, PATIENCE, further_disks=[product]) as guest:
             guest.send(SETUP, packed.stdout)
             yield Yard(guest, commits)
 
@@ -184,7 +186,7 @@ def test_nothing_is_lost_done_twice_or_left_behind(yard: Yard) -> None:
         with yard.guest.started(yard.line(words)) as command:
             with suppress(subprocess.TimeoutExpired):
                 command.wait(delay)
-            end(yard.guest)
+            end(yard.guest, PATIENCE)
         again = [] if kind == "history" else [words]
         wrong = [text for one in (*again, yard.words("history")) for text in yard.run(one)]
         wrong += yard.wrong()
