@@ -58,9 +58,12 @@ mkdir -p {PLACES.home} {PLACES.temporary}
 touch {PLACES.lock}
 tar -xf - -C {PLACES.folder}
 mv {PLACES.folder}/yard.service /etc/systemd/system/
+systemctl mask --now --quiet systemd-timesyncd
 systemctl enable --now --quiet yard
 sync
 """
+SETTLE = "systemctl is-system-running --wait; perf stat -e minor-faults true"
+"""Waits until all has started, and reads what each command starts with from the slow disk."""
 EACH = 4
 """Commits that are new at each moment. In the repository ``search``, the third of them touches one page more."""
 
@@ -160,6 +163,7 @@ def yard() -> Iterator[Yard]:
         product = product_disk(PRODUCT, folder)
         with machine("yard", image(UNPACKED), key, PATIENCE, further_disks=[product]) as guest:
             guest.send(SETUP, packed.stdout)
+            guest.run(SETTLE, check=False)
             yield Yard(guest, commits)
 
 
@@ -187,6 +191,7 @@ def test_nothing_is_lost_done_twice_or_left_behind(yard: Yard) -> None:
             with suppress(subprocess.TimeoutExpired):
                 command.wait(delay)
             end(yard.guest, PATIENCE)
+        yard.guest.run(SETTLE, check=False)
         again = [] if kind == "history" else [words]
         wrong = [text for one in (*again, yard.words("history")) for text in yard.run(one)]
         wrong += yard.wrong()
