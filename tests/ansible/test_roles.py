@@ -41,8 +41,12 @@ case $1 in
 configure) echo "$@ with $ACTIONS_RUNNER_INPUT_TOKEN" >.runner ;;
 remove) rm .runner ;;
 run)
+    # A shell that waits for a command in the foreground would hear of its end five minutes later.
+    trap 'exit 0' INT
     until [ -p /run/jobs ]; do sleep 0.2; done
-    script=$(cat /run/jobs)
+    cat /run/jobs >/tmp/job &
+    wait $!
+    script=$(cat /tmp/job)
     "$ACTIONS_RUNNER_HOOK_JOB_STARTED"
     cd _work && bash -c "$script" >/run/answers 2>&1
     case $(cat ../.runner) in *--ephemeral*) rm ../.runner ;; esac

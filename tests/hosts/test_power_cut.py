@@ -62,8 +62,6 @@ systemctl mask --now --quiet systemd-timesyncd
 systemctl enable --now --quiet yard
 sync
 """
-SETTLE = "systemctl is-system-running --wait; perf stat -e minor-faults true"
-"""Waits until all has started, and reads what each command starts with from the slow disk."""
 EACH = 4
 """Commits that are new at each moment. In the repository ``search``, the third of them touches one page more."""
 
@@ -88,8 +86,13 @@ class Yard:
     def ask(self, path: str, body: object = None) -> Any:
         """Ask the service, as soon as it is up."""
         data = f"--json {shlex.quote(json.dumps(body))}" if body else ""
-        command = f"curl -sS --fail-with-body --retry 120 --retry-delay 1 --retry-connrefused {data} "
+        command = f"curl -sS --fail-with-body --retry 300 --retry-delay 1 --retry-connrefused {data} "
         return json.loads(self.guest.run(f"{command} '{SERVICE}/api/v1{path}'").stdout)
+
+    def settle(self) -> None:
+        """Wait until all has started; read what each command starts with from the slow disk."""
+        self.guest.run("systemctl is-system-running --wait; perf stat -e minor-faults true", check=False)
+        self.ask("/health")
 
     def grow(self) -> None:
         """Let the repositories have some more commits, which reach the disk."""
@@ -163,8 +166,9 @@ def yard() -> Iterator[Yard]:
         product = product_disk(PRODUCT, folder)
         with machine("yard", image(UNPACKED), key, PATIENCE, further_disks=[product]) as guest:
             guest.send(SETUP, packed.stdout)
-            guest.run(SETTLE, check=False)
-            yield Yard(guest, commits)
+            made = Yard(guest, commits)
+            made.settle()
+            yield made
 
 
 def test_nothing_is_lost_done_twice_or_left_behind(yard: Yard) -> None:
@@ -191,7 +195,7 @@ def test_nothing_is_lost_done_twice_or_left_behind(yard: Yard) -> None:
             with suppress(subprocess.TimeoutExpired):
                 command.wait(delay)
             end(yard.guest, PATIENCE)
-        yard.guest.run(SETTLE, check=False)
+        yard.settle()
         again = [] if kind == "history" else [words]
         wrong = [text for one in (*again, yard.words("history")) for text in yard.run(one)]
         wrong += yard.wrong()
