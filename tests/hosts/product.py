@@ -16,12 +16,15 @@ from tests.hosts.image import CACHE
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = "3.11"
 """Of the guests' Debian."""
+IMPORTABLE = f"""\
+printf '/opt/packages\\n/opt/faultwatch\\n' >/usr/local/lib/python{PYTHON}/dist-packages/faultwatch.pth
+"""
+"""Run once in a guest that has the product in ``/opt``."""
 MOUNT = f"""\
 set -e
 mount /dev/vdb /opt
-printf '/opt/packages\\n/opt/faultwatch\\n' >/usr/local/lib/python{PYTHON}/dist-packages/faultwatch.pth
-"""
-"""Run in a guest after each boot, where the disk is its second one."""
+{IMPORTABLE}"""
+"""Run in a guest after its first boot, where the disk is its second one."""
 _AUTHOR = ["-c", "user.name=Author", "-c", "user.email=author@example.invalid"]
 _COMMAND = "#!/usr/bin/python3\nfrom faultwatch import run_runner\nrun_runner()\n"
 
@@ -46,7 +49,12 @@ class Product:
 
 
 def product_disk(product: Product, folder: Path) -> Path:
-    """Return a new disk: ``bin/faultwatch``, ``packages``, and the parts in ``faultwatch``, a repository of its own."""
+    """Return a new disk with the files of :func:`product_tree`."""
+    return file_system(product_tree(product, folder), folder / "disk", "1G")
+
+
+def product_tree(product: Product, folder: Path) -> Path:
+    """Return a new folder: ``bin/faultwatch``, ``packages``, and in ``faultwatch`` a repository of the parts."""
     tree = folder / "tree"
     parts = tree / "faultwatch"
     parts.mkdir(parents=True)
@@ -69,7 +77,7 @@ def product_disk(product: Product, folder: Path) -> Path:
     command.chmod(0o755)
     # The emulated processor would take a minute for it.
     subprocess.run([sys.executable, "-m", "compileall", "-q", "-s", tree, "-p", "/opt", tree], check=False)
-    return file_system(tree, folder / "disk", "1G")
+    return tree
 
 
 def file_system(tree: Path, disk: Path, size: str) -> Path:

@@ -1,6 +1,7 @@
-"""A machine whose power is cut, or that is rebooted, while a command runs: nothing is lost, done twice or left behind.
+"""A host whose power is cut, or that is rebooted, while a command runs: nothing is lost, done twice or left behind.
 
-The service is on the same machine. Commands, ends and moments are random: the seed that is printed first repeats them.
+The host is a container whose processes and disk end at once, and an emulated machine. The service is on the same host.
+Commands, ends and moments are random: the seed that is printed first repeats them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from typing import Any
 import pytest
 
 from tests import left_behind
+from tests.hosts.container import disked_container
 from tests.hosts.image import UNPACKED, image
 from tests.hosts.machine import machine, power_cut, rebooted
-from tests.hosts.product import MOUNT, Product, product_disk
+from tests.hosts.network import network
+from tests.hosts.product import IMPORTABLE, MOUNT, Product, product_disk, product_tree
 from tests.hosts.ssh import Guest, Key
 from tests.left_behind import Places, lost_or_twice
 from tests.runner.commands import make_history
@@ -51,9 +54,9 @@ ExecStart=/usr/bin/python3 -m faultwatch.module service serve --port 8080 --port
 [Install]
 WantedBy=multi-user.target
 """
+DISK = f"{MOUNT}\necho '/dev/vdb /opt ext4 defaults 0 0' >>/etc/fstab"
 SETUP = f"""\
-{MOUNT}
-echo '/dev/vdb /opt ext4 defaults 0 0' >>/etc/fstab
+set -e
 mkdir -p {PLACES.home} {PLACES.temporary}
 touch {PLACES.lock}
 tar -xf - -C {PLACES.folder}
@@ -68,10 +71,12 @@ EACH = 4
 
 @dataclass
 class Yard:
-    """A machine with two repositories that grow.
+    """A guest with two repositories that grow.
 
     Attributes
     ----------
+    ends
+        What cuts the guest off and waits until it is up again, by name.
     commits
         All commits that the repositories will have, by repository.
     settings
@@ -79,6 +84,7 @@ class Yard:
     """
 
     guest: Guest
+    ends: dict[str, Callable[[], None]]
     commits: dict[str, list[str]]
     settings: dict[str, str] = field(default_factory=dict)
     shown: int = 1
@@ -152,8 +158,30 @@ class Yard:
             yield f"the settings were {self.settings}, and are {settings}"
 
 
-@pytest.fixture(scope="module")
-def yard() -> Iterator[Yard]:
+@contextmanager
+def emulated(folder: Path, key: Key) -> Iterator[tuple[Guest, dict[str, Callable[[], None]]]]:
+    with machine("yard", image(UNPACKED), key, PATIENCE, further_disks=[product_disk(PRODUCT, folder)]) as guest:
+        guest.run(DISK)
+        yield guest, {"power cut": lambda: power_cut(guest, PATIENCE), "reboot": lambda: rebooted(guest, PATIENCE)}
+
+
+@contextmanager
+def contained(folder: Path, key: Key) -> Iterator[tuple[Guest, dict[str, Callable[[], None]]]]:
+    bound = f"--bind-ro={product_tree(PRODUCT, folder)}:/opt"
+    with network() as shared, disked_container("yard", image(UNPACKED), shared, key, [bound]) as made:
+        made.guest.run(IMPORTABLE)
+        yield (
+            made.guest,
+            {
+                "power cut": lambda: made.power_cut(journal=False),
+                "power cut, names written": lambda: made.power_cut(journal=True),
+                "reboot": lambda: rebooted(made.guest, PATIENCE),
+            },
+        )
+
+
+@pytest.fixture(scope="module", params=[contained, emulated])
+def yard(request: pytest.FixtureRequest) -> Iterator[Yard]:
     with tempfile.TemporaryDirectory() as name:
         folder, key = Path(name), Key.fresh(Path(name))
         number = 1 + EACH * (MOMENTS + len(KINDS))
@@ -163,10 +191,9 @@ def yard() -> Iterator[Yard]:
         (files / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n', encoding="utf-8")
         (files / "yard.service").write_text(UNIT, encoding="utf-8")
         packed = subprocess.run(["tar", "-cf", "-", "-C", files, "--owner=root", "."], capture_output=True, check=True)
-        product = product_disk(PRODUCT, folder)
-        with machine("yard", image(UNPACKED), key, PATIENCE, further_disks=[product]) as guest:
+        with request.param(folder, key) as (guest, ends):
             guest.send(SETUP, packed.stdout)
-            made = Yard(guest, commits)
+            made = Yard(guest, ends, commits)
             made.settle()
             yield made
 
@@ -187,18 +214,18 @@ def test_nothing_is_lost_done_twice_or_left_behind(yard: Yard) -> None:
 
     misses = []
     for number in range(MOMENTS):
-        kind, end = KINDS[number % len(KINDS)], chance.choice([power_cut, rebooted])
+        kind, end = KINDS[number % len(KINDS)], chance.choice(list(yard.ends))
         delay = chance.uniform(0, seconds[kind])
         yard.grow()
         words = yard.words(kind)
         with yard.guest.started(yard.line(words)) as command:
             with suppress(subprocess.TimeoutExpired):
                 command.wait(delay)
-            end(yard.guest, PATIENCE)
+            yard.ends[end]()
         yard.settle()
         again = [] if kind == "history" else [words]
         wrong = [text for one in (*again, yard.words("history")) for text in yard.run(one)]
         wrong += yard.wrong()
-        print(f"{number:3} {kind:8} {end.__name__:9} {delay:5.1f} s  {'; '.join(wrong) or 'nothing'}", flush=True)
+        print(f"{number:3} {kind:8} {end:24} {delay:5.1f} s  {'; '.join(wrong) or 'nothing'}", flush=True)
         misses += wrong
     assert not misses
