@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import tempfile
@@ -55,6 +56,10 @@ class DiskedContainer:
     def power_cut(self, *, journal: bool) -> None:
         """Cut the power of disk and processes at once, and boot again."""
         self.disk.cut(journal=journal)
+        assert self._process
+        # All processes of the container end with its first one, which outlives nspawn.
+        for child in Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
         self.end(signal.SIGKILL)
         self.disk.restart()
         self.boot()

@@ -20,7 +20,7 @@ import requests
 from service.forges.signature import signed
 from tests.service.forges.github.stand_in import APP, SECRET
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PACKAGES = ROOT / "tests" / "github" / "node_modules"
 PATIENCE = 60
 _PATHS = (
