@@ -387,7 +387,8 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
     }
     variables = "\n".join(f"{variable} = {json.dumps(value)}" for variable, value in tools.items())
     workload.write_text(
-        f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\ntimeout = 1800\n'
+        f'[workload]\nname = "{name}"\n[build]\ncommand = {json.dumps(project.build)}\n'
+        "timeout = 1800\nincomplete = true\n"
         f"[build.environment]\n{variables}\n"
         f'[run]\ncommand = {json.dumps(project.command)}\nhuge_pages = "never"\n'
     )

@@ -8,7 +8,7 @@ from typing import Protocol
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
-from runner.contract.search import Measure, Prove, Search, SearchRequest, Wait
+from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest, Wait
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
 from runner.measuring.measurement import failed_build, measure
@@ -25,6 +25,10 @@ from runner.workload import Workload
 MOST_UNUSED = 5
 """After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
 temporary reason is measured three times."""
+
+
+MOST_BUILDS = 64
+"""Most builds side by side that a search makes use of."""
 
 
 class SearchObserver(Protocol):
@@ -79,7 +83,7 @@ class CulpritSearcher:
     spool: Spool
     samples: int | None = None
     build_jobs: int = 1
-    """How many commits to build at once: the next one, and those that will probably come after it."""
+    """How many commits to build at once."""
     ask: Callable[[SearchRequest], Search] | None = None
     """Asks the service what to measure; None for a host that searches alone."""
 
@@ -114,7 +118,7 @@ class CulpritSearcher:
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
-            ahead=min(2 * self.build_jobs, 64) if self.build_jobs > 1 else 0,
+            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MOST_BUILDS)),
         )
 
         def revision(commit: str) -> Revision:
@@ -122,7 +126,7 @@ class CulpritSearcher:
 
         ask = self.ask or self.service.search
         unused, known, waited = 0, -1, False
-        with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs) as builds:
+        with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
                 state = ask(request)
                 unused, known = (unused + 1 if state.known <= known and not waited else 0), state.known
@@ -134,12 +138,12 @@ class CulpritSearcher:
                     )
                 match state.answer:
                     case Measure(commits=commits):
-                        builds.expect([*commits, *state.likely])
+                        builds.expect(commits)
                         for commit in commits:
                             watcher.measuring(state, commit)
-                            report = self._measure(revision(commit), builds).model_copy(
-                                update={"purpose": Purpose.BISECT}
-                            )
+                            report, seconds = self._measure(revision(commit), builds)
+                            report = report.model_copy(update={"purpose": Purpose.BISECT})
+                            request = request.model_copy(update={"pace": _pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
                             watcher.measured(state, report)
                     case Wait(seconds=seconds):
@@ -157,14 +161,19 @@ class CulpritSearcher:
     def _environment(self) -> Environment:
         return self.bench.environment_of(self.workload, self.case)
 
-    def _measure(self, revision: Revision, builds: BuildAhead) -> Report:
+    def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
+        """Return the report of a revision, and the seconds that it took to measure it."""
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
             subject = self.repository.name
-            return failed_build(self.workload, self.case, failure, bench=self.bench, subject=subject, revision=revision)
+            report = failed_build(
+                self.workload, self.case, failure, bench=self.bench, subject=subject, revision=revision
+            )
+            return report, 0.0
+        began = time.monotonic()
         with builds.paused():
-            return measure(
+            report = measure(
                 self.workload,
                 self.case,
                 tree,
@@ -174,6 +183,7 @@ class CulpritSearcher:
                 build=build,
                 sampling=Sampling.of(self.workload, self.samples),
             )
+        return report, time.monotonic() - began
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
@@ -216,6 +226,20 @@ def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Cal
         return comparison if undecided else comparison.model_copy(update={"more": 0})
 
     return decide_one
+
+
+def _pace(last: Pace, report: Report, seconds: float) -> Pace:
+    """Return the pace after a measurement that took some seconds."""
+    build = report.build
+    if build is None or report.failure:
+        return last
+    return last.model_copy(
+        update={
+            "build_seconds": build.seconds,
+            "build_cpu_seconds": build.cpu_seconds,
+            "measure_seconds": seconds,
+        }
+    )
 
 
 def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:

@@ -11,6 +11,19 @@ from runner.contract.level import Number
 from runner.contract.report import Case, Environment, Host
 
 
+class Pace(Strict):
+    """How long the steps of a search take on its host."""
+
+    build_jobs: int = Field(default=1, ge=1, le=64)
+    """How many commits the host builds side by side."""
+    build_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Duration of the last build; None before the first one."""
+    build_cpu_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """CPU time of the last build."""
+    measure_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Duration of the last measurement."""
+
+
 class SearchRequest(Strict):
     """Which commits after ``good``, up to and with ``bad``, moved a metric? The service must know the commits.
 
@@ -28,8 +41,7 @@ class SearchRequest(Strict):
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, in turns with its parent."""
-    ahead: int = Field(default=0, ge=0, le=64)
-    """How many commits to name that will probably be measured next."""
+    pace: Pace = Pace()
 
 
 class Measure(Strict):
@@ -147,6 +159,4 @@ class Search(Strict):
     known: int
     """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
-    likely: tuple[str, ...] = ()
-    """Commits that will probably be measured next, the nearest first, so that they can be built ahead."""
     asked: Asked | None = None

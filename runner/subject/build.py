@@ -1,6 +1,7 @@
 """Builds revisions, each once: a build is cached by revision, recipe and tools."""
 
 import os
+import resource
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -255,6 +256,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox and workload.build_uses_own_folder:
         sandbox = sandbox.showing(own_folder(workload))
+    before = _cpu_seconds_of_children()
     try:
         timeout = workload.build.timeout
         if sandbox:
@@ -270,7 +272,12 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
             advice(command[0], environment["PATH"]) or "install it, or correct the command",
         ) from None
     log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
-    build = Build(command=command, seconds=done.seconds, log=without_secrets(done.output, os.environ)[-LOG_LIMIT:])
+    build = Build(
+        command=command,
+        seconds=done.seconds,
+        cpu_seconds=_cpu_seconds_of_children() - before,
+        log=without_secrets(done.output, os.environ)[-LOG_LIMIT:],
+    )
     failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
     if failure:
         tool = missing_tool(done.output) or command[0]
@@ -280,3 +287,9 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     if is_temporary(done):
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
+
+
+def _cpu_seconds_of_children() -> float:
+    """Return the CPU time of all processes that this one has started and that have ended, with their descendants."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -51,6 +51,7 @@ class BuildAhead:
         jobs: int,
         *,
         build_all: bool = True,
+        at_once: bool = False,
     ) -> None:
         """Prepare to build commits; nothing starts before :meth:`build`.
 
@@ -62,6 +63,8 @@ class BuildAhead:
             How many builds to run at once; with 0 or 1, none runs ahead.
         build_all
             Build also the commits whose build would be the same as the last one.
+        at_once
+            Build the first commits side by side, too, before it is known whether that is worthwhile.
         """
         self._builder = builder
         self._repository = repository
@@ -71,6 +74,7 @@ class BuildAhead:
         self._workers: list[_Worker] = []
         self._finished: set[str] = set()
         self._builds_all = build_all
+        self._at_once = at_once
         self._before = {after: before for before, after in pairwise(self._next)}
         self._built = ""
 
@@ -101,6 +105,8 @@ class BuildAhead:
             self._next.remove(commit)
         if same := self._same_build(commit):
             return same
+        if self._at_once and not self._workers and self._jobs > 1 and self._next:
+            self._start()
         self._have_built(commit)
         self._finished.discard(commit)
         tree, build = self._builder.build(self._repository, commit, self._workload)

@@ -60,6 +60,8 @@ class Config:
         Addresses of the proxies, other than those on this machine, that say for whom they ask.
     anonymous_read
         Whether a service that requires tokens shows its results to callers without one.
+    embedding_sites
+        Origins of the sites whose pages may show charts of this service in a frame.
     notifications
         File of the notification channels; None for the one in the folder of data.
     address
@@ -81,6 +83,7 @@ class Config:
     lease: timedelta = LEASE
     proxies: tuple[str, ...] = ()
     anonymous_read: bool = False
+    embedding_sites: tuple[str, ...] = ()
     notifications: Path | None = None
     address: str = ""
 
@@ -124,6 +127,7 @@ class Config:
             lease=timedelta(seconds=given.lease_seconds),
             proxies=given.proxies,
             anonymous_read=given.anonymous_read,
+            embedding_sites=given.embedding_sites,
             notifications=given.notifications,
             address=given.address.rstrip("/"),
         )

@@ -120,6 +120,7 @@ def _service(config: Config, by_token: bool) -> _Values:
         "FAULTWATCH_JOBS_HERE": (_yes_or_no(config.starts_jobs), config.jobs_here is None),
         "FAULTWATCH_HOST": (config.host, True),
         "FAULTWATCH_LEASE_SECONDS": (f"{config.lease.total_seconds():.0f} s", config.lease == LEASE),
+        "FAULTWATCH_EMBEDDING_SITES": (", ".join(config.embedding_sites) or "none", not config.embedding_sites),
         "FAULTWATCH_PROXIES": (", ".join(config.proxies) or "on this machine", not config.proxies),
         "FAULTWATCH_NOTIFICATIONS": (str(config.notifications or config.home / FILE), not config.notifications),
         "FAULTWATCH_ADDRESS": (config.address or "none", not config.address),

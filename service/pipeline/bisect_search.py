@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.search import Asked, Culprit, Found, Measure, Proof, ProofState
+from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
 from service.rules import same_bytes
 from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof
 from service.rules.bisect.knob_search import KnobQuestion
-from service.rules.bisect.likely_commits import likely_commits
+from service.rules.bisect.pace import commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.comparison import in_turns
 from service.store import bisect_inputs, runs
@@ -31,7 +31,8 @@ class Sharing:
     pool
         The names of all of them.
     slots
-        How many of them have nothing to measure, including the asking one.
+        How many commits to name: one for each of them that has nothing to measure, including the asking one. A host
+        alone gets as many as it should build side by side.
     pending
         What the others measure.
     proofs
@@ -62,7 +63,7 @@ def state(
     question = bisect_inputs.question(session, request)
     if question is None:
         return None
-    sharing = sharing or Sharing((request.host.name,))
+    sharing = sharing or Sharing((request.host.name,), commits_at_once(request.pace))
     seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
     inside = {question.good, *(node.commit for node in question.commits)}
     answer = _answer(session, request, question, seen, sharing)
@@ -70,7 +71,6 @@ def state(
         commits=len(question.commits),
         known=sum(run.commit in inside for run in seen),
         answer=answer,
-        likely=likely_commits(question, seen, answer, request.ahead) if isinstance(answer, Measure) else (),
         asked=Asked(
             good=request.good,
             bad=request.bad,

@@ -73,7 +73,8 @@ def search(
     # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
     commits += _inside(state.gaps, slots - len(commits), {*pending, *commits, *inside})
-    left = len(set(state.required)) + sum(gap.looks for gap in state.gaps)
+    at_once = max(1, slots + len(pending))
+    left = len(set(state.required)) + sum(gap.looks(at_once) for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
 
@@ -130,10 +131,9 @@ class _Gap:
         """The number of suspects."""
         return len(self.suspects)
 
-    @property
-    def looks(self) -> int:
-        """The expected number of remaining measurements."""
-        return min(len(self.tests), ceil(log2(max(2, self.total))))
+    def looks(self, many: int) -> int:
+        """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
+        return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
 
     def choose(self, many: int, pending: Collection[str]) -> list[str]:
         """Return up to ``many`` commits to measure beside the pending ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import abort
+from flask import abort, redirect, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
@@ -36,9 +36,12 @@ def show(drift_id: str) -> Page:
     """Show one drift."""
     with database().reading() as session:
         drift = drifts.find(session, drift_id)
+        event = events.of_drift(session, drift_id)
+        if drift is None and event is not None:
+            # Later runs have moved the level or its place: the event says what has become of the drift.
+            abort(redirect(url_for("event.show", event_id=event.id)))
         if drift is None:
             abort(404, "There is no such drift. Later runs may have shown another level.")
-        event = events.of_drift(session, drift_id)
         before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
         outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)

@@ -25,6 +25,7 @@ from service.web.pages import (
     search,
     series,
     settings,
+    sharing,
     silences,
     subjects,
     tokens,
@@ -34,7 +35,7 @@ from service.web.rendering import templates
 
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
-    evidence.bp,
+    *(evidence.bp, sharing.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
     subjects.bp,
 )

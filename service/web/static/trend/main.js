@@ -1,6 +1,7 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
 import { configuration, points } from "./config.js";
+import { copying, pictureAddress } from "./copy.js";
 import { walk } from "./keyboard.js";
 import { picker } from "./picker.js";
 import { describe } from "./text.js";
@@ -19,6 +20,9 @@ const view = {
   scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
 };
 
+const ZOOM = ["from", "to"];
+const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
+
 const open = (run) => { if (run) location.assign(run.url); };
 const picks = picker(root);
 const actions = { choose: (run) => (picks.active() ? picks.pick(run) : open(run)), moved: look };
@@ -36,20 +40,30 @@ function draw() {
 
 function reset() { chart.resetZoom(); look(); }
 
+function zoomTo([min, max]) {
+  if (Number.isFinite(min) && Number.isFinite(max) && min < max) chart.zoomScale("x", { min, max });
+}
+
 function remember() {
   // The view is part of the address, so that what one sees can be sent to somebody.
   for (const [key, value, plain] of [["x", view.by, "commit"], ["y", view.scale, "linear"]]) {
     if (value === plain) address.searchParams.delete(key);
     else address.searchParams.set(key, value);
   }
+  const { min, max } = chart.scales.x;
+  for (const [index, name] of ZOOM.entries()) {
+    if (chart.isZoomedOrPanned()) address.searchParams.set(name, String(Number([min, max][index].toFixed(2))));
+    else address.searchParams.delete(name);
+  }
   history.replaceState(null, "", address);
 }
 
 // A long series comes thinned out: what is looked at closer is asked for, and takes the place of what was drawn.
 function look() {
-  if (!document_.thinned) return;
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
+    remember();
+    if (!document_.thinned) return;
     const { min, max } = chart.scales.x;
     const found = await fetched(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
     if (!found || chart.scales.x.min !== min || chart.scales.x.max !== max) return;
@@ -85,9 +99,13 @@ document.addEventListener("faultwatch:changed", async () => {
 
 for (const button of root.querySelectorAll("[data-set]")) {
   button.addEventListener("click", () => {
+    // Slots and times are different scales: a window of one is none of the other.
+    const { min, max } = chart.scales.x;
+    const window_ = chart.isZoomedOrPanned() && button.dataset.set !== "by" ? [min, max] : [];
     view[button.dataset.set] = button.value;
-    remember();
     draw();
+    zoomTo(window_);
+    remember();
   });
 }
 root.querySelector("[data-reset]").addEventListener("click", reset);
@@ -100,3 +118,6 @@ walk(canvas, {
   tell: (run) => { reading.textContent = [`${run.commit} ${run.title}`, ...describe(run, document_.unit)].join(" · "); },
 });
 draw();
+zoomTo(zoomed);
+look();
+copying(root, () => pictureAddress(root, address));

@@ -1,7 +1,14 @@
+import re
+from pathlib import Path
+
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import delete
 
+from service.store.models import DriftRow
+from service.web import current
 from tests.service.web import extreme_reports, history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 
@@ -21,6 +28,19 @@ def test_a_commits_drift(client: FlaskClient) -> None:
     assert "System share 4.5 % 40.75 % +36.25 points" in text
     assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(3)[:12]}" in text
     assert f"--revision {history.commit(4)[:12]} --set mib=8 --set operations=25" in text
+
+
+def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        moved = drift_id(client, history.REGRESSION)
+        with app.app_context(), current.database().writing() as session:
+            session.execute(delete(DriftRow).where(DriftRow.id == moved))
+        answer = client.get(f"/drifts/{moved}")
+        assert answer.status_code == 302
+        assert re.fullmatch("/events/[0-9a-f]+", answer.location)
+        assert client.get("/drifts/0000000000000000").status_code == 404
 
 
 def test_a_failed_build_in_between_is_a_candidate_too(client: FlaskClient) -> None:

@@ -217,6 +217,33 @@ def test_a_drag_zooms_and_the_button_resets(measured: Watched) -> None:
     assert drawn(page)["x"] == whole
 
 
+def test_the_address_has_what_is_zoomed_to(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.locator("canvas").focus()
+    page.locator("canvas").press("+")
+    zoomed = drawn(page)["x"]
+    assert comes_true(page, "location.search.includes('from=') && location.search.includes('to=')")
+    page.reload()
+    assert drawn(page)["x"] == pytest.approx(zoomed, abs=0.01)
+    page.locator("canvas").focus()
+    page.locator("canvas").press("0")
+    assert comes_true(page, "!location.search.includes('from=')")
+    measured.assert_quiet()
+
+
+def test_the_chart_is_copied_as_a_picture_of_what_is_seen(service: str, opened: Opener) -> None:
+    watched = opened(service, permissions=["clipboard-read", "clipboard-write"], **MODES["desktop"])
+    page = watched.open("/series/1?from=3.5&to=6.5&y=log")
+    with page.expect_response(lambda answer: ".png" in answer.url) as caught:
+        page.get_by_text("Copy picture").click()
+    assert "from=3.5&to=6.5" in caught.value.url
+    assert "y=log" in caught.value.url
+    page.get_by_text("Copied").wait_for()
+    kinds = page.evaluate("navigator.clipboard.read().then((items) => items[0].types)")
+    assert kinds == ["image/png"]
+    watched.assert_quiet()
+
+
 def test_a_click_on_a_point_opens_its_run(measured: Watched) -> None:
     page = measured.open("/series/1")
     box = page.locator("canvas").bounding_box()

@@ -1,0 +1,28 @@
+"""Decides how many commits a search builds and measures in one step. Pure.
+
+With *k* commits at a time a range shrinks to 1/(k + 1), so a step gains log₂(k + 1) bits. It takes the time of *k*
+builds, which run side by side as far as the processors allow, and of *k* measurements, one after the other.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+from runner.contract.search import Pace
+
+_ENDS = 2
+"""Before anything is known: both ends of the range have to be measured in any case."""
+
+
+def commits_at_once(pace: Pace) -> int:
+    """Return the number of commits for which a bit takes the least time."""
+    if pace.build_seconds is None or pace.measure_seconds is None:
+        return min(_ENDS, pace.build_jobs)
+    return min(range(1, pace.build_jobs + 1), key=lambda many: _seconds_per_bit(pace, many))
+
+
+def _seconds_per_bit(pace: Pace, many: int) -> float:
+    build, measure = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
+    # There are as many processors as builds. A build that uses several by itself slows the others down.
+    side_by_side = max(build, many * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)
+    return (side_by_side + many * measure) / log2(many + 1)

@@ -1,0 +1,60 @@
+"""Badges: one fact in a line, for the README of a project. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from service.schemas.history import Direction, SeriesDetail
+from service.text.numbers import percent, quantity
+
+_LETTER = 6.6
+"""Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
+_MARGIN = 12.0
+
+
+class Tone(StrEnum):
+    """Colour of a badge's right half."""
+
+    GOOD = "#0b5cad"
+    BAD = "#b34700"
+    NEUTRAL = "#5b5e63"
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A label, and what there is to say."""
+
+    label: str
+    message: str
+    tone: Tone
+
+    @property
+    def widths(self) -> tuple[float, float]:
+        """Widths of the two halves, in pixels."""
+        return tuple(round(len(text) * _LETTER + _MARGIN, 1) for text in (self.label, self.message))  # type: ignore[return-value]
+
+    def endpoint(self) -> dict[str, object]:
+        """Return the badge as a document that shields.io and compatible services draw."""
+        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.tone.value}
+
+
+def series_badge(series: SeriesDetail) -> Badge:
+    """Describe the level of a series: that after its last drift, or else its newest value."""
+    label = series.title.lower()
+    newest = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
+    if newest is None or newest.value is None:
+        return Badge(label, "not measured", Tone.NEUTRAL)
+    if not series.drifts:
+        return Badge(label, quantity(newest.value, series.unit), Tone.NEUTRAL)
+    last = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
+    change = f" ({percent(last.percent)})" if last.percent is not None else ""
+    tone = Tone.BAD if last.direction is Direction.REGRESSION else Tone.GOOD
+    return Badge(label, quantity(last.after, series.unit) + change, tone)
+
+
+def events_badge(waiting: int) -> Badge:
+    """Describe how many events of a subject wait for a decision."""
+    if not waiting:
+        return Badge("faultwatch", "no open drifts", Tone.GOOD)
+    return Badge("faultwatch", f"{waiting:,} open {'event' if waiting == 1 else 'events'}", Tone.BAD)

@@ -1,0 +1,61 @@
+"""The series that an address names, and its chart as the address wants it: zoomed, overlaid, by time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from uuid import UUID
+
+from flask import abort, request, url_for
+
+from service.schemas.history import SeriesDetail
+from service.store import series as series_store
+from service.web.access.public_view import published
+from service.web.charts.plot import Plots, Window
+from service.web.charts.trend import Chart, chart
+from service.web.current import database
+from service.web.row_ids import LARGEST
+
+PLOTS = Plots()
+_OTHERS = 4
+"""Series that may be laid over one: more cannot be told apart."""
+
+
+def find_series(series_id: int) -> SeriesDetail:
+    """Return a series as its caller may see it, or answer 404."""
+    series = _read(series_id)
+    if series is None:
+        abort(404, "There is no such series. It may belong to another Faultwatch service.")
+    return series
+
+
+def overlaid(series: SeriesDetail) -> list[SeriesDetail]:
+    """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
+    ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_OTHERS]
+    others = [_read(other) for other in ids if other != series.id and 0 <= other <= LARGEST]
+    return [other for other in others if other is not None and other.subject == series.subject]
+
+
+def by_time() -> bool:
+    """Return whether the horizontal axis is by time."""
+    return request.args.get("x") == "time"
+
+
+def requested_window() -> Window | None:
+    """Return the part that is zoomed to; None for all."""
+    start, end = (request.args.get(name, type=float) for name in ("from", "to"))
+    if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
+        return None
+    return Window(start, end, by_time())
+
+
+def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
+    """Lay out the chart of a series."""
+    no_run = UUID(int=0)
+    before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
+    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.of)
+
+
+def _read(series_id: int) -> SeriesDetail | None:
+    with database().reading() as session:
+        return published(series_store.detail(session, series_id))
