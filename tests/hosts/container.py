@@ -53,6 +53,13 @@ class DiskedContainer:
         if self._process:
             ended(self._process, signal_number)
 
+    def reboot(self) -> None:
+        """Reboot in order."""
+        self.guest.run("systemctl reboot", check=False)
+        assert self._process
+        self._process.wait(300)
+        self.boot()
+
     def power_cut(self, *, journal: bool) -> None:
         """Cut the power of disk and processes at once, and boot again."""
         self.disk.cut(journal=journal)

@@ -175,7 +175,7 @@ def contained(folder: Path, key: Key) -> Iterator[tuple[Guest, dict[str, Callabl
             {
                 "power cut": lambda: made.power_cut(journal=False),
                 "power cut, names written": lambda: made.power_cut(journal=True),
-                "reboot": lambda: rebooted(made.guest, PATIENCE),
+                "reboot": made.reboot,
             },
         )
 

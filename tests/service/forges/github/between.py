@@ -93,7 +93,7 @@ def wait(until: Callable[[], Any], *logs: Path) -> Any:
         try:
             if found := until():
                 return found
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             pass
         assert time.monotonic() < deadline, "\n".join(log.read_text()[-3000:] for log in logs)
         time.sleep(0.1)
