@@ -123,8 +123,9 @@ def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str
             options = f"--benchmark_min_time={ROUNDS} --benchmark_format=json"
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
-        runs.append(RunProposal(start))
-        if rank(program, project)[0] in {1, 2}:
+        place = rank(program, project)[0]
+        runs.append(RunProposal(start, idle=place != 0))
+        if place in {1, 2}:
             runs += [RunProposal(f"{start} {file}") for file in files]
-            runs += [RunProposal(f"{start} --version"), RunProposal(f"{start} --help")]
+            runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]
     return runs

@@ -89,7 +89,8 @@ def _place(ci: Ci, sources: Sources) -> tuple[str, str, str]:
         Ci.GITHUB: (
             ".github/workflows/faultwatch.yml",
             "github.yml",
-            "register a self-hosted runner with the label faultwatch; docs/how-to/gate.md shows how to protect it",
+            "register a self-hosted runner with the label faultwatch, and have GitHub require an approval for the "
+            "workflows of all outside contributors",
         ),
         Ci.FORGEJO: (
             f"{forgejo}/workflows/faultwatch.yml",

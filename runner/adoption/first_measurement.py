@@ -11,7 +11,7 @@ from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.sources import Sources
 from runner.adoption.workload_text import workload_text
-from runner.contract.report import Build, Outcome, Report, Revision
+from runner.contract.report import Build, Failure, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
@@ -25,7 +25,9 @@ TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MOST_PROGRAMS = 12
 _LEAST_SAMPLES = 3
-_INPUTS = ("README.md", "README", "README.rst", "README.txt")
+_INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
+"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
+_SUFFIXES = ("", ".md", ".txt", ".rst")
 _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _TRIALS = 3
@@ -94,9 +96,8 @@ class FirstMeasurement:
 
     def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands that can be tried after a build, the most telling first."""
-        inputs = [name for name in _INPUTS if self.sources.has(name)][:1]
         programs = built_programs(tree, self.sources.files)
-        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs)]
+        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs_of(self.sources))]
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
@@ -167,10 +168,16 @@ class FirstMeasurement:
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
-        return Tried(run, (), report.failure.message if report.failure else "it was not measured")
+        return Tried(run, (), _problem(report.failure) if report.failure else "it was not measured")
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def inputs_of(sources: Sources) -> list[str]:
+    """Return files of a project that a program can read: its license, which hardly ever changes, and its README."""
+    names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
+    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
 
 def best(tried: Sequence[Tried]) -> Tried | None:
@@ -191,6 +198,12 @@ def best(tried: Sequence[Tried]) -> Tried | None:
 def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
     gap = max(min(some) - max(others), min(others) - max(some))
     return gap > max(max(some) - min(some), max(others) - min(others))
+
+
+def _problem(failure: Failure) -> str:
+    """Return why a program could not be measured, with the last thing that it said itself."""
+    lines = [line.strip() for line in failure.log.splitlines() if line.strip()]
+    return f"{failure.message}: {lines[-1][:200]}" if lines else failure.message
 
 
 def describe(failure: BuildFailure | FaultwatchError) -> str:

@@ -14,6 +14,8 @@ class RunProposal:
         A command line, relative to the build's directory.
     output
         The format in which the program reports its work.
+    idle
+        Nothing says that the command works: it has no input, and is no benchmark.
     environment
         Variables of the measured process.
     """
@@ -21,6 +23,7 @@ class RunProposal:
     command: str
     output: str = "none"
     environment: Mapping[str, str] = field(default_factory=dict)
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class BuildProposal:
         Variables of the build.
     git
         The build derives a version from the history.
+    incomplete
+        The clone lacks submodules, and the build has to do without them.
     runs
         What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
     """
@@ -49,6 +54,7 @@ class BuildProposal:
     environment: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunProposal, ...] = ()
     git: bool = False
+    incomplete: bool = False
 
 
 def shell(*steps: str) -> str:

@@ -4,15 +4,17 @@ import os
 import subprocess
 from pathlib import Path
 
+from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 
 _TIMEOUT = 1800.0
 COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
-def lacks_submodules(top: Path) -> bool:
-    """Return whether a work tree has submodules that were never fetched."""
-    return any(line.startswith("-") for line in _git(top, "git", "submodule", "status", "--recursive").splitlines())
+def missing_submodules(top: Path) -> tuple[str, ...]:
+    """Return the paths of the submodules of a work tree that were never fetched."""
+    lines = _git(top, "git", "submodule", "status", "--recursive").splitlines()
+    return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
 
 def fetch_submodules(top: Path) -> None:
@@ -21,7 +23,7 @@ def fetch_submodules(top: Path) -> None:
     Raises
     ------
     FaultwatchError
-        git fails; the message contains its error.
+        git fails; the message contains its first error, which is the cause of the others.
     """
     _git(top, *COMMAND)
 
@@ -42,6 +44,8 @@ def _git(top: Path, *command: str) -> str:
     except subprocess.TimeoutExpired:
         raise FaultwatchError(f"`{' '.join(command)}` did not finish within {_TIMEOUT:g} s") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {said[-1]}", "run it yourself, then try again")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+        cause = without_password((errors or lines[-1:])[0])
+        raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {cause}", "run it yourself, then try again")
     return done.stdout

@@ -1,6 +1,7 @@
 """Adds to a proposed build what it needs to find the tools that a user has installed outside of the usual folders."""
 
 import dataclasses
+import os
 import shutil
 from pathlib import Path
 
@@ -23,9 +24,9 @@ def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
             continue
         path = f"{_portable(file.parent, home)}:{path}"
         more["PATH"] = path
-        if (home / ".rustup").is_dir() and file.is_relative_to(home / ".cargo"):
+        if toolchains := _rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
-            more["RUSTUP_HOME"] = "{home}/.rustup"
+            more["RUSTUP_HOME"] = _portable(toolchains, home)
     return dataclasses.replace(build, environment=more)
 
 
@@ -35,6 +36,16 @@ def _better(tool: str, path: str) -> Path | None:
     if own and own != shutil.which(tool, path=path):
         return Path(own)
     return whereabouts(tool, path)
+
+
+def _rustup_home(tool: Path, home: Path) -> Path | None:
+    """Return the folder of the toolchains of which a tool starts one; None if rustup did not install the tool."""
+    folder = tool.parent
+    if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
+        return None
+    usual = (folder.parent.parent / ".rustup", home / ".rustup")
+    named = os.environ.get("RUSTUP_HOME")
+    return next((place for place in (*((Path(named),) if named else ()), *usual) if place.is_dir()), None)
 
 
 def _portable(folder: Path, home: Path) -> str:

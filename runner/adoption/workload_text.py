@@ -30,6 +30,8 @@ def workload_text(
             lines.append(f"needs = {_list(build.tools)}")
         if build.git:
             lines.append("git = true")
+        if build.incomplete:
+            lines.append("incomplete = true")
         lines += _table("build.environment", build.environment)
     lines += ["", "[run]", f"command = {_text(_escaped(run.command))}"]
     if run.output != "none":

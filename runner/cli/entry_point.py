@@ -26,7 +26,7 @@ COMMANDS = {
     "gate": "Compare the head of a pull request with its merge base, as a CI job.",
     "history": "Measure a range of a repository's history.",
     "init": "Propose a workload.toml for a repository, measure it, and write its CI file.",
-    "import": "Store measurements of other tools: pyperf suites, perf output, CSV.",
+    "import": "Store the results of other benchmark tools.",
     "job": "Run a job that the service ordered, or manage jobs.",
     "jobs": "List the open jobs.",
     "measure": "Measure a workload at one revision.",

@@ -1,6 +1,7 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from runner.workload import Workload
 
 WORKLOAD_FILE = "workload.toml"
+_IDLE = (
+    "`{command}` has no input, so it may only start. Change `command` in [run] of workload.toml to the work that users "
+    "wait for; `faultwatch measure` counts it, with the same build"
+)
 
 
 @click.command(name="init")
@@ -67,21 +72,22 @@ def command(
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
-    _offer_submodules(top, sources.has(".gitmodules"), questions)
+    existing = top / WORKLOAD_FILE
+    kept: Workload | None = None
+    rejected = False
+    if existing.exists() and not (build_command or run_command):
+        say(f"{existing} exists")
+        kept = load_workload(existing) if questions.confirm("Keep it, and measure it?", default=True) else None
+        rejected = kept is None
+    is_whole_needed = not (kept and kept.build.incomplete)
+    missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
-        first = FirstMeasurement(repository, revision, sources, top / WORKLOAD_FILE, workbench)
-        existing = top / WORKLOAD_FILE
-        kept = rejected = False
-        if existing.exists() and not (build_command or run_command):
-            say(f"{existing} exists")
-            kept = questions.confirm("Keep it, and measure it?", default=True)
-            rejected = not kept
-        text, workload = (
-            ("", load_workload(existing)) if kept else _proposed(first, questions, build_command, run_command)
+        first = FirstMeasurement(repository, revision, sources, existing, workbench)
+        text, workload, remark = (
+            ("", kept, "") if kept else _proposed(first, questions, build_command, run_command, missing)
         )
-        with activity(f"measuring {workload.name}") as shown:
-            reports = first.measure(workload, progress=shown)
+        reports = _measured(first, workload)
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
@@ -94,38 +100,76 @@ def command(
         _document(top, written, reports),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show(reports, written, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()),
+        show=lambda: _show(
+            reports, written, remark, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()
+        ),
     )
     if not measured:
         raise click.exceptions.Exit(1)
 
 
-def _offer_submodules(top: Path, has_any: bool, questions: Questions) -> None:
-    from runner.adoption.submodules import COMMAND, fetch_submodules, lacks_submodules
+def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
+    from runner.adoption.first_measurement import describe
+    from runner.subject.build import BuildFailure
 
+    try:
+        with activity(f"measuring {workload.name}") as shown:
+            return first.measure(workload, progress=shown)
+    except BuildFailure as failure:
+        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe(failure)}"
+        raise FaultwatchError(what, "correct the file, or name the commands with --build and --run") from None
+
+
+def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
+    """Offer to fetch the submodules that a clone lacks; return the paths of those that are still missing.
+
+    Raises
+    ------
+    FaultwatchError
+        They cannot be fetched, and the workload file that is kept needs them.
+    """
+    from runner.adoption.submodules import COMMAND, fetch_submodules, missing_submodules
+
+    missing = missing_submodules(top)
     command = " ".join(COMMAND)
-    if has_any and lacks_submodules(top):
-        say("this clone lacks submodules, which the build needs")
+    if missing:
+        say(f"this clone lacks submodules: {', '.join(missing)}")
         if questions.confirm(f"Run `{command}`?", default=True):
-            with activity(command):
-                fetch_submodules(top)
+            try:
+                with activity(command):
+                    fetch_submodules(top)
+            except FaultwatchError as failure:
+                if kept:
+                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept.path}"
+                    raise FaultwatchError(failure.what, remedy) from None
+                say(f"{failure.what}\n  → going on without them")
+            missing = missing_submodules(top)
+    return missing
 
 
 def _proposed(
-    first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None
-) -> tuple[str, "Workload"]:
-    """Return the text of a new workload file, and the workload."""
+    first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
+) -> tuple[str, "Workload", str]:
+    """Return the text of a new workload file, the workload, and what is left to do by hand, if anything is.
+
+    Parameters
+    ----------
+    missing
+        Submodules that the clone lacks.
+    """
     from runner.adoption.workload_text import workload_text
 
-    proposal, tree = _built(first, questions, build)
+    proposal, tree = _built(first, questions, build, missing)
     chosen, seconds = _chosen_run(first, proposal, tree, questions, run)
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = workload_text(first.sources.name, proposal, chosen, timeout=timeout)
-    return text, first.workload_of(text)
+    return text, first.workload_of(text), _IDLE.format(command=chosen.command) if chosen.idle else ""
 
 
-def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -> tuple["BuildProposal", Path]:
+def _built(
+    first: "FirstMeasurement", questions: Questions, build: str | None, missing: tuple[str, ...]
+) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works."""
     from runner.adoption.detection import KNOWN, detect
     from runner.adoption.first_measurement import describe
@@ -140,7 +184,7 @@ def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -
             f"{first.repository.path} has no build system that init knows ({KNOWN})",
             "name the commands with --build and --run",
         )
-    proposals = [with_tools(proposal) for proposal in proposals]
+    proposals = [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
     said = ""
     while proposals:
         number = 0
@@ -165,9 +209,10 @@ def _built(first: "FirstMeasurement", questions: Questions, build: str | None) -
             return proposal, tree
         said = "the build makes no program that could be run"
         say(said)
-    raise FaultwatchError(
-        f"{first.repository.name} was not built: {said.splitlines()[0]}", "name the commands with --build and --run"
-    )
+    remedy = "name the commands with --build and --run"
+    if missing:
+        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
+    raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
 
 
 def _chosen_run(
@@ -277,16 +322,19 @@ def _last_commits(repository: Any) -> str:
     return f"HEAD~{before}..HEAD" if before else ""
 
 
-def _show(reports: "list[Report]", written: list[str], file: "CiFile | None", history: str) -> None:
+def _show(reports: "list[Report]", written: list[str], remark: str, file: "CiFile | None", history: str) -> None:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.cli.report_tables import show_reports
+    from runner.cli.untrusted_text import harmless
 
     show_reports(reports)
     for report in reports:
         if counts := report.values(FAULTS):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(f"{prefix}{exactness(counts).sentence}")
+    if remark and WORKLOAD_FILE in written:
+        click.echo(f"  → {harmless(remark)}")
     if written:
         click.echo(f"\nWritten: {', '.join(written)}")
     if file and file.path in written and file.remark:

@@ -1,6 +1,7 @@
 """Executes one case of one built revision, and creates the report about it."""
 
 import os
+import shlex
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +211,7 @@ class Trial:
                 accesses = watch.accesses()
             faults = recorder.result()
             if objection := objection_to(faults, self._state.environment):
-                raise ExecutionFailure(f"`{' '.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
+                raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, accesses, began)
             if not changed or time.monotonic() - started > _LONG:
                 break

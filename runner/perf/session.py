@@ -8,6 +8,7 @@ together.
 
 import errno
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -149,7 +150,7 @@ def count_together(
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
         for program in counted:
             if program.objection:
-                raise ExecutionFailure(f"`{' '.join(command)}` {program.objection}", stage=Stage.MEASURE)
+                raise ExecutionFailure(f"`{shlex.join(command)}` {program.objection}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
@@ -183,7 +184,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
         problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
-        message = f"`{' '.join(command)}` {problem}{limited}"
+        message = f"`{shlex.join(command)}` {problem}{limited}"
         raise ExecutionFailure(message, _log(finished.output, finished.error), temporary=is_temporary(finished))
 
 

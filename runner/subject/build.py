@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -140,11 +141,19 @@ class Builder:
 
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
-        try:
-            record = read_record(self.cache.first_place(self._key(repository, commit, workload)))
-        except DamagedBuild:
-            return False
+        record = self._record(repository, commit, workload)
         return record is not None and not (record.failure and self.again)
+
+    def has_succeeded(self, repository: Repository, commit: str, workload: Workload) -> bool:
+        """Return whether the cache seems to have a build that did not fail."""
+        record = self._record(repository, commit, workload)
+        return record is not None and not record.failure
+
+    def _record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
+        try:
+            return read_record(self.cache.first_place(self._key(repository, commit, workload)))
+        except DamagedBuild:
+            return None
 
     def _usable(self, place: Path) -> BuildRecord | None:
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
@@ -266,7 +275,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
-            return f"`{' '.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
+            return f"`{shlex.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             advice(command[0], environment["PATH"]) or "install it, or correct the command",
@@ -278,7 +287,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         cpu_seconds=_cpu_seconds_of_children() - before,
         log=without_secrets(done.output, os.environ)[-LOG_LIMIT:],
     )
-    failure = f"`{' '.join(command)}` {done.problem}" if done.problem else ""
+    failure = f"`{shlex.join(command)}` {done.problem}" if done.problem else ""
     if failure:
         tool = missing_tool(done.output) or command[0]
         hint = advice(tool, environment["PATH"])

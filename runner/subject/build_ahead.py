@@ -4,7 +4,8 @@ Measuring a revision takes a second, and building it takes many. So workers, eac
 revisions at once as there are processors. While a program is measured, they are paused, with all that they have
 started: it has the host for itself, as without them.
 
-A commit that changes only files which the last build did not read is not built: it uses that build.
+A commit that changes only files which the last build did not read is not built: it uses that build. For the first
+commit, the last build is that of the nearest earlier commit whose build is kept.
 """
 
 import select
@@ -25,6 +26,7 @@ from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder
 from runner.subject.build_worker import encode_order
+from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.subject.unread_files import sizes
 from runner.system.paused import paused_descendants
@@ -103,6 +105,8 @@ class BuildAhead:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
             self._next.remove(commit)
+        if not self._builds_all and not self._built:
+            self._built = self._kept_before(commit)
         if same := self._same_build(commit):
             return same
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
@@ -124,6 +128,15 @@ class BuildAhead:
         if self._builder.has(self._repository, commit, self._workload):
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
+
+    def _kept_before(self, commit: str) -> str:
+        """Return the nearest earlier commit whose build is kept; empty if there is none near."""
+        with suppress(GitError):  # it is the first commit
+            earlier = self._repository.git("rev-list", "--first-parent", f"--max-count={_CHECKED}", f"{commit}^")
+            for before in earlier.split():
+                if self._builder.has_succeeded(self._repository, before, self._workload):
+                    return before
+        return ""
 
     def _check(self, commit: str, tree: Path) -> None:
         """Reuse no build any more if a commit shows that its build depends on files that it has not read."""

@@ -161,7 +161,8 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
             pass
     raise IncompleteCheckout(
         f"this clone lacks the submodule {link.path} at {link.name[:12]}: run `git submodule update --init "
-        "--recursive` in a clone of your own, fetch the submodule's old commits, and name that clone"
+        "--recursive` in a clone of your own, fetch the submodule's old commits, and name that clone; or, if the build "
+        "does without it, write `incomplete = true` into [build]"
     )
 
 

@@ -106,6 +106,48 @@ def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) 
     assert not project.git("ls-files", "--others")
 
 
+def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> None:
+    project = Project(folder / "project")
+    program = "program: main.c\n\tcc -o $@ main.c\n"
+    source = "int main(int n, char **words) { return n > 1 && puts(words[1]) ? 1 : 0; }\n"
+    files = {"Makefile": program, "main.c": "#include <stdio.h>\n" + source, "LICENSE": "Any.\n", "README": "What.\n"}
+    files[".gitmodules"] = '[submodule "deps"]\n\tpath = deps\n\turl = https://[::1]:1/deps\n'
+    (project.folder / "deps").mkdir()
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},deps")
+    project.commit("Start", files)
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "this clone lacks submodules: deps\n" in done.stderr
+    assert "unable to access" in done.stderr, "the cause"
+    assert "./program LICENSE: `./program LICENSE` ended with exit code 1: LICENSE\n" in done.stderr, "its own words"
+    assert "`./program` has no input, so it may only start" in done.stdout
+    assert load_workload(project.folder).build.incomplete
+
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "submodules" not in done.stderr, "the file says that they are not needed"
+    file = project.folder / "workload.toml"
+    file.write_text(file.read_text().replace("incomplete = true", ""))
+    done = init(folder, "--yes")
+    assert done.returncode == 2
+    assert "unable to access" in done.stderr
+    assert "incomplete = true" in done.stderr.splitlines()[-1]
+
+
+def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"Makefile": "program:\n\tfalse # of course\n"})
+    text = '[workload]\nname = "x"\n\n[build]\ncommand = "make program"\n\n[run]\ncommand = "./program"\n'
+    (project.folder / "workload.toml").write_text(text)
+    done = init(folder, "--yes")
+    assert done.returncode == 2
+    assert "workload.toml does not build at " in done.stderr
+    assert "`make program` ended with exit code 2" in done.stderr
+    assert "false # of course" in done.stderr
+    assert done.stderr.rstrip().endswith("→ correct the file, or name the commands with --build and --run")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_repository_without_a_build_system_is_one_line(folder: Path) -> None:
     project = Project(folder / "project")
     project.commit("Start", {"README": "What.\n"})

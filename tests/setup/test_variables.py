@@ -28,16 +28,17 @@ OF_OTHERS = {
     "GITEA_ACTIONS",
     "GITHUB_ACTIONS",
     "GITHUB_EVENT_NAME",
-    "GITHUB_RUN_NUMBER",
-    "GITLAB_CI",
     "GITHUB_OUTPUT",
     "GITHUB_REF",
     "GITHUB_REPOSITORY",
     "GITHUB_RUN_ID",
+    "GITHUB_RUN_NUMBER",
     "GITHUB_SERVER_URL",
     "GITHUB_STEP_SUMMARY",
+    "GITLAB_CI",
     "LISTEN_PID",
     "PATH",
+    "RUSTUP_HOME",
 }
 """Set by a CI system or by the operating system, and no settings."""
 TABLES = {ROOT / "runner" / "variables.py", ROOT / "service" / "config" / "variables.py"}

@@ -51,3 +51,8 @@ def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> 
     commands = [run.command for run in runs_of([BuiltProgram("hexyl")], "hexyl", ["README.md"])]
     assert commands == ["./hexyl", "./hexyl README.md", "./hexyl --version", "./hexyl --help"]
     assert [run.command for run in runs_of([BuiltProgram("build/test_x")], "x", ["README.md"])] == ["build/test_x"]
+
+
+def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
+    runs = runs_of([BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], "x", ["README.md"])
+    assert [run.command for run in runs if run.idle] == ["./x", "./x --version", "./x --help"]

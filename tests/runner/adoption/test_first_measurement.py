@@ -1,7 +1,8 @@
 import pytest
 
-from runner.adoption.first_measurement import Tried, best
+from runner.adoption.first_measurement import Tried, best, inputs_of
 from runner.adoption.proposal import RunProposal
+from tests.runner.adoption.listings import listing
 
 
 def tried(command: str, *faults: int) -> Tried:
@@ -15,6 +16,7 @@ def tried(command: str, *faults: int) -> Tried:
         ([tried("./x", 5, 5, 5), tried("./x README", 6, 6, 6)], "./x README"),
         ([tried("./x", 5, 5, 5), tried("./x README", 5, 5, 5)], "./x"),
         ([tried("./x", 5, 5, 5), tried("./x README")], "./x"),
+        ([tried("./x", 5, 5, 5), tried("./x LICENSE", 5, 5, 5), tried("./x README", 6, 6, 6)], "./x README"),
         ([tried("./x", 350, 360, 370), tried("./x README", 375, 380, 385)], "./x"),
         ([tried("./x", 350, 360, 370), tried("./x README", 900, 905, 910)], "./x README"),
         ([tried("./x"), tried("./x --help", 9, 9, 9)], "./x --help"),
@@ -25,6 +27,13 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(resu
     chosen = best(results)
     assert chosen
     assert chosen.run.command == command
+
+
+def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
+    files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
+    assert inputs_of(listing(files)) == ["LICENSE-APACHE", "README"]
+    assert inputs_of(listing({"README.rst": "Text."})) == ["README.rst"]
+    assert inputs_of(listing({"main.c": "Text."})) == []
 
 
 def test_nothing_works() -> None:

@@ -18,9 +18,29 @@ def tool(home: Path, name: str) -> None:
 def test_a_tool_in_the_home_is_found_on_every_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "cargo")
     (tmp_path / ".rustup").mkdir()
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}/.cargo/bin:{SYSTEM}")
     found = with_tools(BuildProposal("Cargo", "cargo build", ("cargo",)), tmp_path)
     assert found.environment == {"PATH": f"{{home}}/.cargo/bin:{SYSTEM}", "RUSTUP_HOME": "{home}/.rustup"}
+
+
+def test_the_toolchains_of_another_folder_are_those_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, home = tmp_path / "shared", tmp_path / "home"
+    tool(shared, "cargo")
+    tool(shared, "rustup")
+    (shared / ".rustup").mkdir()
+    (home / ".rustup").mkdir(parents=True)
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.setenv("PATH", f"{shared}/.cargo/bin:{SYSTEM}")
+    cargo = BuildProposal("Cargo", "cargo build", ("cargo",))
+    assert with_tools(cargo, home).environment["RUSTUP_HOME"] == f"{shared}/.rustup"
+    (tmp_path / "named").mkdir()
+    monkeypatch.setenv("RUSTUP_HOME", f"{tmp_path}/named")
+    assert with_tools(cargo, home).environment["RUSTUP_HOME"] == f"{tmp_path}/named"
+    (shared / ".cargo" / "bin" / "rustup").unlink()
+    assert "RUSTUP_HOME" not in with_tools(cargo, home).environment, "rustup does not start this one"
 
 
 def test_a_tool_that_the_build_finds_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,6 +182,34 @@ def test_a_commit_that_changes_what_no_build_reads_uses_the_last_build(
     assert (tmp_path / "log").read_text().count("built") == 2 + len(set(others) - {commits[0], commits[31]})
 
 
+def test_the_first_commit_uses_the_nearest_build_that_is_kept(
+    builder: Builder,
+    workload: Callable[[str], Workload],
+    commit: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build_ahead, "is_checked", lambda made: False)
+    commits = [commit("First", source="1", README="first")]
+    commits += [commit(f"Document {number}", README=str(number)) for number in range(3)]
+    commits += [commit("Break", source="broken"), commit("Nothing"), commit("Mend", source="1", README="last")]
+    recipe = workload("cp source program; test $(cat source) = 1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+
+    def build(made: str) -> str | None:
+        with BuildAhead(builder, repository, recipe, [made], 2, build_all=False) as builds:
+            tree, build = builds.build(made)
+        assert (tree / "program").read_text() == "1"
+        assert (tree / "README").read_text() == repository.git("show", f"{made}:README")
+        return build.built_commit
+
+    assert [build(made) for made in commits[:4]] == [None, *commits[:1] * 3]
+    for broken in commits[4:6]:
+        with pytest.raises(BuildFailure, match="exit code 1"):
+            build(broken)
+    assert build(commits[6]) == commits[0], "its files are the same but for the document"
+
+
 def test_a_commit_is_built_that_changes_what_the_build_reads_or_more_than_content(
     builder: Builder, workload: Callable[[str], Workload], commit: Run, tmp_path: Path
 ) -> None:
