@@ -14,7 +14,7 @@ from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
-from service.web import current, feeds, metrics, row_ids, settings_changes, webhooks
+from service.web import compression, current, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -52,6 +52,7 @@ def create_app(config: Config | None = None) -> APIFlask:
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
     app.json = JsonProvider(app)
+    compression.register(app)
     current.use(app, database, config)
     row_ids.register(app)
     body_limits.register(app)

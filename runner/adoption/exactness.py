@@ -38,7 +38,8 @@ def exactness(counts: Sequence[float]) -> Exactness:
         return Exactness(
             True,
             f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} in all: "
-            "counts that lie off the others are stored as outliers.",
+            "too few to say whether others are strays, or whether the count varies by itself, as threads make it. "
+            "`faultwatch measure --samples 10` shows it, and with `--env OMP_NUM_THREADS=1` whether it is they.",
         )
     return Exactness(
         False,

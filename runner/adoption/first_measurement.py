@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +33,8 @@ _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 _TRIALS = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
 _ANY = RunProposal("true")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,18 @@ class FirstMeasurement:
             tried = self._try(proposal, run, tree)
             programs[program] = programs.get(program, False) or bool(tried.faults)
             yield tried
+
+    def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+        """Return a command with a single thread instead, if its count varies, and repeats with that.
+
+        The libraries of a Python program start threads that few executions do not show: it gets a single one if that
+        moves its count at all.
+        """
+        varies = len(set(tried.faults)) > 1
+        if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
+            return tried
+        alone = self._try(proposal, replace(tried.run, environment={**tried.run.environment, **_ONE_THREAD}), tree)
+        return alone if len(set(alone.faults)) == 1 and alone.faults[0] not in tried.faults else tried
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Measure all cases of a workload, with enough executions to see whether its counts repeat.

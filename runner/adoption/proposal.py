@@ -25,6 +25,11 @@ class RunProposal:
     environment: Mapping[str, str] = field(default_factory=dict)
     idle: bool = False
 
+    @property
+    def describes_only(self) -> bool:
+        """Whether the program only says what it is."""
+        return self.command.endswith((" --version", " --help"))
+
 
 @dataclass(frozen=True, slots=True)
 class BuildProposal:
@@ -44,6 +49,8 @@ class BuildProposal:
         The build derives a version from the history.
     incomplete
         The clone lacks submodules, and the build has to do without them.
+    downloads
+        The build needs a network.
     runs
         What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
     """
@@ -55,6 +62,7 @@ class BuildProposal:
     runs: tuple[RunProposal, ...] = ()
     git: bool = False
     incomplete: bool = False
+    downloads: bool = False
 
 
 def shell(*steps: str) -> str:

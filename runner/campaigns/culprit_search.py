@@ -44,7 +44,7 @@ class SearchObserver(Protocol):
         """Other hosts measure what is useful now."""
 
     def proving(self, state: Search) -> None:
-        """A culprit and its parent are about to be measured in turns."""
+        """A culprit and its parent are about to be measured interleaved."""
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
         """Both runs are stored."""
@@ -186,7 +186,7 @@ class CulpritSearcher:
         return report, time.monotonic() - began
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
-        """Measure a culprit and its parent in turns until it is decided whether the metric differs."""
+        """Measure a culprit and its parent interleaved until it is decided whether the metric differs."""
         result = compare(
             self._trial(parent),
             self._trial(culprit),

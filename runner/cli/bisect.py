@@ -1,4 +1,4 @@
-"""``faultwatch bisect``: find the commits of a range, or the knobs, that moved a metric."""
+"""``faultwatch bisect``: find the commits of a range, or the settings, that moved a metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,6 @@ from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
 from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
-from runner.contract.metrics import metric
 from runner.contract.report import Case, Outcome, Report, Revision, safe_name
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
 from runner.errors import FaultwatchError
@@ -60,7 +59,7 @@ _LISTED = 20
         "--proof/--no-proof",
         "prove",
         default=True,
-        help="Measure each culprit again, in turns with its parent. Default: --proof.",
+        help="Measure each culprit again, interleaved with its parent. Default: --proof.",
     ),
     click.option(
         "--pool",
@@ -80,7 +79,7 @@ _LISTED = 20
         "changes",
         multiple=True,
         metavar="NAME=BEFORE..AFTER",
-        help="Search this knob too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
+        help="Search this setting too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
         "process.memory_limit. Repeatable.",
     ),
     click.option("--without", multiple=True, metavar="KNOB", help="Do not search this knob. Repeatable."),
@@ -108,7 +107,7 @@ def command(
 ) -> None:
     """Find the commits of a RANGE, GOOD..BAD, that moved a metric, with as few runs as possible.
 
-    With --knobs or --change, find the knobs instead, at --revision.
+    With --knobs or --change, find the settings instead, at --revision.
 
     Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
@@ -119,7 +118,7 @@ def command(
         revision = workload_name
         workload_name = None
     if for_knobs and span is not None:
-        raise click.UsageError(f"The knobs are searched at one commit, with --revision, not in the range {span}.")
+        raise click.UsageError(f"The settings are searched at one commit, with --revision, not in the range {span}.")
     if not for_knobs and span is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
@@ -143,7 +142,7 @@ def command(
         settled = _search_commits(request, span or "", prove=prove, pool=_checked_pool(pool, settings))
     else:
         if pool:
-            raise FaultwatchError("--pool is for a search of commits", "search the knobs on one host")
+            raise FaultwatchError("--pool is for a search of commits", "search the settings on one host")
         settled = _search_knobs(request, revision, knobs, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
@@ -273,7 +272,7 @@ def _search_knobs(
         warn(difference.left_out)
     if not difference.knobs:
         raise FaultwatchError(
-            "no knob that can be set for a single run differs", "name one with --change NAME=BEFORE..AFTER"
+            "no setting that can be changed for a single run differs", "name one with --change NAME=BEFORE..AFTER"
         )
 
     def show_run(state: KnobSearch, report: Report) -> None:
@@ -283,7 +282,7 @@ def _search_knobs(
     with (
         connect(request.settings) as service,
         host_turn(request.settings) as turn,
-        activity("searching the knobs") as shown,
+        activity("searching the settings") as shown,
     ):
         service.check()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
@@ -313,6 +312,7 @@ class _ProgressLines:
 
     def __init__(self, metric: str, shown: Activity) -> None:
         self._metric, self._shown, self._waiting = metric, shown, ""
+        self._least_left: int | None = None
 
     def measuring(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
@@ -324,7 +324,13 @@ class _ProgressLines:
     def measured(self, state: Search, report: Report) -> None:
         """Print the measured value."""
         self._shown.advance()
-        terminal().print(_line(state, report, self._metric), markup=False, highlight=False)
+        line = _line(report, self._metric)
+        left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        # An estimate that does not shrink says nothing: a noisy search learns how many runs it needs as it goes.
+        if left is not None and (self._least_left is None or left < self._least_left):
+            self._least_left = left
+            line += f"; about {left} to go"
+        terminal().print(line, markup=False, highlight=False)
 
     def waiting(self, state: Search) -> None:
         """Print for whom, once."""
@@ -338,7 +344,7 @@ class _ProgressLines:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._shown(f"proving {state.answer.commit[:10]}")
-            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} in turns, as a proof"
+            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
             terminal().print(text, markup=False, highlight=False)
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
@@ -353,14 +359,14 @@ def _is_settled(search: Search) -> bool:
     )
 
 
-def _line(state: Search, report: Report, name: str) -> str:
-    left = state.answer.left - 1 if isinstance(state.answer, Measure) else 0
+def _line(report: Report, name: str) -> str:
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
+        from runner.cli.formatting import format_quantity
         from runner.contract.level import median
 
-        what = f"{median(report.values(name))} {metric(name).unit}"
-    return f"{report.revision.commit[:10]}  {what}; about {left} to go"
+        what = format_quantity(name, median(report.values(name)))
+    return f"{report.revision.commit[:10]}  {what}"
 
 
 def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[str]:

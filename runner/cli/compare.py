@@ -1,4 +1,4 @@
-"""``faultwatch compare``: measure two revisions in turns in one session, and show the verdict on each metric."""
+"""``faultwatch compare``: measure two revisions interleaved in one session, and show the verdict on each metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure both ends of a RANGE, BASE..HEAD, in turns until every change is decided, or for max_samples pairs.
+    """Measure both ends of a RANGE, BASE..HEAD, interleaved until every change is decided, or for max_samples pairs.
 
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
@@ -106,7 +106,7 @@ def compare_cases(
     *,
     from_store: bool = False,
 ) -> list[Compared]:
-    """Build base and head, and measure them in turns, case by case.
+    """Build base and head, and measure them interleaved, case by case.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class _Session:
 def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
-    Noisy metrics must be measured in turns.
+    Noisy metrics must be measured interleaved.
     """
     if head.workload.metrics.judging.requested or head.built.failure:
         return None

@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import count_of, format_value
+from runner.cli.formatting import count_of, format_percent, format_span, format_value, has_own_unit
 from runner.cli.formatting import escape_text as escape
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
@@ -16,7 +16,7 @@ from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
 """Lines of the log of a side that failed: compilers and programs say last what stopped them."""
-_LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "needs more runs"}
+_LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "inconclusive"}
 
 
 def show_comparison(result: Compared) -> None:
@@ -31,7 +31,7 @@ def show_comparison(result: Compared) -> None:
                 show_end_of_log(console, report.failure.log)
         return
     comparison = result.comparison
-    console.print(f"{_LABELS[comparison.verdict]}, by {count_of(len(result.base.samples), 'pair')}", highlight=False)
+    console.print(f"{_LABELS[comparison.verdict]} after {count_of(len(result.base.samples), 'pair')}", highlight=False)
     if comparison.knobs:
         console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
     shown = [
@@ -83,15 +83,21 @@ def _table(metrics: Sequence[MetricVerdict]) -> Table:
 
 
 def _named(name: str) -> str:
-    """Return a metric with its unit, unless the name contains it."""
+    """Return a metric with its unit, unless its name or its values contain it."""
     unit = metric(name).unit
-    return escape(name) if unit in re.split("[-:]", name) else f"{escape(name)} [dim]{escape(unit)}[/]"
+    return (
+        escape(name)
+        if has_own_unit(name) or unit in re.split("[-:]", name)
+        else f"{escape(name)} [dim]{escape(unit)}[/]"
+    )
 
 
 def _side(name: str, side: Side) -> str:
     """Format a level, and the range of its samples if they differ."""
     level = _number(name, side.level)
-    return level if side.low == side.high else f"{level} [{_number(name, side.low)} – {_number(name, side.high)}]"
+    if side.low is None or side.high is None or side.low == side.high:
+        return level
+    return f"{level} [{format_span(name, side.low, side.high)}]"
 
 
 def _number(name: str, value: Number | None) -> str:
@@ -102,7 +108,9 @@ def _change(metric_verdict: MetricVerdict) -> str:
     if metric_verdict.change is None:
         return "–"
     percent = (
-        "" if metric_verdict.percent is None or not metric_verdict.change else f" ({metric_verdict.percent:+.3g} %)"
+        ""
+        if metric_verdict.percent is None or not metric_verdict.change
+        else f" ({format_percent(metric_verdict.percent)})"
     )
     times = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
     return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{times}" + (

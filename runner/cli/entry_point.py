@@ -18,11 +18,11 @@ from runner.errors import FaultwatchError
 
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
-    "compare": "Measure two revisions in turns and report what changed.",
+    "compare": "Measure two revisions interleaved and report what changed.",
     "completion": "Print what completes commands, options and workloads in a shell.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
-    "env": "Show every knob of this host that can move a fault count.",
+    "env": "Show every setting of this host that can move a fault count.",
     "gate": "Compare the head of a pull request with its merge base, as a CI job.",
     "history": "Measure a range of a repository's history.",
     "init": "Propose a workload.toml for a repository, measure it, and write its CI file.",

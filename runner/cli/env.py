@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     json_option,
 )
 def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: bool) -> None:
-    """Print every knob of this host that can move a fault count.
+    """Print every setting of this host that can move a fault count.
 
     With --diff, print the differences between two environments, of files or of stored runs. Exit code 0: no difference;
     1: at least one.

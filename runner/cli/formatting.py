@@ -3,7 +3,8 @@
 from rich.markup import escape
 
 from runner.cli.untrusted_text import harmless
-from runner.contract.metrics import Kind, metric
+from runner.contract import number_text
+from runner.contract.metrics import metric
 
 
 def count_of(number: int, noun: str) -> str:
@@ -25,8 +26,36 @@ def shortened(name: str) -> str:
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
-    """Format a value of a metric: counts in full with separators, others to four digits."""
-    form = "+" if sign else ""
-    if metric(name).kind is Kind.COUNT and value == int(value):
-        return f"{int(value):{form},}"
-    return f"{value:{form},.4g}" if abs(value) < 10_000 else f"{value:{form},.0f}"
+    """Format a value of a metric: counts in full, others with three digits; with its unit if that is not the metric's.
+
+    A table names the unit of a metric once. Bytes and seconds have no such unit: each is as short as it can be.
+    """
+    unit = metric(name).unit
+    shown = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
+    if not has_own_unit(name):
+        shown = shown.removesuffix(number_text.unit_of(value, unit))
+    return number_text.with_plain_spaces(shown).rstrip()
+
+
+def format_quantity(name: str, value: float | None) -> str:
+    """Format a value of a metric with its unit; ``no value`` where there is none."""
+    return (
+        "no value" if value is None else number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit))
+    )
+
+
+def format_span(name: str, low: float, high: float) -> str:
+    """Format the lowest and the highest value of a metric, with enough digits to differ."""
+    unit = metric(name).unit
+    shown = number_text.span(low, high, unit)
+    return number_text.with_plain_spaces(shown if has_own_unit(name) else shown.removesuffix(unit)).rstrip()
+
+
+def has_own_unit(name: str) -> bool:
+    """Return whether each value of a metric is written with a unit of its own: MiB, ms."""
+    return number_text.scale_of(2**40, metric(name).unit) is not None
+
+
+def format_percent(value: float) -> str:
+    """Format a relative change, as in ``+8.25 %``."""
+    return number_text.with_plain_spaces(number_text.percent(value))

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.formatting import count_of, escape_text, format_value
+from runner.cli.formatting import count_of, escape_text, format_percent, format_value
 
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
@@ -58,7 +58,9 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
-        percent = f", {100 * (after - before) / before:+,.4g} %" if before else ""
+        if drift.get("evidence", {}).get("wants_rerun"):
+            within += "  not confirmed yet"
+        percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
@@ -77,8 +79,10 @@ def _blamed(drift: dict[str, Any]) -> list[str]:
     """Return the cause of a drift in words: a single commit only if no other one can have caused it."""
     cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
-    if cause not in {"commit", "both"} or (len(commits) < 2 and drift.get("candidates_known", True)):
-        return [f"  {cause}  {after} {drift['title']}"]
     known = drift.get("candidates_known", True)
+    if cause not in {"commit", "both"}:
+        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}"]
+    if len(commits) < 2 and known:
+        return [f"  {cause}  {after} {drift['title']}".rstrip()]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {after}"
     return [f"  {cause}  {who}", f"    `faultwatch bisect {before}..{after}` says which"]

@@ -1,7 +1,6 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from runner.settings import load_settings
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
     from runner.adoption.first_measurement import FirstMeasurement
-    from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.contract.report import Report
     from runner.workload import Workload
 
@@ -27,6 +25,11 @@ WORKLOAD_FILE = "workload.toml"
 _IDLE = (
     "`{command}` has no input, so it may only start. Change `command` in [run] of workload.toml to the work that users "
     "wait for; `faultwatch measure` counts it, with the same build"
+)
+
+_DOWNLOADS = (
+    "The build downloads packages, and the gate builds without a network: install them on its runner first, or let "
+    "pip take them from a folder (--no-index --find-links) that FAULTWATCH_SANDBOX_READ names"
 )
 
 
@@ -84,8 +87,8 @@ def command(
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
-        text, workload, remark = (
-            ("", kept, "") if kept else _proposed(first, questions, build_command, run_command, missing)
+        text, workload, remarks = (
+            ("", kept, []) if kept else _proposed(first, questions, build_command, run_command, missing)
         )
         reports = _measured(first, workload)
     written = []
@@ -101,7 +104,7 @@ def command(
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
-            reports, written, remark, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()
+            reports, written, remarks, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()
         ),
     )
     if not measured:
@@ -149,8 +152,8 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
 
 def _proposed(
     first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
-) -> tuple[str, "Workload", str]:
-    """Return the text of a new workload file, the workload, and what is left to do by hand, if anything is.
+) -> tuple[str, "Workload", list[str]]:
+    """Return the text of a new workload file, the workload, and what is left to do by hand.
 
     Parameters
     ----------
@@ -158,92 +161,16 @@ def _proposed(
         Submodules that the clone lacks.
     """
     from runner.adoption.workload_text import workload_text
+    from runner.cli.init_choice import choose
 
-    proposal, tree = _built(first, questions, build, missing)
-    chosen, seconds = _chosen_run(first, proposal, tree, questions, run)
+    proposal, chosen, seconds = choose(first, questions, build=build, run=run, missing=missing)
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = workload_text(first.sources.name, proposal, chosen, timeout=timeout)
-    return text, first.workload_of(text), _IDLE.format(command=chosen.command) if chosen.idle else ""
-
-
-def _built(
-    first: "FirstMeasurement", questions: Questions, build: str | None, missing: tuple[str, ...]
-) -> tuple["BuildProposal", Path]:
-    """Build the project in the first way that works."""
-    from runner.adoption.detection import KNOWN, detect
-    from runner.adoption.first_measurement import describe
-    from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tools_found import with_tools
-    from runner.contract.report import Stage
-    from runner.subject.build import BuildFailure
-
-    proposals = [BuildProposal("your command", build)] if build is not None else detect(first.sources)
-    if not proposals:
-        raise FaultwatchError(
-            f"{first.repository.path} has no build system that init knows ({KNOWN})",
-            "name the commands with --build and --run",
-        )
-    proposals = [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
-    said = ""
-    while proposals:
-        number = 0
-        if build is None:
-            say(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
-            labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
-            number = questions.choose("How is it built?", labels)
-        proposal = proposals.pop(number)
-        try:
-            with activity(f"building {first.revision.commit[:10]}"):
-                tree, seconds = first.build(proposal)
-        except (BuildFailure, FaultwatchError) as failure:
-            if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
-                raise FaultwatchError(
-                    f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
-                ) from None
-            said = describe(failure)
-            say(f"this does not build: {said}")
-            continue
-        if first.runs(proposal, tree) or build is not None:
-            say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
-            return proposal, tree
-        said = "the build makes no program that could be run"
-        say(said)
-    remedy = "name the commands with --build and --run"
-    if missing:
-        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
-    raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
-
-
-def _chosen_run(
-    first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, questions: Questions, run: str | None
-) -> tuple["RunProposal", float]:
-    """Return the command to measure, and how many seconds it takes."""
-    from runner.adoption.first_measurement import best
-    from runner.adoption.proposal import RunProposal
-
-    runs = [RunProposal(run)] if run else first.runs(proposal, tree)
-    tried = []
-    with activity("trying what was built") as show:
-        for one in first.try_runs(proposal, runs, tree, show):
-            result = f"{_range(one.faults)} minor faults" if one.faults else one.problem
-            say(f"  {one.run.command}: {result}")
-            tried.append(one)
-    chosen = best(tried)
-    if chosen is None:
-        tips = "name one with --run, such as --run './program --input FILE'"
-        what = f"{run!r} could not be measured: {tried[0].problem}" if run else "no program runs without arguments"
-        raise FaultwatchError(what, tips)
-    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
-    if run is None:
-        number = questions.choose("What is measured?", [one.run.command for one in working])
-        chosen = working[number]
-    return chosen.run, chosen.seconds
-
-
-def _range(counts: tuple[int, ...]) -> str:
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    remarks = [_IDLE.format(command=chosen.command)] if chosen.idle else []
+    if proposal.downloads:
+        remarks.append(_DOWNLOADS)
+    return text, first.workload_of(text), remarks
 
 
 def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":
@@ -322,7 +249,7 @@ def _last_commits(repository: Any) -> str:
     return f"HEAD~{before}..HEAD" if before else ""
 
 
-def _show(reports: "list[Report]", written: list[str], remark: str, file: "CiFile | None", history: str) -> None:
+def _show(reports: "list[Report]", written: list[str], remarks: list[str], file: "CiFile | None", history: str) -> None:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.cli.report_tables import show_reports
@@ -333,7 +260,7 @@ def _show(reports: "list[Report]", written: list[str], remark: str, file: "CiFil
         if counts := report.values(FAULTS):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(f"{prefix}{exactness(counts).sentence}")
-    if remark and WORKLOAD_FILE in written:
+    for remark in remarks if WORKLOAD_FILE in written else ():
         click.echo(f"  → {harmless(remark)}")
     if written:
         click.echo(f"\nWritten: {', '.join(written)}")

@@ -14,8 +14,7 @@ def markdown(digest: NightDigest) -> str:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
         for drift in digest.drifts[:_MOST]:
             levels = format_value(drift.metric, drift.before), format_value(drift.metric, drift.after)
-            revision = f"{drift.revision[:10]} {drift.title}"
-            cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, revision)
+            cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, drift.blamed)
             lines.append(f"| {' | '.join(map(text, cells))} |")
         lines.append("")
     missing = list(gaps(digest))

@@ -31,7 +31,7 @@ def show_digest(digest: NightDigest) -> None:
         console.print(f"  [yellow]{escape_text(where)}: {escape_text(why)}[/]", highlight=False)
     for drift in digest.drifts:
         levels = f"{format_value(drift.metric, drift.before)} → {format_value(drift.metric, drift.after)}"
-        where = f"{drift.case} on {drift.host}, {drift.cause} {drift.revision[:10]} {drift.title}"
+        where = f"{drift.case} on {drift.host}, {drift.cause} {drift.blamed}"
         console.print(
             f"  {drift.direction} {escape_text(drift.metric)} {levels}  {escape_text(where)}", highlight=False
         )

@@ -13,7 +13,7 @@ _STACKS = 5
 
 
 def show_difference(before: Profile, after: Profile) -> None:
-    """Print the functions and lines of the program that changed, and the stacks that grew most."""
+    """Print the functions and lines of the program that changed, and the stacks that changed most."""
     console = Console()
     sides = [profile.anatomy.counted if profile.anatomy else 0 for profile in (before, after)]
     console.print()
@@ -32,10 +32,10 @@ def show_difference(before: Profile, after: Profile) -> None:
         console.print(table)
     else:
         console.print("  No function of the program faults more or less than before.")
-    grown = [stack for stack in by_stack(before, after) if stack.change.grown > 0][:_STACKS]
-    if grown:
-        console.print("Stacks that grew most:")
-    for stack in grown:
+    moved = sorted(by_stack(before, after), key=lambda stack: (-abs(stack.change.grown), -stack.change.grown))
+    if moved:
+        console.print("Stacks that changed most:")
+    for stack in moved[:_STACKS]:
         console.print(f"  {_change(stack.change)}  {escape_text(call_chain(stack.frames))}", highlight=False)
 
 

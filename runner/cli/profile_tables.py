@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import escape_text, shortened
+from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
 
@@ -26,7 +27,7 @@ def show_profile(profile: Profile) -> None:
     processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
-    console.print(f"Of {scope}{processes}{overhead}. A profile is not a sample.", style="dim")
+    console.print(f"Of {scope}{processes}{overhead}. Profiles don't affect results.", style="dim")
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)
     for stacks in profile.stack_profiles:
@@ -45,13 +46,13 @@ def show_diagnosis(diagnosis: Diagnosis) -> None:
     for number, finding in enumerate(diagnosis.findings):
         _show_finding(console, finding, first=number == 0)
     if not diagnosis.findings:
-        console.print("[bold]No rule matches.[/] The evidence:")
+        console.print("[bold]No known pattern matched.[/] The evidence:")
         for line in diagnosis.evidence:
             console.print(f"  • {escape_text(line)}", highlight=False)
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
-    ratio = f", {anatomy.refault_ratio:.3g} each" if anatomy.refault_ratio else ""
+    ratio = f", {number_text.number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
     )
@@ -74,7 +75,7 @@ def _listed(table: Mapping[Label, int]) -> str:
 
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
-    total = f"{stacks.total:,} faults" if stacks.kind is StackKind.FAULTS else f"{stacks.total / 1e9:.3g} s"
+    total = f"{stacks.total:,} faults" if stacks.kind is StackKind.FAULTS else number_text.quantity(stacks.total, "ns")
     lost = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
         f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
@@ -90,7 +91,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
-        f"{100 * finding.price:.2g} % of the time can be won)",
+        f"{number_text.number(100 * finding.price)} % of the time can be won)",
         highlight=False,
     )
     for line in finding.evidence:

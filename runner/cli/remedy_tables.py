@@ -6,7 +6,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import count_of, escape_text, format_value
+from runner.cli.formatting import count_of, escape_text, format_percent, format_value
 from runner.contract.metrics import metric
 from runner.measuring.comparison import Compared
 
@@ -37,15 +37,15 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         return
     verdicts = {metric_verdict.metric: metric_verdict for metric_verdict in result.comparison.metrics}
     table = Table()
-    for title in ("metric", "as it is", "with it", "change", "verdict"):
+    for title in ("metric", "before", "after", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
     for name in _SHOWN:
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
             continue
         low, high = median(before), median(after)
-        change = f"{100 * (high - low) / low:+.3g} %" if low else format_value(name, high - low, sign=True)
+        change = format_percent(100 * (high - low) / low) if low else format_value(name, high - low, sign=True)
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
         table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
     console.print(table)
-    console.print(f"{count_of(len(result.base.samples), 'pair')}, measured in turns. Nothing is stored.", style="dim")
+    console.print(f"{count_of(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")

@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text, format_value
+from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
@@ -18,7 +18,7 @@ _SUMMARY = {
     "in\ntheory": ("expected-faults",),
     "sys\n%": ("sys-percent",),
     "operations\na second": ("throughput",),
-    "elapsed\ns": ("elapsed",),
+    "elapsed": ("elapsed",),
     "t(1) /\nt(N)": ("scaling-efficiency",),
 }
 """Columns of the short table; each shows the first of its metrics that the case has."""
@@ -58,7 +58,11 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
         widest = min(max(map(len, lines)), _WIDEST)
         table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
     for name in _rows(reports):
-        table.add_row(escape_text(name), metric(name).unit, *(_cell(report, name) for report in reports))
+        table.add_row(
+            escape_text(name),
+            "" if has_own_unit(name) else metric(name).unit,
+            *(_cell(report, name) for report in reports),
+        )
     _print_title(console, reports, differing)
     console.print(table)
 
@@ -115,7 +119,7 @@ def _cell(report: Report, name: str) -> str:
     if not values:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
-    text = format_value(name, low) if low == high else f"{format_value(name, low)} – {format_value(name, high)}"
+    text = format_value(name, low) if low == high else format_span(name, low, high)
     each = {readings[name].value for sample in report.samples for readings in sample.processes if name in readings}
     if metric(name).kind is Kind.COUNT and len(each) == 1 and (value := each.pop()):
         text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"

@@ -1,4 +1,4 @@
-"""``faultwatch try``: measure the effect of a remedy, in turns with the present state."""
+"""``faultwatch try``: measure the effect of a remedy, interleaved with the present state."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure one case of a WORKLOAD with and without a remedy, in turns, and show what the remedy changes.
+    """Measure one case of a WORKLOAD with and without a remedy, interleaved, and show what the remedy changes.
 
     Ten pairs are measured, unless --samples says otherwise. Nothing is stored. Exit code 1 if one side cannot be
     measured.

@@ -1,4 +1,4 @@
-"""Comparisons: base and head measured in turns in one session on one host, and the service's verdict on them."""
+"""Comparisons: base and head measured interleaved in one session on one host, and the service's verdict on them."""
 
 from enum import StrEnum
 from typing import Literal, Self
@@ -12,7 +12,7 @@ from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "counts", "paired", "absent", "trend", "apart"]
-"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of pairs measured in turns;
+"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of interleaved pairs;
 ``absent``: a side has no values. Runs that were measured at different times can be distinguished by the drifts of their
 trend; ``apart``: there is none that could tell."""
 

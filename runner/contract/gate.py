@@ -50,7 +50,7 @@ class GateVerdict(StrEnum):
 
 
 class GateCase(Strict):
-    """One case: base and head measured in turns, or the reason why one of them could not be."""
+    """One case: base and head measured interleaved, or the reason why one of them could not be."""
 
     base: Report
     head: Report

@@ -118,7 +118,7 @@ class BisectQuestion(_Question):
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
-    """Whether each culprit is measured again, in turns with its parent."""
+    """Whether each culprit is measured again, interleaved with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
     """The drift to explain, if any."""
     pool: tuple[Name, ...] = Field(default=(), max_length=64)
@@ -143,7 +143,7 @@ class ProfileQuestion(_Question):
 
 
 class RemedyQuestion(_Question):
-    """Measure a case with and without other settings, in turns."""
+    """Measure a case with and without other settings, interleaved."""
 
     kind: Literal["remedy"] = "remedy"
     revision: _Rev

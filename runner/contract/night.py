@@ -93,6 +93,13 @@ class NightDrift(Strict):
     before: Number
     after: Number
 
+    @property
+    def blamed(self) -> str:
+        """The commit that caused it, if only one can have; else up to which commit it happened."""
+        if self.title:
+            return f"{self.revision[:10]} {self.title}"
+        return f"{'one of the commits up to' if self.cause in {'commit', 'both'} else 'at'} {self.revision[:10]}"
+
 
 class NightDigest(Strict):
     """The digest of a nightly run."""

@@ -29,7 +29,7 @@ class Purpose(StrEnum):
     BISECT = "bisect"
     """A search for commits: such runs crowd around a change, and would be a sample of their own choosing."""
     PROOF = "proof"
-    """A culprit or its parent, measured in turns for as long as their comparison takes."""
+    """A culprit or its parent, measured interleaved for as long as their comparison takes."""
 
 
 SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
@@ -201,7 +201,7 @@ class Report(Strict):
     build: Build | None = None
     failure: Failure | None = None
     session: UUID | None = None
-    """Runs that were measured in turns share a session."""
+    """Runs that were measured interleaved share a session."""
     canary: Canary | None = None
     """The canary counts before the session; None if there are none. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)

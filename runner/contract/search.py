@@ -40,7 +40,7 @@ class SearchRequest(Strict):
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
-    """Whether to measure each culprit again, in turns with its parent."""
+    """Whether to measure each culprit again, interleaved with its parent."""
     pace: Pace = Pace()
 
 
@@ -54,7 +54,7 @@ class Measure(Strict):
 
 
 class ProofState(StrEnum):
-    """The result of measuring a culprit in turns with its parent."""
+    """The result of measuring a culprit interleaved with its parent."""
 
     STANDS = "stands"
     FAILS = "fails"
@@ -64,7 +64,7 @@ class ProofState(StrEnum):
 
 
 class Proof(Strict):
-    """A culprit and its parent, measured again in turns in one session."""
+    """A culprit and its parent, measured again interleaved in one session."""
 
     state: ProofState
     sentence: str
@@ -93,7 +93,7 @@ class Culprit(Strict):
 
 
 class Prove(Strict):
-    """Measure these two commits in turns in one session until their comparison is decided, and send both runs."""
+    """Measure these two commits interleaved in one session until their comparison is decided, and send both runs."""
 
     kind: Literal["prove"] = "prove"
     parent: str

@@ -244,4 +244,4 @@ def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
             return name, ""
     if files:
         return "", f"{program!r} is not executable"
-    return "", f"the command {program!r} was not found: the build does not make it, or it is misspelt"
+    return "", f"the command {program!r} was not found: the build of this revision does not make it, or it is misspelt"

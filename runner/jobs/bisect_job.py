@@ -102,7 +102,7 @@ class _ProgressReporter:
         assert isinstance(state.answer, Prove)
         self._job.about_to_measure(2)
         self._job.report_progress(
-            f"{state.answer.commit[:10]} and its parent are being measured in turns.", 2 * state.answer.left
+            f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.left
         )
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:

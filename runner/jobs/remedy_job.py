@@ -1,8 +1,9 @@
-"""Runs a job that measures the effect of a remedy: a case with and without it, in turns. Nothing is stored."""
+"""Runs a job that measures the effect of a remedy: a case with and without it, interleaved. Nothing is stored."""
 
 from statistics import median
 
 from runner.campaigns.remedy_comparison import remedy_trials
+from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import metric
 from runner.errors import FaultwatchError
@@ -46,9 +47,6 @@ def changes(result: Compared) -> dict[str, tuple[float, float]]:
 
 def _sentence(name: str, before: float, after: float) -> str:
     entry = metric(name)
-    percent = f" ({100 * (after - before) / before:+.3g} %)" if before else ""
-    return f"{entry.title.lower()} {_number(before)} → {_number(after)} {entry.unit}{percent}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    percent = f" ({number_text.percent(100 * (after - before) / before)})" if before else ""
+    levels = (number_text.quantity(value, entry.unit, other) for value, other in ((before, after), (after, before)))
+    return f"{entry.title.lower()} {' → '.join(levels)}{percent}"

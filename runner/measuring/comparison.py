@@ -1,4 +1,4 @@
-"""Compares two revisions: executes them in turns in one session on one host, until the service has decided."""
+"""Compares two revisions: executes them interleaved in one session on one host, until the service has decided."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -75,7 +75,7 @@ def compare(
     judging: Judging | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
-    """Execute base and head in turns, A B B A, and let the service decide after enough pairs.
+    """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
 
     In each four executions a steady drift of the host affects both sides equally. Each side's first execution warms the
     page cache, shows which files are mapped, and is discarded.
@@ -159,7 +159,7 @@ def compare_with_stored(
 ) -> Compared | None:
     """Execute head alone, and compare it with a stored run of base in the same environment; see :func:`compare`.
 
-    Returns None unless the counts repeat and are the same: any difference has to be measured in turns.
+    Returns None unless the counts repeat and are the same: any difference has to be measured interleaved.
     """
     session = uuid.uuid4()
     samples: list[Sample] = []

@@ -15,6 +15,8 @@ or that its user may not read.
 
 from dataclasses import dataclass
 
+from runner.contract.number_text import quantity
+
 FEW_FAULTS = 16
 SHARE_OF_FAULTS = 0.1
 SHARE_OF_TIME = 0.7
@@ -35,7 +37,7 @@ def objection(perf: Account, kernel: Account) -> str:
     if missing <= max(FEW_FAULTS, SHARE_OF_FAULTS * kernel.faults) or unseen <= SHARE_OF_TIME * kernel.seconds:
         return ""
     return (
-        f"took {kernel.faults:,} faults and {kernel.seconds * 1e3:.3g} ms by the kernel's account, of which perf "
-        f"counted {perf.faults:,} and {perf.seconds * 1e3:.3g} ms: the kernel hides programs from perf that change "
+        f"took {kernel.faults:,} faults and {quantity(kernel.seconds, 's')} by the kernel's account, of which perf "
+        f"counted {perf.faults:,} and {quantity(perf.seconds, 's')}: the kernel hides programs from perf that change "
         "their user (set-user-ID) or that this user may not read"
     )

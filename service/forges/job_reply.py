@@ -60,7 +60,7 @@ def _culprit(culprit: Culprit, name: str) -> str:
     doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
     if culprit.proof is None:
         return f"{moved}{doubt}"
-    proof = f"{_PROOF[culprit.proof.state]}, measured in turns with its parent {_commit(culprit.parent)}"
+    proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_commit(culprit.parent)}"
     return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _LONGEST)}"
 
 

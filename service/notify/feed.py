@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.message import link, plain, subject
+from service.notify.message import cause, link, plain, subject
 from service.schemas.triage import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -51,12 +51,11 @@ def _entry(feed: Element, event: EventSummary, base: str) -> None:
     _add(author, "name", plain(event.author, 100) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.cause.value})
-    commit = f"{event.revision[:12]} “{plain(event.title)}”"
     silenced = " Silenced." if event.silenced else ""
     _add(
         entry,
         "summary",
-        f"State: {event.state.replace('_', ' ')}. Cause: {event.cause}. First seen at {commit}.{silenced}",
+        f"State: {event.state.replace('_', ' ')}. Certainty: {event.certainty}. Cause: {cause(event)}.{silenced}",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from service.schemas.history import Cause, Direction
+from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
 
 MOST_EVENTS = 25
@@ -101,24 +101,29 @@ def for_slack(message: Message) -> dict[str, str]:
     return {"text": text}
 
 
+def cause(event: EventSummary) -> str:
+    """Return what caused an event. A commit and its author are named only if it is the only candidate, or proven."""
+    if event.cause is not Cause.COMMIT:
+        return _CAUSES[event.cause]
+    if len(event.culprits) == 1:
+        culprit = event.culprits[0]
+        named = f"commit {culprit.commit[:12]} “{plain(culprit.title)}” by {plain(culprit.author, 80)}"
+    elif event.n_candidates == 1 and event.candidates_known:
+        named = f"commit {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
+    else:
+        named = plain(event.blamed)
+    return f"{named}, proven by bisect {event.bisect}" if event.culprits else named
+
+
 def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
-    cause = _CAUSES[event.cause]
-    if event.cause is Cause.COMMIT:
-        only = not event.culprits and event.blamed in {"", event.title}
-        commit = f"{event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
-        cause = f"{cause} {commit}" if only else plain(event.blamed)
-        if len(event.culprits) == 1:
-            culprit = event.culprits[0]
-            cause = f"commit {culprit.commit[:12]} “{plain(culprit.title)}” by {plain(culprit.author, 80)}"
-        if event.culprits:
-            cause = f"{cause}, proven by bisect {event.bisect}"
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
         plain(event.headline),
         *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
         *([f"Price: {plain(event.price)}"] if event.price else []),
-        f"Cause: {cause}",
+        f"Cause: {cause(event)}",
+        *(["Provisional: one more run decides"] if event.certainty is Certainty.PROVISIONAL else []),
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         *(_next_step(steps[event.id]) if event.id in steps else ()),
         link(base, event),

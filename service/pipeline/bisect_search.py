@@ -150,7 +150,7 @@ def _apply_same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
-    """Return the culprit with its proof, if it was measured in turns with its parent."""
+    """Return the culprit with its proof, if it was measured interleaved with its parent."""
     pair = proof.runs_in_turns(culprit, seen)
     base, head = (runs.report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
     if base is None or head is None:

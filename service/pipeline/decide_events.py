@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import allowed_actions, state_after
+from service.schemas.history import Direction
 from service.schemas.triage import DecisionRequest, State
 from service.store import decisions
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
@@ -30,7 +31,7 @@ def decide(session: Session, event: Event, request: DecisionRequest, author: str
     DecisionNotAllowedError
         Where the event's state does not allow it.
     """
-    if request.action not in allowed_actions(event.state):
+    if request.action not in allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     return add(session, event, entry, author, datetime.now(UTC))

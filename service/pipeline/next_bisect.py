@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract.report import IMPORT_FORMAT
+from service.rules.imported_runs import is_imported
 from service.rules.jobs import drifts_to_bisect
 from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent, OrderedBisect
@@ -97,7 +97,7 @@ def _is_measurable(session: Session, drift: Drift, now: datetime) -> bool:
     """Return whether a host can be expected to measure the case of a drift: it is alive, and measured it itself."""
     sides = {drift.environment_before, drift.environment_after}
     knobs = environments.knobs(session, sides)
-    if any(IMPORT_FORMAT in of_side for of_side in knobs.values()):
+    if any(map(is_imported, knobs.values())):
         return False
     last_seen = hosts.last_seen(session, drift.host)
     if last_seen is None or last_seen < now - _LONGEST_SILENCE:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.schemas.history import FaultPrice, Number
-from service.text.numbers import number, percent
+from service.text.numbers import difference, percent, quantity
 
 PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
-_MINUS = "\N{MINUS SIGN}"
 _NOTICEABLE = 0.01
 """The share of the CPU time from which a change is worth anybody's time."""
 
@@ -79,8 +78,8 @@ def _other_pages(before: Side, after: Side) -> bool:
 
 
 def _sentence(seconds: float, share: float | None, each: tuple[float, float], source: str) -> str:
-    costs = " and ".join(dict.fromkeys(written_time(cost) for cost in each))
-    change = f"{'+' if seconds > 0 else _MINUS}{written_time(abs(seconds))}"
+    costs = " and ".join(dict.fromkeys(quantity(cost, "s") for cost in each))
+    change = difference(seconds, "s")
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _NOTICEABLE:
@@ -88,10 +87,3 @@ def _sentence(seconds: float, share: float | None, each: tuple[float, float], so
     else:
         worth = f"{change} of CPU time ({percent(100 * share)})"
     return f"{worth}, at {costs} a fault by {source}"
-
-
-def written_time(seconds: float) -> str:
-    """Write a short time with two digits: ``0.25 µs``, ``1.3 ms``, ``2.1 s``."""
-    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
-    value = float(f"{seconds * factor:.2g}")
-    return f"{number(value)}\N{NO-BREAK SPACE}{unit}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -73,6 +74,10 @@ class GridCell:
         The series and run that the cell links to: those of the newest level, or of the run without one.
     before, since
         The level that the current one is compared with, and when it was measured.
+    flagged
+        Whether the detector found a drift between the two levels. Any other difference is noise.
+    other_commit
+        Whether the level is of another commit than that of its row: the two do not compare.
     why
         Why there is no level; empty where there is one.
     missed
@@ -87,6 +92,8 @@ class GridCell:
     before: Number | None = None
     since: datetime | None = None
     revision: str | None = None
+    flagged: bool = False
+    other_commit: bool = False
     why: str = ""
     missed: str = ""
     efficiency: Number | None = None
@@ -104,11 +111,12 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """One case of a subject."""
+    """One case of a subject. ``revision`` is the commit of its levels, except those that say another one."""
 
     subject: str
     case: str
     case_key: str
+    revision: str | None
     cells: tuple[GridCell, ...]
 
 
@@ -148,6 +156,9 @@ def build_grid(
     failures: Iterable[UnmeasuredRun],
     efficiency: Sequence[RecentPoint] = (),
     night: LastNight | None = None,
+    *,
+    flagged: Collection[UUID] = (),
+    one_commit: bool = False,
 ) -> NightlyGrid:
     """Arrange the recent points of a metric in a grid.
 
@@ -159,6 +170,10 @@ def build_grid(
         The recent points of the weak-scaling efficiency.
     night
         The last nightly run, if there was one.
+    flagged
+        The runs that begin a new level, as the detector found.
+    one_commit
+        Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
     """
     failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
@@ -171,9 +186,44 @@ def build_grid(
     rows = []
     for (subject, case_key), case in sorted(names.items(), key=lambda entry: (entry[0][0], entry[1], entry[0][1])):
         keys = [(subject, case_key, column.host, column.environment) for column in columns]
-        row = [_cell(cells.get(key, ()), failed.get(key), scaling.get(key), _began(night, key[2])) for key in keys]
-        rows.append(GridRow(subject, case, case_key, tuple(_mark_missed(row, columns, case, night))))
+        measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
+        shared = _shared_commit(measured) if one_commit else None
+        measured = [_up_to(points, shared) for points in measured]
+        row = [
+            _cell(points, failed.get(key), scaling.get(key), _began(night, key[2]), flagged)
+            for key, points in zip(keys, measured, strict=True)
+        ]
+        revision, row = _at_one_commit(row, measured)
+        rows.append(GridRow(subject, case, case_key, revision, tuple(_mark_missed(row, columns, case, night))))
     return NightlyGrid(columns, tuple(rows))
+
+
+def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
+    """Return the commit that most columns have a level of: the newest of these."""
+    position: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for points in columns:
+        levels = _levels(points)
+        position |= {point.revision: point.position for point in levels}
+        times.update({point.revision for point in levels})
+    return max(times, key=lambda revision: (times[revision], position[revision]), default=None)
+
+
+def _up_to(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
+    """Return the points up to a commit; all of them where they lack it."""
+    position = next((point.position for point in _levels(points) if point.revision == commit), None)
+    return points if position is None else [point for point in points if point.position <= position]
+
+
+def _at_one_commit(
+    cells: Iterable[GridCell], columns: Iterable[Sequence[RecentPoint]]
+) -> tuple[str | None, list[GridCell]]:
+    """Return the commit of a row, the newest of its cells, and the cells with those of another commit marked."""
+    row = list(cells)
+    position = {point.revision: point.position for points in columns for point in points}
+    commits = {cell.revision for cell in row if cell.revision is not None}
+    newest = max(commits, key=lambda revision: position[revision], default=None)
+    return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
 
 
 def _columns(runs: Iterable[RecentPoint | UnmeasuredRun]) -> tuple[GridColumn, ...]:
@@ -213,13 +263,25 @@ def _mark_missed(
 
 
 def _newest(points: Sequence[RecentPoint]) -> RecentPoint:
-    return max(points, key=lambda point: (point.position, point.started_at))
+    return max(points, key=_order)
+
+
+def _order(point: RecentPoint) -> tuple[int, datetime]:
+    return point.position, point.started_at
+
+
+def _levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
+    return [point for point in points if point.value is not None and point.quarantine is None]
 
 
 def _cell(
-    points: Sequence[RecentPoint], failed: UnmeasuredRun | None, efficiency: Number | None, began: datetime | None
+    points: Sequence[RecentPoint],
+    failed: UnmeasuredRun | None,
+    efficiency: Number | None,
+    began: datetime | None,
+    flagged: Collection[UUID],
 ) -> GridCell:
-    levels = [point for point in points if point.value is not None and point.quarantine is None]
+    levels = _levels(points)
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
         return GridCell(run_id=failed.run_id, why=failed.why)
@@ -237,6 +299,8 @@ def _cell(
         before=before.value if before else None,
         since=before.started_at if before else None,
         revision=latest.revision,
+        flagged=before is not None
+        and any(point.run_id in flagged and _order(before) < _order(point) <= _order(latest) for point in levels),
         efficiency=efficiency,
     )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
-from service.text.candidates import SHORT, name_candidates
+from service.text.candidates import name_candidates
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -40,6 +40,42 @@ class Direction(StrEnum):
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
+
+
+class Certainty(StrEnum):
+    """How sure it is that a change happened, and what caused it."""
+
+    PROVISIONAL = "provisional"
+    """One more run is needed before the change is a fact."""
+    RANGE = "range"
+    """Several commits can have caused it, or a commit and the configuration."""
+    SINGLE = "single"
+    """Only one commit can have caused it."""
+    PROVEN = "proven"
+    """A bisect has measured the commits that caused it interleaved with their parents."""
+    CONFIRMED = "confirmed"
+    """The change is a fact, and no commit caused it."""
+
+
+def certainty(cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False) -> Certainty:
+    """Return how sure a change and its cause are.
+
+    Parameters
+    ----------
+    n_candidates, all_known
+        How many commits can have caused it, and whether there are no others.
+    sure
+        Whether the change is a fact.
+    proven
+        Whether a bisect has proven the commits that caused it.
+    """
+    if not sure:
+        return Certainty.PROVISIONAL
+    if proven:
+        return Certainty.PROVEN
+    if cause in {Cause.CONFIG, Cause.UNKNOWN}:
+        return Certainty.CONFIRMED
+    return Certainty.SINGLE if cause is Cause.COMMIT and all_known and n_candidates == 1 else Certainty.RANGE
 
 
 class Health(View):
@@ -223,10 +259,14 @@ class Drift(View):
     kind: Kind
     cause: Cause
     direction: Direction
+    certainty: Certainty = Certainty.CONFIRMED
+    """How sure the drift and its cause are. Whether a bisect has proven the cause, its event says."""
     revision: str
-    """Revision of the first point on the new level."""
-    title: str
-    author: str
+    """Revision of the first point on the new level: the newest commit that can have caused it."""
+    title: str = ""
+    """Title of the commit that caused it; empty unless only one can have."""
+    author: str = ""
+    """Author of the commit that caused it; empty unless only one can have."""
     committed_at: datetime
     previous_revision: str
     candidates: list[Candidate]
@@ -251,11 +291,34 @@ class Drift(View):
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _names_only_the_cause(cls, values: Any) -> Any:
+        """Name a commit and its author only if no other can have caused it, whatever an older version stored."""
+        if not isinstance(values, dict):
+            return values
+        candidates = values.get("candidates", ())
+        how = certainty(
+            Cause(values["cause"]),
+            len(candidates),
+            sure=not _of(values["evidence"], "wants_rerun"),
+            all_known=values.get("candidates_known", True),
+        )
+        only = Cause(values["cause"]) is Cause.COMMIT and len(candidates) == 1 and values.get("candidates_known", True)
+        named = {} if only else {"title": "", "author": ""}
+        return {**values, **named, "certainty": how}
+
     @property
     def blamed(self) -> str:
-        """The only commit that can have caused the drift, by its title; else how many there are."""
+        """The only commit that can have caused the drift, by its title; else how many there are; empty for none."""
         commits = [candidate.commit for candidate in self.candidates]
-        return name_candidates(commits, self.title or self.revision[:SHORT], all_known=self.candidates_known)
+        title = self.candidates[-1].title if self.candidates else ""
+        return name_candidates(commits, title, all_known=self.candidates_known)
+
+
+def _of(value: Any, name: str) -> Any:
+    """Return an attribute of a model or an entry of its document."""
+    return value[name] if isinstance(value, dict) else getattr(value, name)
 
 
 class DriftList(View):

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash
-from service.schemas.history import Candidate, Cause, Direction, FaultPrice, KnobChange, Number, View
+from service.schemas.history import (
+    Candidate,
+    Cause,
+    Certainty,
+    Direction,
+    FaultPrice,
+    KnobChange,
+    Number,
+    View,
+    certainty,
+)
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")
@@ -312,6 +322,8 @@ class EventSummary(View):
     """Whether any of its drifts is still detected."""
     confirmed: bool
     """False while all of its drifts wait for a rerun."""
+    certainty: Certainty = Certainty.CONFIRMED
+    """How sure its largest change and the cause are."""
     silenced: bool
     """Whether all of its drifts are in silenced series."""
     direction: Direction
@@ -323,7 +335,12 @@ class EventSummary(View):
     """What its largest change is worth in CPU time; empty where the cost of a fault was not measured."""
     revision: str
     previous_revision: str
-    title: str
+    title: str = ""
+    """Title of the commit that caused it; empty unless only one can have, or a bisect has proven one."""
+    n_candidates: int = 0
+    """How many commits can have caused it."""
+    candidates_known: bool = True
+    """False where the service does not know all commits that can have."""
     blamed: str = ""
     """The only commit that can have caused it, by its title, or those that a bisect has proven; else how many there
     are."""
@@ -331,7 +348,8 @@ class EventSummary(View):
     """The commits that a bisect has proven to have caused it; empty where none has."""
     bisect: int | None = None
     """The job that proved them."""
-    author: str
+    author: str = ""
+    """Author of the commit that caused it; empty unless only one can have, or a bisect has proven one."""
     committed_at: datetime
     """Commit time of its newest drift."""
     first_seen_at: datetime
@@ -340,6 +358,22 @@ class EventSummary(View):
     n_series: int
     merged_into: str | None
     last_decision: Decision | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_only_the_cause(cls, values: Any) -> Any:
+        """Name a commit and its author only where one is the cause, whatever an older version stored."""
+        if not isinstance(values, dict):
+            return values
+        cause, n, known = Cause(values["cause"]), values.get("n_candidates", 0), values.get("candidates_known", True)
+        culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
+        how = certainty(cause, n, sure=values["confirmed"], all_known=known, proven=bool(culprits))
+        named: dict[str, str] = {"title": "", "author": ""}
+        if len(culprits) == 1:
+            named = {"title": culprits[0].title, "author": culprits[0].author}
+        elif not culprits and cause is Cause.COMMIT and n == 1 and known:
+            named = {}
+        return {**values, **named, "certainty": how}
 
 
 class EventDetail(EventSummary):

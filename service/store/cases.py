@@ -18,6 +18,11 @@ def listed(session: Session, workload: str | None = None) -> list[CaseEntry]:
     return _entries(session, rows)
 
 
+def workloads(session: Session) -> list[str]:
+    """Return the names of all workloads."""
+    return list(session.scalars(select(Case.workload).distinct().order_by(Case.workload)))
+
+
 def find(session: Session, key: str) -> CaseEntry | None:
     """Return the case with this key."""
     row = session.scalar(select(Case).where(Case.key == key))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from service.schemas.history import Cause, DriftList
 from service.schemas.history import Drift as DriftView
+from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Series, Subject
+
+_SERIES_PER_QUERY = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,18 @@ def find(session: Session, identity: str) -> DriftView | None:
     """Return one drift, if it is still detected."""
     row = session.get(DriftRow, identity)
     return None if row is None else DriftView.model_validate(row.document)
+
+
+def begun_levels(session: Session, series_ids: Iterable[int]) -> set[UUID]:
+    """Return the runs that begin a new level of some series: the first run after each drift that is a fact."""
+    document = DriftRow.document
+    columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
+    return {
+        UUID(run)
+        for chunk in bulk.chunks(sorted(series_ids), _SERIES_PER_QUERY)
+        for run, unsure in session.execute(select(*columns).where(DriftRow.series_id.in_(chunk)))
+        if not unsure
+    }
 
 
 def of_series(session: Session, series_id: int) -> list[DriftView]:

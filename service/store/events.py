@@ -75,6 +75,12 @@ def find(session: Session, event_id: str) -> Event | None:
     return session.get(Event, event_id)
 
 
+def subject_of(session: Session, event_id: str) -> str | None:
+    """Return the subject of an event; None where there is no such event."""
+    query = select(Subject.name).join(Event, Event.subject_id == Subject.id).where(Event.id == event_id)
+    return session.scalar(query)
+
+
 def detail(session: Session, event_id: str) -> triage.EventDetail | None:
     """Return one event with its drifts; a merged event names the one it was merged into."""
     event = session.get(Event, event_id)
@@ -95,7 +101,7 @@ def detail(session: Session, event_id: str) -> triage.EventDetail | None:
         drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
         withdrawn=_withdrawn(session, event_id),
         crossings=cross_measurements.of_event(session, event_id),
-        allowed=lifecycle.allowed_actions(event.state) if event.merged_into is None else [],
+        allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
 
 
@@ -138,6 +144,7 @@ def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[tria
             changed_at=event.changed_at,
             merged_into=event.merged_into,
             last_decision=last.get(event.id),
+            n_candidates=len(event.document["candidates"]),
             **{name: value for name, value in event.document.items() if name not in _DETAIL_ONLY},
         )
         for event, subject in rows

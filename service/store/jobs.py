@@ -149,8 +149,11 @@ def page(session: Session, job_filter: JobFilter, limit: int, offset: int = 0) -
 
 
 def view(row: Job) -> JobView:
-    """Return a job as the API serves it."""
-    return JobView.model_validate({name: getattr(row, name) for name in JobView.model_fields})
+    """Return a job as the API serves it. Only a job that runs has time left."""
+    values = {name: getattr(row, name) for name in JobView.model_fields}
+    if row.state is not State.RUNNING:
+        values["seconds_left"] = None
+    return JobView.model_validate(values)
 
 
 def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:

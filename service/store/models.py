@@ -188,7 +188,7 @@ class Run(Base):
     quarantine: Mapped[str | None] = mapped_column(Text)
     """Why the run is stored but never judged; None where it is judged."""
     session: Mapped[UUID | None]
-    """Runs that were measured in turns share it."""
+    """Runs that were measured interleaved share it."""
     own_bytes: Mapped[str | None] = mapped_column(String(16))
     """Digest of what the program mapped and read of its revision; None where that is not known."""
     system_bytes: Mapped[str | None] = mapped_column(String(16))

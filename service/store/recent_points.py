@@ -16,7 +16,7 @@ _FAILURES = 300
 
 
 def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
-    """Return the newest points of every series of a metric."""
+    """Return the newest points of every series of a metric, of workloads whose name contains a text."""
     other = aliased(Point)
     oldest = (
         select(other.run_number)
@@ -30,7 +30,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     conditions = [
         Series.metric == metric,
         *([Subject.name == subject] if subject else []),
-        *([Case.workload == workload] if workload else []),
+        *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
     ]
     named = session.execute(
         select(Series.id, Subject.name, Host.name, Case.name, Case.key, Case.workload)

@@ -17,6 +17,8 @@ from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
 
 _COMMITS_PER_QUERY = 500
+_SHORTEST_HASH = 4
+"""Fewest digits of a hash that select a commit."""
 
 
 class _Stored(NamedTuple):
@@ -104,6 +106,26 @@ def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> lis
         )
     ]
     rows.sort(key=lambda row: row.position)
+    return _as_candidates(rows)
+
+
+def matching(session: Session, subject: str, text: str, limit: int) -> list[Candidate]:
+    """Return the commits of a subject whose hash begins with a text of at least four digits, oldest first."""
+    prefix = text.strip().lower()
+    if len(prefix) < _SHORTEST_HASH:
+        return []
+    query = select(Revision).join(Subject, Revision.subject_id == Subject.id)
+    named = query.where(Subject.name == subject, Revision.commit.startswith(prefix, autoescape=True))
+    return _as_candidates(session.scalars(named.order_by(Revision.position).limit(limit)))
+
+
+def newest(session: Session, subject: str, limit: int) -> list[Candidate]:
+    """Return the newest commits of a subject, the newest first."""
+    query = select(Revision).join(Subject, Revision.subject_id == Subject.id).where(Subject.name == subject)
+    return _as_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
+
+
+def _as_candidates(rows: Iterable[Revision]) -> list[Candidate]:
     return [Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
 
 

@@ -26,7 +26,7 @@ def profile_each(before: Report, after: Report) -> str:
 
 
 def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str:
-    """Return the commands that measure two commits in turns, one line for each workload."""
+    """Return the commands that measure two commits interleaved, one line for each workload."""
     return "\n".join(
         shlex.join(
             ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", f"./{subject}"],
@@ -36,7 +36,7 @@ def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str
 
 
 def compare_case(base: Report, head: Report) -> str:
-    """Return the command that measures a case of two commits in turns."""
+    """Return the command that measures a case of two commits interleaved."""
     span = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
     words = ["faultwatch", "compare", head.case.workload, span, "--repo", f"./{head.subject}"]
     return shlex.join([*words, *parameter_options(head.case.parameters)])

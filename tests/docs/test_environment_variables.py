@@ -16,7 +16,7 @@ SOURCES = [
     ),
     ROOT / "compose.yaml",
 ]
-OF_OTHERS = {"DATABASE_URL", "NO_COLOR", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
+OF_OTHERS = {"DATABASE_URL", "NO_COLOR", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "RUSTUP_HOME"}
 """Read by the code, but not named by Faultwatch."""
 
 

@@ -7,6 +7,7 @@ from runner.adoption.proposal import JOBS, BuildProposal, shell
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
+_FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
 
@@ -29,7 +30,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def _build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
-    fortran = bool(languages and re.search(r"\bFortran\b", languages[1]))
+    fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))
     return BuildProposal(
         "CMake",
         shell(" ".join(configure), f"cmake --build {target} {JOBS}"),

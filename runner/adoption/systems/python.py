@@ -12,6 +12,11 @@ NATIVE = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MOST = 5
+_REQUIREMENTS = "requirements.txt"
+_PYTHON = "venv/bin/python"
+_SHARED = "python3 -m venv --system-site-packages"
+_SIDE = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
+"""Packages that only help to develop the project."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -19,23 +24,37 @@ def propose(sources: Sources) -> list[BuildProposal]:
     project = _project(sources)
     scripts = [file for file in sources.with_suffix(".py") if _is_benchmark(file)][:_MOST]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
-        at_top = [file for file in sources.with_suffix(".py") if "/" not in file]
-        runs = tuple(RunProposal(f"python3 {file}") for file in [*scripts, *at_top[:_MOST]] if " " not in file)
-        return [BuildProposal("Python", "", ("python3",), runs=runs)] if runs else []
-    python = "venv/bin/python"
-    runs = (*(RunProposal(f"{python} {file}") for file in scripts), *_entries(sources, project, python))
+        return _scripts(sources, scripts)
+    runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_entries(sources, project, _PYTHON))
     editable = "" if _backend(project) in NATIVE else "-e "
-    install = f"{python} -m pip install --quiet --disable-pip-version-check"
-    offline = [
-        "python3 -m venv --system-site-packages venv",
-        f"{install} --no-index --no-build-isolation --no-deps {editable}.",
-    ]
-    builds = [offline, ["python3 -m venv venv", f"{install} {editable}."]]
+    builds = _environments(f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs)
     if sources.has("setup.py"):
-        in_place = ["python3 -m venv --system-site-packages --without-pip venv"]
-        in_place.append(f"{python} setup.py --quiet build_ext --inplace")
-        builds.insert(1, in_place)
-    return [BuildProposal("Python", shell(*steps), ("python3",), runs=runs) for steps in builds]
+        in_place = shell(f"{_SHARED} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace")
+        builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
+    return builds
+
+
+def _scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
+    """Propose to run scripts that belong to no package, with what ``requirements.txt`` names."""
+    at_top = [file for file in sources.with_suffix(".py") if "/" not in file and not is_foreign(file)]
+    files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MOST]]) if " " not in file]
+    if not files:
+        return []
+    if not sources.has(_REQUIREMENTS):
+        return [BuildProposal("Python", "", ("python3",), runs=tuple(RunProposal(f"python3 {file}") for file in files))]
+    runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
+    return _environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs)
+
+
+def _environments(offline: str, online: str, runs: tuple[RunProposal, ...]) -> list[BuildProposal]:
+    """Return the builds that let pip install something: with what this host has, and with downloads."""
+    install = f"{_PYTHON} -m pip install --quiet --disable-pip-version-check"
+    return [
+        BuildProposal("Python", shell(f"{_SHARED} venv", f"{install} --no-index {offline}"), ("python3",), runs=runs),
+        BuildProposal(
+            "Python", shell("python3 -m venv venv", f"{install} {online}"), ("python3",), runs=runs, downloads=True
+        ),
+    ]
 
 
 def leads(sources: Sources) -> bool:
@@ -66,14 +85,21 @@ def _entries(sources: Sources, project: dict[str, Any], python: str) -> list[Run
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
     tops = [path for path in packages if path.parent not in packages and not is_foreign(f"{path}/x")]
+    tops = [path for path in tops if not _SIDE.match(path.name)] or tops
+    table = project.get("project")
+    own = {_importable(str(table.get("name", "")) if isinstance(table, dict) else ""), _importable(sources.name)}
+    tops.sort(key=lambda path: _importable(path.name) not in own)
     for path in tops:
         if sources.has(f"{path}/__main__.py"):
             runs.append(RunProposal(f"{python} -m {path.name}"))
-    table = project.get("project")
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
     for name in commands if isinstance(commands, dict) else ():
-        runs += [RunProposal(f"venv/bin/{name}"), RunProposal(f"venv/bin/{name} --help")]
+        runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
     for path in tops:
         if path.name.isidentifier():
-            runs.append(RunProposal(f'{python} -c "import {path.name}"'))
+            runs.append(RunProposal(f'{python} -c "import {path.name}"', idle=True))
     return runs
+
+
+def _importable(name: str) -> str:
+    return name.lower().replace("-", "_").replace(".", "_")

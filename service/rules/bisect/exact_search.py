@@ -11,7 +11,7 @@ Only commits of the range are measured. A branch that started before the good en
 first one of them, and one that merges still older commits, can only be told apart from the merge of the branch by
 measuring outside of the range, so they are named together.
 
-A level measured in turns with another commit is worth more than one measured alone: where a proof fails, its levels
+A level measured interleaved with another commit is worth more than one measured alone: where a proof fails, its levels
 replace those that misled the search, which then continues by itself.
 """
 
@@ -28,6 +28,7 @@ from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+from service.text.numbers import number
 
 MOST_PLACES = 16
 """The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
@@ -63,7 +64,7 @@ def search(
     else:
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
-            least = f", and differences of less than {question.least:g} do not matter" if question.least else ""
+            least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
             return Refused(sentence=f"The ends do not differ: good {good}, bad {bad}{least}.")
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))

@@ -29,6 +29,7 @@ from runner.contract.level import Number, median
 from service.rules.bisect.base import Frozen
 from service.rules.bisect.belief import Bools, Data, believe
 from service.rules.bisect.question import Refused
+from service.text.numbers import number
 
 TOGETHER = 3
 """How many knobs can be necessary together, for a noisy metric."""
@@ -226,7 +227,7 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {belief.none:.2g}."
+            f"there is no difference with a probability of {number(belief.none)}."
         )
         return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
@@ -234,7 +235,7 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
         sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
-        f"{', '.join(sorted(explanations[best]))} with a probability of {float(belief.each[best]):.2g}."
+        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
     )
 
 

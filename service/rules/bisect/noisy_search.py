@@ -26,6 +26,7 @@ from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+from service.text.numbers import number
 
 FIRST = 2
 """Runs of each end before anything else: one run of each says nothing about the noise."""
@@ -72,7 +73,7 @@ class _Measurements:
         failed: set[str] = set()
         runs = list(observations)
         for observation in runs:
-            # Runs measured in turns serve the proof. They are repeated for as long as their comparison takes, so their
+            # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
             if observation.commit not in graph.place or observation.session is not None:
                 continue
@@ -202,7 +203,7 @@ def _settle(
 def _refuse_endless(question: Question, measurements: _Measurements, belief: Belief) -> Refused | None:
     """Return why no commit can be named after as many runs as a search may take; None while there are fewer."""
     good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
-    # Ends that were stored one after the other differ, or the host has drifted: measured in turns, they show which.
+    # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
     steady = measurements.believe([])
     patience = question.patience * (1 if steady.none > DOUBT else IN_TURNS)
     if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
@@ -212,7 +213,7 @@ def _refuse_endless(question: Question, measurements: _Measurements, belief: Bel
     likely = int(belief.each.argmax())
     return Refused(
         sentence=f"Cannot tell, because no commit is certain after {many} runs: the most probable one is "
-        f"{measurements.names[likely + 1][:10]}, with a probability of {float(belief.each[likely]):.2g}."
+        f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}."
     )
 
 
@@ -278,7 +279,8 @@ def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
 def _doubt_sentence(measurements: _Measurements, good: int, bad: int, none: float) -> str:
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     levels = " and ".join(
-        f"{name} {fmean(values):.6g} ± {stdev(values) / sqrt(len(values)):.2g} (n = {len(values)})"
+        f"{name} {number(fmean(values))} ± {number(stdev(values) / sqrt(len(values)))} (n = {len(values)})"
         for name, values in zip(("good", "bad"), ends, strict=True)
     )
-    return f"It is not certain that the ends differ: {levels}; there is no difference with a probability of {none:.2g}."
+    chance = f"there is no difference with a probability of {number(none)}"
+    return f"It is not certain that the ends differ: {levels}; {chance}."

@@ -49,7 +49,7 @@ class Reservation:
 
     @property
     def proof(self) -> bool:
-        """Whether the commits are measured in turns."""
+        """Whether the commits are measured interleaved."""
         return len(self.commits) > 1
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a culprit is proven: measured in turns with its parent, by the rules of the gate. Pure.
+"""Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate. Pure.
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
 again, next to each other in one session, until :func:`~service.rules.comparison.in_turns.decide` decides whether they
@@ -30,7 +30,7 @@ def judge(culprit: Culprit, metric: str, comparison: Comparison) -> tuple[ProofS
     if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
         return ProofState.STANDS, verdict.sentence
     result = "the change has the opposite sign" if _differs(verdict, culprit) and own_change else "there is no change"
-    sentence = f"The search measured {culprit.before} before and {culprit.after} after, but in turns {result}."
+    sentence = f"The search measured {culprit.before} before and {culprit.after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
@@ -40,7 +40,7 @@ def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
 
 
 def runs_in_turns(culprit: Culprit, observations: Iterable[Observation]) -> tuple[Observation, Observation] | None:
-    """Return the newest runs of parent and culprit that were measured in turns; None where there are none."""
+    """Return the newest runs of parent and culprit that were measured interleaved; None where there are none."""
     parents: dict[UUID, Observation] = {}
     commits: dict[UUID, Observation] = {}
     for observation in observations:
@@ -82,7 +82,7 @@ def next_proof(
     if doubted > DOUBTED:
         return Refused(
             sentence=f"The metric does not repeat: {doubted} differences between single runs disappeared when measured "
-            "in turns. Declare the metric noisy, and it is searched by the rules for noise."
+            "interleaved. Declare the metric noisy, and it is searched by the rules for noise."
         )
     unproven = [culprit for culprit in answer.culprits if runs_in_turns(culprit, observations) is None]
     if not unproven:
@@ -100,7 +100,7 @@ def next_proof(
 
 
 def _doubted(question: Question, observations: Iterable[Observation]) -> int:
-    """Count the pairs that differed in single runs, but not when they were measured in turns."""
+    """Count the pairs that differed in single runs, but not when they were measured interleaved."""
     alone: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}
     for observation in observations:

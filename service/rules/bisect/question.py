@@ -27,7 +27,7 @@ class Observation(Frozen):
     value: Number | None
     host: str = ""
     session: UUID | None = None
-    """The session in which it was measured in turns with another run; None where it was measured alone."""
+    """The session in which it was measured interleaved with another run; None where it was measured alone."""
     run: UUID | None = None
     bytes_key: str = ""
     """The key of its program's bytes; empty if some of them are unknown."""

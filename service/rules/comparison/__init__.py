@@ -1,1 +1,1 @@
-"""Decides whether two sides differ, from runs measured in turns or stored at different times."""
+"""Decides whether two sides differ, from runs measured interleaved or stored at different times."""

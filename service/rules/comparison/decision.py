@@ -25,6 +25,7 @@ from runner.contract.comparison import Rule
 from runner.contract.level import Number, bounds, majority, median
 from service.rules.comparison.signs import Signs, are_balanced, lean, more_than_half, signs_of
 from service.rules.relative_change import symmetric_percent_change
+from service.text.numbers import number, percent
 
 REPEATING = 0.9
 """Share of a side's samples that must agree for a count to repeat."""
@@ -129,17 +130,17 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
     middle = median(differences) or 0
     more = max(MORE, len(pairs) // 4)
     if interval is None:
-        sentence = f"{len(pairs)} pairs are too few for an error probability of {error:.2g}."
+        sentence = f"{len(pairs)} pairs are too few for an error probability of {number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {low:+.3g} % and {high:+.3g} %, by {len(pairs)} pairs"
+    shown = f"The change lies between {percent(low)} and {percent(high)}, by {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-        sentence = f"{shown}: not zero, with an error probability of {error:.2g}."
+        sentence = f"{shown}: not zero, with an error probability of {number(error)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{shown}: less than the {precision:g} % that matter."
+        sentence = f"{shown}: less than the {number(precision)} % that matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{shown}, while {precision:g} % would matter."
+    sentence = f"{shown}, while {number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 

@@ -1,4 +1,4 @@
-"""Compares a base and a head that were measured in turns: every metric, with its budget. Pure.
+"""Compares a base and a head that were measured interleaved: every metric, with its budget. Pure.
 
 :mod:`service.rules.comparison.decision` decides on each metric. Without a change, the probability that a gate calls any
 metric of any case changed is at most ``ERROR``, however often the caller looks: each case gets an equal share of it.
@@ -9,7 +9,7 @@ The bytes of both sides overrule the counts: a base and a head whose programs ma
 and a difference that faults in unprepared files can explain is no change.
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
-as well is the same. Nothing else follows: whatever differs has to be measured in turns.
+as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
     left = majority(base.values(name))
-    later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not in turns with head.")
+    later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
     if left is None or not head.values(name):
         return [], later
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):

@@ -1,6 +1,6 @@
 """Compares runs that were stored at different times. Pure.
 
-:mod:`service.rules.comparison.in_turns` judges runs that were measured in turns. Here the two sides can lie months
+:mod:`service.rules.comparison.in_turns` judges runs that were measured interleaved. Here the two sides can lie months
 apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift between
 the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both sides
 is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
@@ -27,7 +27,8 @@ from service.rules.comparison.decision import MetricDecision, decide_count, repe
 from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
-from service.text.numbers import unit_of
+from service.text.candidates import name_candidates
+from service.text.numbers import difference
 
 
 class SideReadings(NamedTuple):
@@ -76,7 +77,7 @@ class ComparedMetric(NamedTuple):
     head: SideReadings
     decision: MetricDecision
     in_turns: MetricVerdict | None = None
-    """The verdict on both sides measured in turns, which takes precedence; None where there is none."""
+    """The verdict on both sides measured interleaved, which takes precedence; None where there is none."""
 
     @property
     def counts(self) -> bool:
@@ -106,8 +107,10 @@ class ComparedMetric(NamedTuple):
 def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
-    culprit = knobs if drift["cause"] == "config" else drift["revision"][:10]
-    description = f"{drift['change']:+,} {unit_of(drift['change'], drift['unit'])} at {culprit}"
+    commits = [candidate["commit"] for candidate in drift["candidates"]]
+    by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
+    culprit = knobs if drift["cause"] == "config" else by_commit
+    description = f"{difference(drift['change'], drift['unit'])} at {culprit}"
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(position, *environments, description, drift["evidence"]["wants_rerun"])
 
@@ -127,7 +130,7 @@ def compare(
     drifts
         The drifts of each series, by the series' number.
     measured_in_turns
-        Verdicts by metric, where both sides were measured in turns; these take precedence.
+        Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
     error = in_turns.ERROR / (sum(count for name, count in times.items() if metric(name).exact) or 1)
@@ -166,7 +169,7 @@ def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, er
 
 
 def _apart(what: str) -> MetricDecision:
-    sentence = f"{what}, and the two were not measured in turns: their sessions may differ by as much."
+    sentence = f"{what}, and the two were not measured interleaved: their sessions may differ by as much."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
-from service.rules.detect.level_change import Kind, LevelChange, Number, format_level
+from service.rules.detect.level_change import Kind, LevelChange, Number, format_change
 from service.rules.detect.newest_points import NewestChange
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
+from service.text.numbers import number, sigmas
 
 NEWEST = 36
 """Points after a change within which the newest points may show the same one."""
@@ -109,11 +110,11 @@ class LevelChangeDetector:
         at, old_level, new_level, low, high, rule, in_doubt = change
         before, after = self._level(old_level), self._level(new_level)
         sigma = self._noisy.noise.sigma
-        size = f"{format_level(before)} → {format_level(after)}: %s of {abs(new_level - old_level) / sigma:.1f} sigma"
+        size = f"{format_change(before, after)}: %s of {sigmas(abs(new_level - old_level) / sigma)}"
         if rule == "ramp":
             evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
         else:
-            evidence = f"{size % 'a step'} (sigma {sigma:.3g}), at {low:,} … {high:,}"
+            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {low:,} … {high:,}"
         return LevelChange(at, before, after, low, high, rule, evidence, wants_rerun=in_doubt)
 
     def _describe_newest(self, change: NewestChange) -> LevelChange:
@@ -121,7 +122,7 @@ class LevelChangeDetector:
         before, after = self._level(change.before), self._level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
-        evidence = f"{format_level(before)} → {format_level(after)}: {runs} {size:.1f} sigma off the previous level"
+        evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
         if change.unsure:
             evidence += "; one more run will decide"
         return LevelChange(index, before, after, index, index, "newest", evidence, wants_rerun=change.unsure)

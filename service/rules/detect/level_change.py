@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from service.text import numbers
+
 Number = int | float
 Kind = Literal["count", "rate", "time", "ratio"]
 _LONG = 10**40  # integers from this size on are shortened
@@ -42,7 +44,14 @@ class LevelChange:
 
 
 def format_level(value: Number) -> str:
-    """Write a level for people: with thousands separators, integers in full, other numbers to nine digits."""
-    if isinstance(value, int):
-        return f"{value:,}" if -_LONG < value < _LONG else f"{Decimal(value):.6e}"
-    return f"{value:,.1f}" if 1e9 <= abs(value) < 1e15 else f"{value:,.9g}"
+    """Write a level for people: integers in full, other numbers with three significant digits."""
+    if isinstance(value, int) and not -_LONG < value < _LONG:
+        return f"{Decimal(value):.6e}"
+    return numbers.number(value)
+
+
+def format_change(before: Number, after: Number) -> str:
+    """Write two levels for people, with enough digits to differ: ``53,338 → 4,186``."""
+    if any(isinstance(value, int) and not -_LONG < value < _LONG for value in (before, after)):
+        return f"{format_level(before)} → {format_level(after)}"
+    return numbers.levels(before, after)

@@ -12,6 +12,7 @@ from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.input_numbers import centred, checked
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
+from service.text.numbers import number
 
 FEWEST = 8  # benchmarks that a pooled verdict needs
 HISTORY = 8  # points that a benchmark needs to take part
@@ -147,5 +148,5 @@ def _quantile(freedom: int) -> float:
 def _described(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
-    evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {p:.1g})"
+    evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {number(p)})"
     return PooledShift(shift, shift - margin, shift + margin, p, n, moved, evidence)

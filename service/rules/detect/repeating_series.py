@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from service.rules.detect.exchangeability import RARE, log_choose
-from service.rules.detect.level_change import LevelChange, Number, format_level
+from service.rules.detect.level_change import LevelChange, Number, format_change
 
 PROVEN = math.log(400)
 """Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
@@ -178,7 +178,7 @@ class RepeatingSeries:
         """Return the change to the value of the pending run with index ``first``."""
         low = self.points - len(self._pending)
         after = self._pending[first]
-        evidence = f"{format_level(self._level)} → {format_level(after)}: {why}"
+        evidence = f"{format_change(self._level, after)}: {why}"
         return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
 
     def measurements(self) -> list[Number]:
@@ -217,7 +217,7 @@ class RepeatingSeries:
         level, start, suspicions = self._level, self.points - len(self._pending), []
         for index, value in enumerate(self._pending, start):
             if value != level:
-                evidence = f"{format_level(level)} → {format_level(value)}: {why}"
+                evidence = f"{format_change(level, value)}: {why}"
                 suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
             level = value
         return suspicions

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
 from runner.contract.profile_difference import own_frame
+from service.text.numbers import number, quantity
 
 _FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
 _MAPPING = re.compile(
@@ -180,9 +181,10 @@ class Facts:
             )
         else:
             yield "too little CPU time was recorded to know what the faults cost"
-        yield f"threads waited {self.lock_wait:.3g} s for the mmap lock, in {self.cpu_seconds:.3g} s of CPU time"
+        waited, spent = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
+        yield f"threads waited {waited} for the mmap lock, in {spent} of CPU time"
         if self.storage_wait:
-            yield f"threads waited {self.storage_wait:.3g} s for storage"
+            yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
@@ -190,7 +192,7 @@ class Facts:
 
     def _ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
-        return f" ({ratio:.3g} each)" if ratio else ""
+        return f" ({number(ratio)} each)" if ratio else ""
 
     def _call_path(self) -> str:
         """Describe the heaviest stack: the program's own innermost line, and the innermost functions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.rules.detect.level_change import format_level
+from service.rules.detect.level_change import format_change
 from service.rules.events.lifecycle import next_state, state_after
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
@@ -98,7 +98,7 @@ def _key(change: Transition) -> tuple[Action, str]:
 
 def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
     drift = change.by
-    levels = f"{format_level(drift.before)} → {format_level(drift.after)} {units[drift.series]}"
+    levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
     what = "Undone" if change.action is Action.FIX else "It came back"
     reason = f"{what}: {levels}{_BY[drift.cause]}."
     return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)

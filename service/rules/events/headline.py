@@ -1,4 +1,7 @@
-"""Describes an event in words: what moved, by how much, and where. Pure."""
+"""Describes an event in words: what moved, by how much, where, and what else moved with it. Pure.
+
+The overview, the list of events, mail, chats, the feed and the API have the same headline.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import metric
+from runner.contract.number_text import with_plain_spaces
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Direction, Drift
-from service.text.numbers import unit_of
+from service.schemas.triage import EventDrift
+from service.text.numbers import difference, percent
 
 FROM_ZERO = 10**9
 """The size of a change from a zero baseline, in percent: nothing is larger."""
@@ -28,15 +33,39 @@ def leading_drift(drifts: Sequence[Drift]) -> Drift:
     )
 
 
+def leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
+    """Return the drift that represents an event, of those that are in a series; None where none is."""
+    return min(
+        (drift for drift in drifts if drift.drift_id is not None),
+        key=lambda drift: (
+            drift.direction is not Direction.REGRESSION,
+            -(FROM_ZERO if drift.percent is None else abs(drift.percent)),
+            drift.case,
+            drift.drift_id,
+        ),
+        default=None,
+    )
+
+
 def headline(drifts: Sequence[Drift]) -> str:
-    """Describe in one line what moved, by how much, and where."""
+    """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back."""
     first = leading_drift(drifts)
-    change = _change(first)
-    if first.percent is not None:
-        change += f" ({first.percent:+,.0f} %)" if abs(first.percent) >= 100 else f" ({first.percent:+.3g} %)"
-    cases = {(drift.host, drift.case) for drift in drifts}
-    more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
-    return f"{change} in {first.case}{more}"
+    alike = [drift for drift in drifts if drift.direction is first.direction]
+    opposite = [drift for drift in drifts if drift.direction is not first.direction]
+    text = f"{_change(first)} in {first.case}"
+    if len(alike) > 1:
+        largest = _largest(alike, first.metric)
+        goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
+        further = f", up to {_change(largest)} in {largest.case}" if goes_further else ""
+        text += f" and {len(alike) - 1:,} more{further}"
+    if opposite:
+        largest = _largest(opposite, first.metric)
+        how = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
+        most = (
+            f"{len(opposite):,} {how}, up to {_change(largest)}" if len(opposite) > 1 else f"{how}: {_change(largest)}"
+        )
+        text += f"; {most} in {largest.case}"
+    return with_plain_spaces(text)
 
 
 def price(drifts: Sequence[Drift]) -> str:
@@ -71,13 +100,26 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "n_drifts": len(every),
         "n_series": len({drift.series_id for drift in every if drift.series_id}),
         "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
+        "candidates_known": first.candidates_known,
         "knobs": [knob.model_dump(mode="json") for knob in first.knobs],
     }
 
 
+def _largest(drifts: Sequence[Drift], name: str) -> Drift:
+    """Return the drift that moved furthest: among those of a metric if there are any, as units do not compare."""
+    comparable = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
+    if not comparable:
+        return leading_drift(drifts)
+    return max(comparable, key=lambda drift: (abs(drift.change), size(drift), drift.case, drift.id))
+
+
 def _change(drift: Drift) -> str:
-    """Describe what moved and by how much: ``+4,096 minor faults``, or ``Throughput -12 operations/s``."""
-    change = f"{drift.change:+,}" if isinstance(drift.change, int) else f"{drift.change:+,.4g}"
-    unit, title = unit_of(drift.change, drift.unit), metric(drift.metric).title
+    """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
+    changed, title = difference(drift.change, drift.unit), metric(drift.metric).title
     kind = title.removesuffix(drift.unit)
-    return f"{title} {change} {unit}" if kind == title else f"{change} {kind.lower()}{unit}"
+    if kind == title:
+        text = f"{title} {changed}"
+    else:
+        amount, space, unit = changed.partition("\N{NO-BREAK SPACE}")
+        text = f"{amount}{space}{kind.lower()}{unit}"
+    return text if drift.percent is None else f"{text} ({percent(drift.percent)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from service.schemas.history import Direction
 from service.schemas.triage import Action, State
 
 OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
@@ -28,9 +29,10 @@ def next_state(state: State, action: Action) -> State | None:
     return after if state in states else None
 
 
-def allowed_actions(state: State) -> list[Action]:
-    """Return the decisions that a person can make in a state."""
-    return [action for action, (states, _) in _LEADS_TO.items() if state in states and action is not Action.WITHDRAW]
+def allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
+    """Return the decisions that a person can make about an event in a state. An improvement is nothing to fix."""
+    never = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
+    return [action for action, (states, _) in _LEADS_TO.items() if state in states and action not in never]
 
 
 def state_after(actions: Iterable[Action]) -> State:

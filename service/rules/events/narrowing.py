@@ -20,7 +20,7 @@ class BisectResult:
 
     @property
     def proven(self) -> bool:
-        """Whether there are culprits, and each of them stood when it was measured in turns with its parent."""
+        """Whether there are culprits, and each of them stood when it was measured interleaved with its parent."""
         proofs = [culprit.proof for culprit in self.culprits]
         return bool(proofs) and all(proof is not None and proof.state is ProofState.STANDS for proof in proofs)
 

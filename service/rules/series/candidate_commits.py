@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 
 def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: str) -> frozenset[str]:
@@ -17,13 +17,14 @@ def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: st
     return _contained(parents, [after], older)
 
 
-def are_all_known(parents: Mapping[str, Iterable[str]], before: str, after: str) -> bool:
-    """Return whether :func:`commits_between` lists all commits: ``before`` is one of the known ancestors of ``after``.
+def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
+    """Return whether :func:`commits_between` lists all commits: each one's parents are known.
 
-    Where single commits are measured, the ones between them are not known.
+    Where single commits are measured or imported, the ones between them are not known. A commit without parents begins
+    a history, or its parents were not sent.
     """
-    contained = _contained(parents, [after], frozenset())
-    return before in contained or all(parent in parents for commit in contained for parent in parents[commit])
+    between = commits_between(parents, before, after)
+    return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in between)
 
 
 def _contained(parents: Mapping[str, Iterable[str]], commits: Iterable[str], without: frozenset[str]) -> frozenset[str]:

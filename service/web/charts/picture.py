@@ -207,7 +207,7 @@ class _Drawing:
         axes.yaxis.set_minor_locator(NullLocator())
         # No label says that a count could be negative.
         axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: "" if value < 0 <= min(low, 0) and whole else f"{value:,.12g}")
+            FuncFormatter(lambda value, _: "" if value < 0 <= min(low, 0) and whole else _plain(value))
         )
 
     def _runs(self, axes: Axes, dots: Sequence[Dot], colour: str, *, line: bool) -> None:
@@ -384,6 +384,11 @@ class _Labels:
         if free:
             self._taken.append((left, right, height))
         return free
+
+
+def _plain(value: float) -> str:
+    """Write the number of a tick, which is round, without an exponent."""
+    return f"{value:,.9f}".rstrip("0").rstrip(".")
 
 
 def _point_size(count: int) -> float:

@@ -10,17 +10,19 @@ itself.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypedDict
 from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number, difference, percent, quantity
+from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
 from service.web.charts.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
+_SHARE = "% of start"
+"""The unit of series of several units on one axis."""
 
 
 class AxisPlace(TypedDict):
@@ -83,6 +85,7 @@ class OverlaidSeries(TypedDict):
     title: str
     unit: str
     logarithmic: bool
+    start: Number | None
     path: list[Dot]
 
 
@@ -94,6 +97,7 @@ class Chart(TypedDict):
     whole: bool
     logarithmic: bool
     ranged: bool
+    start: Number | None
     slots: int
     runs: int
     thinned: bool
@@ -128,7 +132,8 @@ def chart(
     """
     laid = plotted(series)
     path, aside, slots = laid.path, laid.aside, laid.slots
-    dot = _DotMaker(series.unit, slots, run_url)
+    scale = _scale([path, aside], series.unit)
+    dot = _DotMaker(series.unit, scale, slots, run_url)
     thinned = path.thinned(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
@@ -145,11 +150,12 @@ def chart(
     ]
     return {
         "title": series.title,
-        "unit": series.unit,
-        "whole": series.kind == "count",
+        "unit": scale.unit,
+        "whole": series.kind == "count" and scale.divisor == 1,
         # A logarithmic axis cannot show zero, and a run without faults must stay visible.
         "logarithmic": lowest > 0,
         "ranged": path.ranged or aside.ranged,
+        "start": scaled(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
         "thinned": window is not None or len(thinned) < len(path.points),
@@ -158,20 +164,65 @@ def chart(
         "flags": [_flag(drift, dot(point)) for drift, point in flagged],
         "gaps": _one_a_column(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
-        "levels": _levels(path, series.drifts) if series.judged else [],
+        "levels": _levels(path, series.drifts, scale) if series.judged else [],
         "lines": _lines(series, path),
-        "others": [_other(other, slots, run_url, window) for other in beside],
+        "others": [_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
     }
 
 
-def _other(series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None) -> OverlaidSeries:
+def shares(document: Chart) -> Chart:
+    """Return a chart in which each series is in percent of its first value, as ``static/trend/share.js`` does.
+
+    A series that starts at zero has no such percentage: it is left out, or keeps its values.
+    """
+    others: list[OverlaidSeries] = [
+        {**other, "unit": _SHARE, "path": [_share(dot, other["start"]) for dot in other["path"]]}
+        for other in document["others"]
+        if other["start"]
+    ]
+    start = document["start"]
+    if not start:
+        return {**document, "others": [other for other in document["others"] if other["start"]]}
+    return {
+        **document,
+        "unit": _SHARE,
+        "whole": False,
+        "path": [_share(dot, start) for dot in document["path"]],
+        "beside": [_share(dot, start) for dot in document["beside"]],
+        "flags": [{**flag, **_share(flag, start)} for flag in document["flags"]],
+        "levels": [{**level, "y": 100 * level["y"] / start} for level in document["levels"]],
+        "others": others,
+    }
+
+
+def _share(dot: Dot, start: Number | None) -> Dot:
+    factor = 100 / start if start else 1
+    return {**dot, "y": dot["y"] * factor, "low": dot["low"] * factor, "high": dot["high"] * factor}
+
+
+def _scale(stretches: Iterable[Stretch], unit: str) -> Scale:
+    """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
+    largest = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
+    return scale_of(largest, unit) or Scale(1, unit)
+
+
+def scaled(value: Number, scale: Scale) -> Number:
+    """Return a value in the unit of a chart. A count stays an integer."""
+    return value if scale.divisor == 1 else value / scale.divisor
+
+
+def _other(
+    series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
+) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
-    dot = _DotMaker(series.unit, slots, run_url)
+    scale = scales.get(series.unit) or _scale([stretch], series.unit)
+    dot = _DotMaker(series.unit, scale, slots, run_url)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
-        "unit": series.unit,
+        "unit": scale.unit,
         "logarithmic": stretch.lowest is None or stretch.lowest > 0,
+        "start": scaled(stretch.values[0], scale) if stretch.values else None,
         "path": [dot(point) for point in stretch.thinned(window)],
     }
 
@@ -193,17 +244,17 @@ def _high(point: SeriesPoint) -> Number:
 
 
 class _DotMaker:
-    def __init__(self, unit: str, slots: Slots, run_url: Links) -> None:
-        self._unit, self._slots, self._run_url = unit, slots, run_url
+    def __init__(self, unit: str, scale: Scale, slots: Slots, run_url: Links) -> None:
+        self._unit, self._scale, self._slots, self._run_url = unit, scale, slots, run_url
 
     def __call__(self, point: SeriesPoint) -> Dot:
         assert point.value is not None
         return {
             "x": self._slots.of(point),
             "t": milliseconds(point.committed_at),
-            "y": point.value,
-            "low": _low(point),
-            "high": _high(point),
+            "y": scaled(point.value, self._scale),
+            "low": scaled(_low(point), self._scale),
+            "high": scaled(_high(point), self._scale),
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
@@ -253,7 +304,7 @@ def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) 
     ]
 
 
-def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[LevelLine]:
+def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
     """Return one level for each section between two drifts."""
     if not path.points:
         return []
@@ -271,7 +322,7 @@ def _levels(path: Stretch, drifts: Sequence[Drift]) -> list[LevelLine]:
         {
             "x": [path.places[start], path.places[end - 1]],
             "t": [min(path.times[start:end]), max(path.times[start:end])],
-            "y": value,
+            "y": scaled(value, scale),
         }
         for (start, end), value in zip(pairwise(bounds), values, strict=True)
         if start < end

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from flask import abort, redirect, request, url_for
+from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from runner.contract import metric
-from runner.contract.job import BisectQuestion, Job, JobOrder, ProfileQuestion, Where
+from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, Prove
-from service.pipeline import bisect_progress
+from service.pipeline import bisect_progress, check_bisect
 from service.pipeline.bisect_progress import BisectProgress
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
@@ -38,6 +39,8 @@ from service.web.rendering.formats import Page, Table, page
 bp = page_blueprint("bisect")
 
 _LISTED = 100
+_COMPLETED = 200
+"""Names that a field is completed from."""
 _ABOUT = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _NAME = 70
@@ -70,15 +73,24 @@ class Measurement:
 @page(bp, "/bisects")
 def listed() -> Page:
     """List bisects, the newest first."""
+    context = _list_context({"subject": request.args.get("subject", "").strip()})
+    bisects: JobList = context["jobs"]
+    return Page("bisects.html", context, document=lambda: bisects, table=lambda: _job_table(bisects.items))
+
+
+def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    """Return what the list and its form show: what was filled in, and what is wrong with it, by field."""
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        bisects = jobs.page(session, JobFilter(kind="bisect"), _LISTED, offset)
-    return Page(
-        "bisects.html",
-        {"jobs": bisects, "author": forms.author(), "may_order": guard.caller().may(Scope.ORDER)},
-        document=lambda: bisects,
-        table=lambda: _job_table(bisects.items),
-    )
+        may_order = guard.caller().may(Scope.ORDER)
+        return {
+            "jobs": jobs.page(session, JobFilter(kind="bisect"), _LISTED, offset),
+            "author": forms.author(),
+            "may_order": may_order,
+            "form": form,
+            "objections": objections,
+            "known": check_bisect.known_names(session, form.get("subject", ""), _COMPLETED) if may_order else None,
+        }
 
 
 @page(bp, "/bisects/<int:job_id>")
@@ -195,11 +207,21 @@ def order() -> ResponseReturnValue:
     form = forms.given()
     name = form.pop("author", "") or None
     try:
-        job_order = JobOrder.model_validate({"question": {"kind": "bisect", **form}, "author": name})
+        JobOrder.model_validate({"question": {"kind": "bisect", **form}, "author": name})
     except ValidationError as error:
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
+        return _again(form, forms.wrong_fields(error))
+    with database().reading() as session:
+        checked = check_bisect.check(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+    if checked.objections:
+        return _again(form, checked.objections)
+    job_order = JobOrder.model_validate({"question": {"kind": "bisect", **checked.values}, "author": name})
     job, _ = job_orders.place_order(job_order, Requester(author(name), Where.DASHBOARD))
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
+
+
+def _again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
+    """Show the form once more with what was filled in, and what is wrong with it."""
+    return render_template("bisects.html", **_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def _culprits(progress: BisectProgress | None) -> Sequence[Culprit]:

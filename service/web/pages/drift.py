@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
 from service.rules.access.scope import Scope
+from service.rules.imported_runs import any_imported
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary
 from service.store import drifts, events, jobs, outlines, runs
@@ -43,6 +44,7 @@ def show(drift_id: str) -> Page:
         if drift is None:
             abort(404, "There is no such drift. Later runs may have shown another level.")
         before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
+        imported = any_imported(before, after)
         outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)
     if guard.is_anonymous():
@@ -55,10 +57,11 @@ def show(drift_id: str) -> Page:
             "author": forms.author(),
             "line": sparkline(outline),
             "searches": searches,
-            "may_order": guard.caller().may(Scope.ORDER),
+            "may_order": guard.caller().may(Scope.ORDER) and not imported,
+            "imported": imported,
             "companions": _companions(drift),
-            "commands": [commands.measure(report) for report in (before, after) if report],
-            "knob_command": commands.knobs(before, after) if drift.knobs and before and after else "",
+            "commands": [commands.measure(report) for report in (before, after) if report and not imported],
+            "knob_command": commands.knobs(before, after) if drift.knobs and before and after and not imported else "",
             **evidence.of_drift(drift, before, after),
             "bisects": bisects_about(drift),
         },

@@ -18,6 +18,7 @@ from service.jobs import drift_profiling
 from service.jobs.extension import scheduler
 from service.rules.access.scope import Scope
 from service.rules.comparison.pairing import Pair
+from service.rules.imported_runs import any_imported
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
 from service.store import drifts, jobs, profiles
@@ -52,13 +53,15 @@ def of_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[
     ]
     with database().reading() as session:
         view = profile.pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
-        question = _question(session, drift)
+        imported = any_imported(before, after)
+        question = None if imported else _question(session, drift)
         job = _open_job(session, question)
     return {
         "evidence": view,
         "evidence_job": job,
         "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
-        "evidence_command": _command(drift, before, after),
+        "evidence_command": "" if imported else _command(drift, before, after),
+        "evidence_imported": imported,
         "evidence_scripts": profile.scripts() if view else [],
     }
 

@@ -13,7 +13,7 @@ from service.rules import nightly_grid
 from service.rules.nightly_digest import Missed
 from service.rules.nightly_digest import list_missed as missed_in
 from service.rules.nightly_grid import GridCell, LastNight, NightlyGrid
-from service.store import environments, nights, recent_points
+from service.store import cases, drifts, environments, nights, recent_points
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -40,7 +40,15 @@ def show() -> Page:
         night = _night(session)
         missed = [] if night is None else missed_in(night)
         failed = failed if not workload else _of_cases(failed, points)
-        grid = nightly_grid.build_grid(points, failed, scaling, _last_night(night, missed))
+        grid = nightly_grid.build_grid(
+            points,
+            failed,
+            scaling,
+            _last_night(night, missed),
+            flagged=drifts.begun_levels(session, {point.series_id for point in points}),
+            one_commit="one-commit" in request.args,
+        )
+        workloads = cases.workloads(session)
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
     return Page(
         "matrix.html",
@@ -51,6 +59,9 @@ def show() -> Page:
             "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
             "subject": subject,
             "workload": workload,
+            "workloads": workloads,
+            "one_commit": "one-commit" in request.args,
+            "unequal": any(cell.other_commit for row in grid.rows for cell in row.cells),
             "labels": _labels(grid, knobs),
             "shade": _shade,
             "night": night,
@@ -104,8 +115,8 @@ def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, st
 
 
 def _shade(cell: GridCell) -> int:
-    """Return the depth of a cell's colour: one step for each power of ten of percent, from 0.01 % on."""
-    if not cell.change:
+    """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise."""
+    if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
         return _SHADES
@@ -115,11 +126,19 @@ def _shade(cell: GridCell) -> int:
 def _table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
-        (*columns, "revision", "efficiency", "why", "missed"),
+        (*columns, "flagged", "revision", "efficiency", "why", "missed"),
         (
             (
                 *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
-                *(cell.change, cell.percent, cell.revision, cell.efficiency, cell.why or None, cell.missed or None),
+                *(
+                    cell.change,
+                    cell.percent,
+                    cell.flagged,
+                    cell.revision,
+                    cell.efficiency,
+                    cell.why or None,
+                    cell.missed or None,
+                ),
             )
             for row in grid.rows
             for column, cell in zip(grid.columns, row.cells, strict=True)

@@ -10,6 +10,7 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
+from service.rules.imported_runs import any_imported
 from service.rules.series.run_level import RunLevel, run_level
 from service.store import runs, series
 from service.store.runs import RunFilter
@@ -75,7 +76,8 @@ def show(run_id: UUID) -> Page:
             "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
             "series": series_ids,
             "samples": report.samples[:_SAMPLES],
-            "command": commands.measure(report),
+            "command": "" if any_imported(report) else commands.measure(report),
+            "imported": any_imported(report),
         },
         document=lambda: report,
         table=lambda: sample_table(report),

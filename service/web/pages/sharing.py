@@ -13,6 +13,7 @@ from service.store.events import EventFilter
 from service.web.charts import picture
 from service.web.charts.badge import Badge, events_badge, series_badge
 from service.web.charts.picture import Format, View
+from service.web.charts.trend import shares
 from service.web.current import config, database
 from service.web.pages.drawn_series import by_time, draw, find_series, overlaid, requested_window
 from service.web.pages.error_pages import page_blueprint
@@ -48,7 +49,10 @@ def series_picture(series_id: int, format_: Format) -> ResponseReturnValue:
     # The cache of fonts: not every service may write to a home folder.
     os.environ.setdefault("MPLCONFIGDIR", str(config().home / "matplotlib"))
     heading = visible(f"{series.title} of {series.case} on {series.host}")
-    drawn = picture.draw(draw(series, overlaid(series), view.window), heading, view, format_)
+    chart = draw(series, overlaid(series), view.window)
+    if chart["others"] and request.args.get("as") != "values":
+        chart = shares(chart)
+    drawn = picture.draw(chart, heading, view, format_)
     return _for_other_sites(not_modified.cacheable(Response(drawn, mimetype=_TYPES[format_]), etag))
 
 

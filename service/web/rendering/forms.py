@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from flask import request, session
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from service.web.access import guard
 
 _AUTHOR = "author"
+_LABELS = {
+    "author": "Your name",
+    "good": "The last good commit",
+    "bad": "The first bad commit",
+    "least": "The smallest change",
+    "action": "A decision",
+    "until": "The end",
+}
+"""Names of fields where the form calls them otherwise."""
+_SENTENCES = {
+    "missing": "is missing",
+    "string_too_short": "is missing",
+    "string_too_long": "is too long: it may have {max_length} characters",
+    "string_pattern_mismatch": "has characters that are not possible there",
+    "enum": "has to be one of: {expected}",
+    "literal_error": "has to be one of: {expected}",
+    "float_parsing": "has to be a number",
+    "int_parsing": "has to be a number",
+    "finite_number": "has to be a finite number",
+    "greater_than_equal": "has to be {ge:g} or more",
+    "less_than_equal": "has to be {le:g} or less",
+}
+"""What is wrong, by the type of error."""
 
 
 def author() -> str:
@@ -25,10 +49,27 @@ def given() -> dict[str, str]:
 
 
 def wrong(error: ValidationError) -> str:
-    """Describe the errors of a form."""
-    errors = []
-    for entry in error.errors():
-        name = ".".join(map(str, entry["loc"]))
-        text = entry["msg"].removeprefix("Value error, ")
-        errors.append(f"{name}: {text}" if name else text)
-    return "; ".join(errors)
+    """Describe the errors of a form in sentences."""
+    return " ".join(dict.fromkeys(wrong_fields(error).values()))
+
+
+def wrong_fields(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong with each field of a form, in a sentence; under an empty name what concerns none."""
+    return {_field(entry): _sentence(entry) for entry in error.errors()}
+
+
+def _field(entry: ErrorDetails) -> str:
+    return next((str(part) for part in reversed(entry["loc"]) if isinstance(part, str)), "")
+
+
+def _sentence(entry: ErrorDetails) -> str:
+    """Return an error as somebody would say it who fills in a form: without types and patterns."""
+    name = _field(entry)
+    label = _LABELS.get(name, name.replace("_", " ").capitalize())
+    limits, kind = entry.get("ctx", {}), entry["type"]
+    text = entry["msg"].removeprefix("Value error, ")
+    if name == "commit" and kind == "string_pattern_mismatch":
+        return "The commit has to be a hash: hexadecimal digits."
+    if kind in _SENTENCES:
+        return f"{label} {_SENTENCES[kind].format_map(limits)}."
+    return f"{label}: {text.rstrip('.')}." if name else f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -111,7 +111,7 @@ def beside(before: Profile, after: Profile) -> ProfileView:
         summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
         by_place(before, after)[:_PLACES],
-        [_row(stack) for stack in by_stack(before, after)[:_STACKS] if stack.change.grown > 0],
+        [_row(stack) for stack in sorted(by_stack(before, after), key=_moved)[:_STACKS]],
     )
 
 
@@ -140,6 +140,11 @@ def _hash(text: str) -> int:
     for byte in text.encode():
         found = (found ^ byte) * _PRIME & _MASK
     return found
+
+
+def _moved(stack: StackChange) -> tuple[int, int]:
+    """Return a sort key: what changed most first, whether it grew or shrank."""
+    return -abs(stack.change.grown), -stack.change.grown
 
 
 def _row(stack: StackChange) -> StackRow:

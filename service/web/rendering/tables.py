@@ -13,6 +13,7 @@ def drift_table(drifts: Iterable[Drift]) -> Table:
     """Return one row for each drift."""
     columns = (
         *("id", "subject", "host", "case", "metric", "unit", "cause", "direction", "revision", "title", "committed_at"),
+        *("certainty", "candidates"),
         *("before", "after", "change", "percent", "rule", "knobs"),
     )
     return Table(
@@ -21,6 +22,7 @@ def drift_table(drifts: Iterable[Drift]) -> Table:
             (
                 *(drift.id, drift.subject, drift.host, drift.case, drift.metric, drift.unit),
                 *(drift.cause.value, drift.direction.value, drift.revision, drift.title, drift.committed_at),
+                *(drift.certainty.value, len(drift.candidates) if drift.candidates_known else None),
                 *(drift.before, drift.after, drift.change, drift.percent, drift.rule),
                 " ".join(knob.name for knob in drift.knobs),
             )

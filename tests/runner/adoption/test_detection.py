@@ -86,3 +86,11 @@ def test_every_text_survives_in_a_workload_file(build: str, run: str, variables:
     assert document["run"]["command"] == run.replace("{", "{{").replace("}", "}}")
     if build:
         assert document["build"].get("environment", {}) == variables
+
+
+def test_a_makefile_around_go_does_not_give_the_build_a_history() -> None:
+    # With one, go would write the commit into each program, and no build could be used for two revisions.
+    files = {"Makefile": "VERSION := $(shell git describe)\nall:\n", "go.mod": "module m\n"}
+    files["main.go"] = "package main\n\nfunc main() {}\n"
+    first = detect(listing(files))[0]
+    assert (first.system, first.git) == ("Go", False)

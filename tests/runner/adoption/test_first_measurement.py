@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from runner.adoption.first_measurement import Tried, best, inputs_of
-from runner.adoption.proposal import RunProposal
+from runner.adoption.first_measurement import FirstMeasurement, Tried, best, inputs_of
+from runner.adoption.proposal import BuildProposal, RunProposal
 from tests.runner.adoption.listings import listing
 
 
@@ -38,3 +40,27 @@ def test_the_license_is_read_before_the_readme_which_changes_more_often() -> Non
 
 def test_nothing_works() -> None:
     assert best([tried("./x"), tried("./y")]) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "faults", "alone", "single"),
+    [
+        ("venv/bin/python x.py", (818, 818, 819), (813, 813, 813), True),
+        ("venv/bin/python x.py", (818, 818, 818), (813, 813, 813), True),
+        ("venv/bin/python x.py", (818, 818, 818), (818, 818, 818), False),
+        ("venv/bin/python x.py", (818, 818, 819), (813, 813, 814), False),
+        ("venv/bin/python x.py", (818, 818, 819), (), False),
+        ("./x", (818, 818, 819), (813, 813, 813), True),
+        ("./x", (818, 818, 818), (813, 813, 813), False),
+    ],
+)
+def test_a_count_that_threads_move_is_taken_with_one(
+    command: str, faults: tuple[int, ...], alone: tuple[int, ...], single: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        return Tried(run, alone)
+
+    monkeypatch.setattr(FirstMeasurement, "_try", trial)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    steady = first.steadied(BuildProposal("Python", ""), Tried(RunProposal(command), faults), Path())
+    assert (steady.run.environment == {"OMP_NUM_THREADS": "1"}) is single

@@ -36,7 +36,9 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
     assert again.returncode == 0, said
     assert said.count("to go") == 3, "what was measured before is not measured again"
     found = json.loads(out)
-    assert (found["commits"], found["known"]) == (3, 8), "four commits, and both culprits in turns with their parents"
+    assert (found["commits"], found["known"]) == (3, 8), (
+        "four commits, and both culprits interleaved with their parents"
+    )
     assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
     buffer, checksum = found["answer"]["culprits"]
     assert buffer["after"] - buffer["before"] >= 49_152

@@ -41,7 +41,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
     assert [line for line in told if line] == [
         ["minor-faults", "73", "77"],
         ["major-faults", "0", "0"],
-        ["task-clock", "s", "0.5"],
-        ["max-rss", "bytes", "4,096"],
+        ["task-clock", "500", "ms"],
+        ["max-rss", "4", "KiB"],
     ]
     assert "0 on both sides: context-switches\n" in text

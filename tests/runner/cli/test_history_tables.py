@@ -19,7 +19,7 @@ def shown(**changes: Any) -> str:
         "revision": "c" * 40,
         "previous_revision": "a" * 40,
         "title": "Merge a branch",
-        "candidates": [{"commit": "c" * 40}],
+        "candidates": [{"commit": "c" * 40, "title": "Merge a branch"}],
         "knobs": [],
     }
     out = io.StringIO()
@@ -42,3 +42,8 @@ def test_a_drift_between_unknown_commits_names_none() -> None:
     text = shown(candidates_known=False)
     assert "one of the commits up to cccccccccc" in text
     assert "Merge a branch" not in text
+
+
+def test_a_suspicion_is_called_one() -> None:
+    assert "not confirmed yet" in shown(evidence={"wants_rerun": True})
+    assert "confirmed" not in shown(evidence={"wants_rerun": False})

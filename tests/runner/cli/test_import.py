@@ -40,7 +40,8 @@ def test_files_are_stored_once_and_judged_like_any_history(
         assert (again["created"], again["known"], again["conflicting"]) == (0, 19, 0)
         (drift,) = service.drifts(subject="s")
         assert (drift["before"], drift["after"]) == (100, 150)
-        assert drift["title"].startswith("r10 (imported")
+        assert drift["candidates"][-1]["title"].startswith("r10 (imported")
+        assert (drift["certainty"], drift["title"]) == ("range", ""), "nothing says which commits lie between"
 
         folder = tmp_path / "go"
         folder.mkdir()
@@ -52,7 +53,7 @@ def test_files_are_stored_once_and_judged_like_any_history(
         assert (done["created"], done["left_out"], done["not_judged"]) == (19, ["notes.md"], ["score"])
         (slower,) = service.drifts(subject="go")
     assert (slower["unit"], slower["direction"]) == ("MB/s", "regression"), "less throughput is worse"
-    assert slower["title"].startswith("abc0010 (imported")
+    assert slower["candidates"][-1]["title"].startswith("abc0010 (imported")
 
 
 def test_what_cannot_be_imported_is_told_before_a_service_is_needed(history: Path) -> None:

@@ -106,9 +106,9 @@ def test_by_default_the_event_offers_the_bisect_and_orders_none(app: APIFlask, c
     step = event(client)["next_step"]
     assert (step["commits"], step["runs"], step["policy"]) == (3, 4, "ask")
     address = f"/events/{event(client)['id']}"
-    assert f"3 commits can have caused this. A bisect finds the one that did, with about {step['runs']}" in read(
-        client, address
-    )
+    text = read(client, address)
+    assert "3 candidates" in text
+    assert f"about {step['runs']} measurements, then the proof" in text
     good, bad = history.commit(GAP[0] - 1)[:12], history.commit(history.REGRESSION)[:12]
     assert f"{good}..{bad}" in step["command"]
     assert "copy_service[mib=8,operations=25]" in step["command"]
@@ -134,7 +134,7 @@ def test_off_means_nothing(app: APIFlask, client: FlaskClient) -> None:
     work(app)
     assert bisects(client) == []
     assert event(client)["next_step"] is None
-    assert "Next step" not in read(client, f"/events/{event(client)['id']}")
+    assert "then the proof" not in read(client, f"/events/{event(client)['id']}")
 
 
 def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlask, client: FlaskClient) -> None:
@@ -151,7 +151,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     assert (found["blamed"], found["bisect"]) == (history.TITLES[GAP[1]], job["id"])
     assert [culprit["commit"] for culprit in found["culprits"]] == [history.commit(GAP[1])]
     assert history.TITLES[GAP[1]] in read(client, f"/drifts/{found['drifts'][0]['drift_id']}").split("Before")[0]
-    assert "Found by bisect" in read(client, f"/events/{found['id']}")
+    assert "Proven by bisect" in read(client, f"/events/{found['id']}")
     assert history.TITLES[GAP[1]] in page(client, "/")
     work(app)
     assert len(bisects(client)) == 1

@@ -28,6 +28,8 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "previous_revision": "b" * 40,
         "title": "Grow the buffers",
         "author": "Ada",
+        "n_candidates": 1,
+        "blamed": "Grow the buffers",
         "committed_at": NOW,
         "first_seen_at": NOW,
         "changed_at": NOW,

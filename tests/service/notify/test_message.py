@@ -103,3 +103,19 @@ def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str,
 
 def test_a_feed_without_events() -> None:
     assert ElementTree.fromstring(feed.write([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None
+
+
+def test_a_range_of_commits_names_nobody() -> None:
+    commits = "one of 19 commits, 7f4906f565…cc2b66c856"
+    several = event(n_candidates=19, blamed=commits, title="Fix a typo", author="Ada")
+    assert (several.title, several.author, several.certainty) == ("", "", "range")
+    mail = "\n".join(write("k", [several], BASE).lines)
+    atom = feed.write([several], BASE, "/events.atom").decode()
+    for text in (mail, atom):
+        assert commits in text
+        assert "Ada" not in text
+        assert "Fix a typo" not in text
+
+
+def test_what_is_not_a_fact_yet_says_so() -> None:
+    assert "Provisional: one more run decides" in write("k", [event(confirmed=False)], BASE).lines

@@ -122,3 +122,32 @@ def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> Non
     why = {("box", "copy[mib=4]"): "missing: no report has arrived", ("gone", "copy[mib=4]"): "x"}
     grid = build_grid([point(1), point(2, 1, environment="new")], [], night=night(5, why))
     assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report has arrived", ""]
+
+
+def test_only_what_the_detector_flagged_has_a_colour() -> None:
+    before, after = point(100, 24), point(110)
+    (row,) = build_grid([before, after], []).rows
+    assert (row.cells[0].change, row.cells[0].flagged) == (10, False), "a difference alone may be noise"
+    (row,) = build_grid([before, after], [], flagged={after.run_id}).rows
+    assert row.cells[0].flagged
+    (row,) = build_grid([before, after], [], flagged={before.run_id}).rows
+    assert not row.cells[0].flagged, "that drift is older than both levels"
+
+
+def test_a_level_of_another_commit_does_not_compare_with_its_row() -> None:
+    glibc = [point(53_338, 0, revision="new", position=9), point(53_000, 30, revision="old", position=3)]
+    jemalloc = point(4_742, 1, revision="old", position=3, environment="jemalloc", series_id=2)
+    (row,) = build_grid([*glibc, jemalloc], []).rows
+    assert row.revision == "new"
+    assert [(cell.value, cell.revision, cell.other_commit) for cell in row.cells] == [
+        (53_338, "new", False),
+        (4_742, "old", True),
+    ]
+
+
+def test_a_row_can_show_the_commit_that_all_columns_have() -> None:
+    glibc = [point(53_338, 0, revision="new", position=9), point(4_186, 30, revision="old", position=3)]
+    jemalloc = point(4_742, 1, revision="old", position=3, environment="jemalloc", series_id=2)
+    (row,) = build_grid([*glibc, jemalloc], [], one_commit=True).rows
+    assert row.revision == "old"
+    assert [(cell.value, cell.other_commit) for cell in row.cells] == [(4_186, False), (4_742, False)]

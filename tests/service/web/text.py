@@ -42,7 +42,12 @@ def page(client: FlaskClient, address: str, status: int = 200) -> str:
 
 def read(client: FlaskClient, address: str, status: int = 200) -> str:
     """Return the text of a page as a reader sees it, word by word."""
-    return " ".join(_reader(page(client, address, status)).words)
+    return visible(page(client, address, status))
+
+
+def visible(source: str) -> str:
+    """Return the text of a page's source as a reader sees it."""
+    return " ".join(_reader(source).words)
 
 
 def _reader(source: str) -> _Reader:

@@ -152,7 +152,7 @@ FIELD_WORDS = {
     "problem": "Why no case could be measured; empty if one was.",
     "profile": "The profile to diagnose.",
     "profile_id": "The id of the profile.",
-    "proof": "Its measurement in turns with its parent; none until it is proven.",
+    "proof": "Its measurement interleaved with its parent; none until it is proven.",
     "purpose": "What the token is for.",
     "quarantined": "Whether the run is in quarantine.",
     "question": "What to find out or to measure; `kind` says which.",

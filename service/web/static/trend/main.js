@@ -4,6 +4,7 @@ import { configuration, points } from "./config.js";
 import { copying, pictureAddress } from "./copy.js";
 import { walk } from "./keyboard.js";
 import { picker } from "./picker.js";
+import { shares } from "./share.js";
 import { describe } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -18,7 +19,10 @@ const address = new URL(location.href);
 const view = {
   by: address.searchParams.get("x") === "time" ? "time" : "commit",
   scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
+  // Series of several units have no axis in common but their change.
+  as: document_.others.length && address.searchParams.get("as") !== "values" ? "share" : "values",
 };
+const drawn = (laidOut) => (view.as === "share" ? shares(laidOut) : laidOut);
 
 const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
@@ -32,7 +36,7 @@ function draw() {
   chart?.destroy();
   Chart.defaults.font.family = theme().font;
   Chart.defaults.locale = "en";
-  chart = new Chart(canvas, configuration(document_, view, theme(), actions));
+  chart = new Chart(canvas, configuration(drawn(document_), view, theme(), actions));
   for (const button of root.querySelectorAll("[data-set]")) {
     button.setAttribute("aria-pressed", String(view[button.dataset.set] === button.value));
   }
@@ -46,7 +50,8 @@ function zoomTo([min, max]) {
 
 function remember() {
   // The view is part of the address, so that what one sees can be sent to somebody.
-  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", view.scale, "linear"]]) {
+  const usual = document_.others.length ? "share" : "values";
+  for (const [key, value, plain] of [["x", view.by, "commit"], ["y", view.scale, "linear"], ["as", view.as, usual]]) {
     if (value === plain) address.searchParams.delete(key);
     else address.searchParams.set(key, value);
   }
@@ -67,7 +72,7 @@ function look() {
     const { min, max } = chart.scales.x;
     const found = await fetched(chart.isZoomedOrPanned() ? { from: min, to: max, x: view.by } : {});
     if (!found || chart.scales.x.min !== min || chart.scales.x.max !== max) return;
-    const laid = points(found, view.by);
+    const laid = points(drawn(found), view.by);
     for (const dataset of chart.data.datasets) if (laid[dataset.id]) dataset.data = laid[dataset.id];
     chart.update("none");
   }, PATIENCE);
@@ -115,7 +120,7 @@ walk(canvas, {
   open,
   pick: picks.pick,
   reset,
-  tell: (run) => { reading.textContent = [`${run.commit} ${run.title}`, ...describe(run, document_.unit)].join(" · "); },
+  tell: (run) => { reading.textContent = [`${run.commit} ${run.title}`, ...describe(run, drawn(document_).unit)].join(" · "); },
 });
 draw();
 zoomTo(zoomed);

@@ -15,7 +15,7 @@ export function vertical(unit, id, whole, scale, theme) {
     grid: { color: theme.line, drawOnChartArea: id === "y" },
     border: { display: false },
     title: { display: true, text: unit, color: theme.quiet },
-    ticks: { color: theme.quiet, callback: (value) => value.toLocaleString("en", { maximumSignificantDigits: 12 }) },
+    ticks: { color: theme.quiet, callback: (value) => value.toLocaleString("en", { maximumSignificantDigits: 9 }) },
   };
 }
 

@@ -23,6 +23,8 @@ def test_cmake_of_a_foreign_library_is_not_the_projects_own() -> None:
 def test_cmake_with_fortran_needs_its_compiler() -> None:
     (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": "project(p LANGUAGES C Fortran)"}))
     assert proposal.tools == ("cmake", "gfortran")
+    (proposal, *_) = cmake.propose(listing({"CMakeLists.txt": "project(p NONE)\nenable_language(Fortran)\n"}))
+    assert proposal.tools == ("cmake", "gfortran")
 
 
 def test_meson_switches_benchmarks_on_first() -> None:
@@ -87,6 +89,24 @@ def test_python_scripts_need_no_build() -> None:
     (proposal,) = python.propose(listing({"bench_sum.py": "import numpy", "util.py": ""}))
     assert proposal.command == ""
     assert proposal.runs[0].command == "python3 bench_sum.py"
+
+
+def test_python_scripts_get_what_the_requirements_name() -> None:
+    files = {"heat.py": "import numpy", "requirements.txt": "numpy\n", "tests/test_heat.py": "", "docs/conf.py": ""}
+    offline, online = python.propose(listing(files))
+    assert "--system-site-packages venv" in offline.command
+    assert "pip install --quiet --disable-pip-version-check --no-index -r requirements.txt" in offline.command
+    assert "-r requirements.txt" in online.command
+    assert (offline.downloads, online.downloads) == (False, True)
+    assert [run.command for run in online.runs] == ["venv/bin/python heat.py"]
+
+
+def test_the_package_of_the_project_is_imported_rather_than_its_benchmarks() -> None:
+    files = {"pyproject.toml": '[project]\nname = "fast-json"\n', "benchmarks/__init__.py": "", "lib/__init__.py": ""}
+    runs = python.propose(listing(files | {"src/fast_json/__init__.py": "", "tools/__init__.py": ""}))[0].runs
+    imports = [run.command for run in runs if " -c " in run.command]
+    assert imports == ['venv/bin/python -c "import fast_json"', 'venv/bin/python -c "import lib"']
+    assert all(run.idle for run in runs if " -c " in run.command)
 
 
 def test_python_packages_are_built_offline_first() -> None:

@@ -20,7 +20,7 @@ LAWS: dict[str, Callable[[random.Random], int]] = {
 
 
 def decided(base: Callable[[random.Random], int], head: Callable[[random.Random], int], seed: int) -> MetricDecision:
-    """Sample both sides in turns, as the runner does, until the decision is made."""
+    """Sample both sides interleaved, as the runner does, until the decision is made."""
     chance = random.Random(seed)
     pairs: list[tuple[int, int]] = []
     more = 2

@@ -93,7 +93,7 @@ def test_runs_that_repeat_each_other_are_taken_together() -> None:
 def test_a_drift_of_the_trend_between_both_is_a_change_on_one_sample() -> None:
     verdict = judged((100,), (110,), drift(3))
     assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.CHANGED, "trend", "regression")
-    assert "+10 faults" in verdict.sentence
+    assert "+10\N{NO-BREAK SPACE}faults" in verdict.sentence
 
 
 @pytest.mark.parametrize("position", [1, 6])
@@ -121,7 +121,7 @@ def test_a_configuration_change_counts_between_its_two_environments_only() -> No
 def test_single_runs_that_differ_are_in_doubt_however_many_samples_they_have() -> None:
     verdict = judged((100,) * 40, (101,) * 40)
     assert (verdict.verdict, verdict.rule, verdict.direction) == (Verdict.NEEDS_MORE_RUNS, "apart", None)
-    assert "not measured in turns" in verdict.sentence
+    assert "not measured interleaved" in verdict.sentence
     assert judged((100, 130) * 20, (100, 130) * 20).verdict is Verdict.NEEDS_MORE_RUNS
 
 

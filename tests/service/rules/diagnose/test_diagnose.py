@@ -77,7 +77,7 @@ def test_buffers_that_each_operation_takes_several_of() -> None:
 def test_the_memory_of_the_buffers_follows_the_page_size(knobs: dict[str, str], mib: float) -> None:
     calls = {"mmap": 50, "munmap": 50}
     (finding,) = findings(profile(anatomy(UNMAPPED), cost=0.3, calls=calls, knobs=knobs, operations=10))
-    assert f"1,000 faults per operation: {mib} MiB are taken and given back" in finding.evidence
+    assert f"1,000 faults per operation: {mib}\N{NO-BREAK SPACE}MiB are taken and given back" in finding.evidence
 
 
 def test_one_buffer_an_operation_can_be_its_result_unless_it_costs_most_of_the_time() -> None:
@@ -173,7 +173,7 @@ def test_a_start_from_storage() -> None:
     assert finding.rule == "cold-start"
     assert finding.price == pytest.approx(2 / 3)
     assert "69 major faults" in finding.evidence[0]
-    assert "300 ms instead of 100 ms" in finding.evidence[0]
+    assert "300\N{NO-BREAK SPACE}ms instead of 100\N{NO-BREAK SPACE}ms" in finding.evidence[0]
 
 
 def test_a_start_that_is_as_cold_when_warm_is_none() -> None:

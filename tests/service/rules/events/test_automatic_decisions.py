@@ -30,7 +30,7 @@ def test_the_service_says_by_which_step_between_which_levels() -> None:
     resolved = [entry.reason for entry in new_entries([], [undone, again], {1: "faults", 2: "%"})]
     assert resolved == [
         "Undone: 21,624 → 5,240 faults.",
-        "It came back: 4.25 → 1,234.5 %, by a change of the configuration.",
+        "It came back: 4.25 → 1,230 %, by a change of the configuration.",
     ]
 
 

@@ -35,3 +35,8 @@ def test_a_headline_names_a_commit_only_if_it_is_the_only_one():
     many = [character * 40 for character in "abc"]
     assert name_candidates(many, "Do it") == "one of 3 commits, aaaaaaaaaa…cccccccccc"
     assert "Do it" not in name_candidates(["a" * 40], "Do it", all_known=False)
+
+
+def test_a_commit_without_known_parents_is_not_taken_for_the_only_candidate():
+    assert not are_all_known({"a": [], "z": []}, "a", "z"), "imported without a repository"
+    assert not are_all_known({"a": [], "merge": ["a", "side"]}, "a", "merge"), "the side branch was not sent"

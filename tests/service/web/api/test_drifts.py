@@ -50,6 +50,7 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         "kind": "count",
         "cause": "commit",
         "direction": "regression",
+        "certainty": "single",
         "revision": commit(3),
         "title": "Change 3",
         "author": "Ada",

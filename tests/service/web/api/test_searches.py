@@ -94,7 +94,7 @@ def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
 
 
 def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
-    """One stray run misled the search: in turns 12 measures what 13 does."""
+    """One stray run misled the search: interleaved 12 measures what 13 does."""
     api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
     session = uuid.uuid4()
     api.send(in_turns(12, 8, session), in_turns(13, 8, session))
@@ -119,7 +119,7 @@ def test_a_noisy_metric_is_proven_by_as_many_pairs_as_it_takes(api: Api) -> None
         send(int(state["commits"][0], 16))
     assert (state["kind"], state["commit"]) == ("prove", reports.commit(13))
     assert 1 < state["precision"] < 5, "what the step comes to, in percent"
-    # A step that in turns is not there rules its commit out, however sure the search was.
+    # A step that interleaved is not there rules its commit out, however sure the search was.
     session = uuid.uuid4()
     send(12, 60)
     send(12, 60, 13)

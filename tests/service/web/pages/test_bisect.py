@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from playwright.sync_api import sync_playwright
+from werkzeug.test import TestResponse
 
 from runner.contract import Host
 from runner.contract.profile import Touch
@@ -17,7 +18,7 @@ from tests.e2e.browser import chromium, launched, served, watch
 from tests.service.profiles import anatomy, profile
 from tests.service.web import history
 from tests.service.web.application import application
-from tests.service.web.text import page, read
+from tests.service.web.text import page, read, visible
 
 HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 KNOWN = (0, 1, 2, 3, 9, 10)
@@ -148,27 +149,70 @@ def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient)
     assert (question["revision"], question["host"]) == (history.commit(4), "lab-1")
 
 
+FORM = {
+    "subject": "copyd",
+    "case": history.CASE.name,
+    "metric": "minor-faults",
+    "good": history.commit(0)[:8],
+    "bad": history.commit(9)[:8],
+    "least": "7.5",
+    "author": "Mara",
+}
+
+
+def seen(answer: TestResponse) -> str:
+    """Return what a reader sees of an answer."""
+    return visible(answer.text)
+
+
 def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
     assert "No bisect was requested yet." in read(client, "/bisects")
     answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
     assert answer.status_code == 422
-    assert "question.bisect.good" in answer.text
+    assert "Case is missing. The last good commit has characters that are not possible there." in seen(answer)
     assert client.get("/bisects/7").status_code == 404
 
 
 def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
-    form = {
-        "subject": "copyd",
-        "case": history.CASE.name,
-        "metric": "minor-faults",
-        "good": "v1",
-        "bad": "v2",
-        "least": "7.5",
-    }
-    assert client.post("/bisects", data=form | {"author": "Mara"}, headers=HERE).location == "/bisects/1"
-    assert client.get("/api/v1/jobs/1").json["question"]["least"] == 7.5
-    assert "v1..v2" in read(client, "/bisects")
+    answer = client.post("/bisects", data=FORM, headers=HERE)
+    assert answer.location == "/bisects/1"
+    question = client.get("/api/v1/jobs/1").json["question"]
+    assert question["least"] == 7.5
+    assert (question["good"], question["bad"]) == (history.commit(0), history.commit(9)), "first digits are enough"
+    assert f"{history.commit(0)[:10]}..{history.commit(9)[:10]}" in read(client, "/bisects")
     assert "Mara" in read(client, "/bisects/1")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("subject", "nonsense", "There is no subject “nonsense”. There is copyd."),
+        ("subject", "copid", "There is no subject “copid”. Did you mean copyd?"),
+        ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
+        ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
+        ("host", "lab-9", "“lab-9”. Did you mean lab-1"),
+        ("good", "v1.0", "The service knows no commit v1.0 of copyd: write the first digits of its hash."),
+        ("bad", "feedfeed", "The service knows no commit feedfeed of copyd"),
+        ("bad", history.commit(0), "Both ends are the same commit"),
+        ("good", history.commit(12), "does not descend from"),
+    ],
+)
+def test_nothing_is_queued_before_every_name_is_known(
+    client: FlaskClient, field: str, value: str, sentence: str
+) -> None:
+    answer = client.post("/bisects", data=FORM | {field: value}, headers=HERE)
+    assert answer.status_code == 422
+    assert sentence in seen(answer)
+    assert f'value="{value}"' in answer.text, "what was written stays"
+    assert client.get("/api/v1/jobs").json["total"] == 0
+
+
+def test_the_form_is_completed_from_what_is_stored(client: FlaskClient) -> None:
+    source = client.get("/bisects").text
+    for name, choice in (("subject", "copyd"), ("metric", "minor-faults"), ("host", "lab-1")):
+        listed = source.partition(f'<datalist id="known-{name}">')[2].partition("</datalist>")[0]
+        assert f'<option value="{choice}">' in listed
+    assert f'<option value="{history.commit(10)[:12]}">' in source
 
 
 @pytest.mark.browser

@@ -23,9 +23,9 @@ def test_a_commits_drift(client: FlaskClient) -> None:
     assert "Hand memory back after each operation" in text
     assert "Before 2,239 faults" in text
     assert "After 18,623 faults" in text
-    assert "Commit in between" in text
-    assert "The same on both sides" in text
-    assert "System share 4.5 % 40.75 % +36.25 points" in text
+    assert "Candidate" in text
+    assert "Identical on both sides" in text
+    assert "System share 4.5 % 40.8 % +36.2 points" in text
     assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(3)[:12]}" in text
     assert f"--revision {history.commit(4)[:12]} --set mib=8 --set operations=25" in text
 
@@ -53,7 +53,7 @@ def test_a_configurations_drift(client: FlaskClient) -> None:
     source, text = (show(client, f"/drifts/{drift_id(client, history.ANCHOR)}") for show in (page, read))
     assert "variable.MALLOC_CONF changed" in text
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
-    assert "Commit in between" not in text
+    assert "Candidate" not in text
     assert "--env MALLOC_CONF=dirty_decay_ms:0" in text
     assert text.count("faultwatch profile") == 2, "the commit in each of the two environments"
     assert f"/runs/{history.run_id(history.ANCHOR)}" in source

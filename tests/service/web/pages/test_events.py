@@ -37,6 +37,12 @@ def event(client: FlaskClient, title: str = STANDS) -> str:
     return str(next(entry["id"] for entry in items if entry["title"].startswith(title)))
 
 
+def improvement(client: FlaskClient) -> str:
+    """Return the event that two commits can have caused."""
+    items = client.get("/events.json?state=all").json["items"]
+    return str(next(entry["id"] for entry in items if entry["direction"] == "improvement"))
+
+
 def decide(client: FlaskClient, event_id: str, **form: str) -> Any:
     return client.post(f"/events/{event_id}/decide", data={"author": "Ada", **form}, headers=HERE)
 
@@ -64,7 +70,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
 def test_a_commit_fixes_it_and_who_decides_is_remembered(client: FlaskClient) -> None:
     assert decide(client, event(client), action="fix", commit=history.commit(12)).status_code == 303
     assert f"Fixed by {history.commit(12)[:10]} Ada" in read(client, f"/events/{event(client)}")
-    assert 'name="author" value="Ada"' in page(client, f"/events/{event(client, 'Reuse')}")
+    assert 'name="author" value="Ada"' in page(client, f"/events/{improvement(client)}")
 
 
 def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(client: FlaskClient) -> None:
@@ -77,11 +83,11 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"action": "expect"}, "reason is needed to expect"),
-        ({"action": "fix", "commit": "HEAD"}, "commit: String should match pattern"),
-        ({"action": "explode"}, "action: Input should be"),
-        ({"action": "acknowledge", "author": ""}, "author: String should have at least 1 character"),
-        ({}, "action: Field required"),
+        ({"action": "expect"}, "Reason is needed to expect"),
+        ({"action": "fix", "commit": "HEAD"}, "knows no commit HEAD of copyd: write the first digits of its hash"),
+        ({"action": "explode"}, "A decision has to be one of:"),
+        ({"action": "acknowledge", "author": ""}, "Your name is missing."),
+        ({}, "A decision is missing."),
     ],
 )
 def test_what_is_not_complete_is_told_beside_what_was_written(
@@ -90,6 +96,14 @@ def test_what_is_not_complete_is_told_beside_what_was_written(
     answer = decide(client, event(client), **form)
     assert answer.status_code == 422
     assert told in answer.text.replace("&#39;", "'")
+
+
+def test_a_commit_is_named_by_its_first_digits_and_an_improvement_needs_no_fix(client: FlaskClient) -> None:
+    assert decide(client, event(client), action="fix", commit=history.commit(12)[:8]).status_code == 303
+    log = client.get(f"/events/{event(client)}.json").json["decisions"]
+    assert log[-1]["commit"] == history.commit(12)
+    assert "Fixed by" not in page(client, f"/events/{improvement(client)}")
+    assert decide(client, improvement(client), action="fix", commit=history.commit(12)).status_code == 409
 
 
 def test_whoever_comes_second_is_told(client: FlaskClient) -> None:

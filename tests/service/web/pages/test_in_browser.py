@@ -353,6 +353,13 @@ def test_two_picked_runs_are_compared(measured: Watched) -> None:
 def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, measured: Watched) -> None:
     other = client.get("/api/v1/series?metric=throughput").json["items"][0]["id"]
     page = measured.open(f"/series/1?with={other}")
+    title = "Chart.getChart(document.querySelector('canvas')).scales.y.options.title.text"
+    assert page.evaluate(title) == "% of start"
+    first = "Chart.getChart(document.querySelector('canvas')).data.datasets.find((set) => set.id === '{}').data[0].y"
+    assert [page.evaluate(first.format(name)) for name in ("path", "over-1")] == [100, 100]
+    page.get_by_role("button", name="Values").click()
+    assert "as=values" in page.url
+    assert page.evaluate(title) == "faults"
     over = drawn(page)["datasets"]["over-1"]
     assert len(over) == 14
     assert len({point["pixel"][1] for point in over}) == 2

@@ -8,6 +8,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from service.jobs.extension import scheduler
 from service.text.numbers import duration
 from tests.service import reports
 from tests.service.jobs_api import Jobs
@@ -64,6 +65,10 @@ def test_a_drift_is_bisected_by_its_button_and_followed(client: FlaskClient) -> 
     assert f"Being bisected by job {job['id']}" in drift_page
     assert "1 open job" in read(client, "/")
     assert "Which commit moved minor faults?" in read(client, "/jobs")
+    with client.application.app_context():
+        scheduler().process_ended(job["id"], "Its process was killed.")
+    assert "min left" not in read(client, answer.location), "nobody knows how long a lost job takes"
+    assert client.get(f"{answer.location}.json").json["seconds_left"] is None
 
 
 def test_a_job_is_paused_resumed_and_cancelled_by_its_buttons(client: FlaskClient) -> None:

@@ -16,23 +16,25 @@ def test_open_events_stand_newest_first_with_size_cause_and_case(client: FlaskCl
     text = read(client, "/")
     assert "3 open events" in text
     assert "Settled Fixed, expected or a false alarm" in text
-    assert "+16,384 faults +732 % Hand memory back after each operation fixed commit" in text
+    assert "+16,384 faults +732 % +16,384 minor faults (+732 %) in copy_service" in text
+    assert "fixed commit only candidate" in text
     assert "10 of 12 events" in read(extremes, "/")
     open_events = text.split("Settled")[0]
+    assert "commit provisional" in open_events
     titles = ("one of 2 commits", "variable.MALLOC_CONF changed", "Keep a page of statistics")
     places = [open_events.index(title) for title in titles]
     assert places == sorted(places)
     assert "Hand memory" not in open_events
-    assert "Improvement: −16,384 faults −76 %" in open_events
-    assert "Regression: +3,000 faults +16 % variable.MALLOC_CONF changed configuration" in open_events
-    assert "Regression: +1 fault +0.0054 % Keep a page of statistics commit" in open_events
+    assert "Improvement: −16,384 faults −75.8 %" in open_events
+    assert "Regression: +3,000 faults +16.1 % +3,000 minor faults (+16.1 %) in" in open_events
+    assert "Regression: +1 fault +0.00537 % +1 minor fault (+0.00537 %) in" in open_events
     assert history.CASE.name in text
     assert "configuration" in read(extremes, "/")
 
 
 def test_no_percent_of_a_zero_baseline(extremes: FlaskClient) -> None:
     text = read(extremes, "/")
-    assert "Regression: +12 faults Hand memory back after each operation" in text
+    assert "Regression: +12 faults" in text
     assert "inf" not in text.lower().split()
     assert "nan" not in text.lower().split()
 

@@ -22,7 +22,7 @@ def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskCli
     text = read(client, "/series/1")
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
     assert "Forget a semicolon Build failed make ended with status 2" in text
-    assert "18,624 all the same 3" in text
+    assert "18,624 faults all the same 3" in text
 
 
 def test_the_chart_gets_its_data_with_the_page(client: FlaskClient) -> None:

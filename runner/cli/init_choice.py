@@ -1,0 +1,175 @@
+"""Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.cli.activity import activity
+from runner.cli.questions import Questions
+from runner.cli.terminal import say
+from runner.errors import FaultwatchError
+
+if TYPE_CHECKING:
+    from runner.adoption.first_measurement import FirstMeasurement, Tried
+    from runner.adoption.proposal import BuildProposal, RunProposal
+
+_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+
+
+def choose(
+    first: "FirstMeasurement",
+    questions: Questions,
+    *,
+    build: str | None = None,
+    run: str | None = None,
+    missing: tuple[str, ...] = (),
+) -> tuple["BuildProposal", "RunProposal", float]:
+    """Return how to build, what to measure, and how many seconds that takes.
+
+    If no program of a build works, the next build may install what the programs need. If they only say what they are,
+    another build may make benchmarks.
+
+    Parameters
+    ----------
+    build, run
+        What the user has named.
+    missing
+        Submodules that the clone lacks.
+
+    Raises
+    ------
+    FaultwatchError
+        Nothing can be built, or nothing that was built can be measured.
+    """
+    proposals = _proposals(first, build, missing)
+    failures: list[Tried] = []
+    chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
+    while proposals:
+        try:
+            proposal, tree = _built(first, questions, proposals, build, missing)
+        except FaultwatchError:
+            if chosen or failures:
+                break
+            raise
+        tried = _tried(first, proposal, tree, run)
+        failures += [one for one in tried if not one.faults]
+        working = [one for one in tried if one.faults]
+        chosen = (proposal, tree, tried) if working and chosen is None else chosen
+        if working and (run or any(not one.run.describes_only for one in working)):
+            chosen = (proposal, tree, tried)
+            break
+        # Another variant that makes the same programs would only take time.
+        proposals = [other for other in proposals if other.runs]
+        if working:
+            proposals = [other for other in proposals if other.runs != proposal.runs and not other.runs[0].idle]
+    if chosen is None:
+        raise _nothing_works(failures, run)
+    proposal, tree, tried = chosen
+    favourite = _asked(questions, tried, run)
+    steady = first.steadied(proposal, favourite, tree)
+    if steady is not favourite:
+        variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
+        say(f"  with {variables}: {_range(steady.faults)} minor faults: threads make the difference")
+    return proposal, steady.run, steady.seconds
+
+
+def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str, ...]) -> list["BuildProposal"]:
+    """Return the ways to build the project, the most likely first."""
+    from runner.adoption.detection import KNOWN, detect
+    from runner.adoption.proposal import BuildProposal
+    from runner.adoption.tools_found import with_tools
+
+    proposals = [BuildProposal("your command", build)] if build is not None else detect(first.sources)
+    if not proposals:
+        raise FaultwatchError(
+            f"{first.repository.path} has no build system that init knows ({KNOWN})",
+            "name the commands with --build and --run",
+        )
+    return [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
+
+
+def _built(
+    first: "FirstMeasurement",
+    questions: Questions,
+    proposals: list["BuildProposal"],
+    build: str | None,
+    missing: tuple[str, ...],
+) -> tuple["BuildProposal", Path]:
+    """Build the project in the first way that works; the ways that were tried are removed."""
+    from runner.adoption.first_measurement import describe
+    from runner.contract.report import Stage
+    from runner.subject.build import BuildFailure
+
+    said = ""
+    while proposals:
+        number = 0
+        if build is None:
+            say(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
+            labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
+            number = questions.choose("How is it built?", labels)
+        proposal = proposals.pop(number)
+        try:
+            with activity(f"building {first.revision.commit[:10]}"):
+                tree, seconds = first.build(proposal)
+        except (BuildFailure, FaultwatchError) as failure:
+            if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
+                raise FaultwatchError(
+                    f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
+                ) from None
+            said = describe(failure)
+            say(f"this does not build: {said}")
+            continue
+        if first.runs(proposal, tree) or build is not None:
+            say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
+            return proposal, tree
+        said = "the build makes no program that could be run"
+        say(said)
+    remedy = "name the commands with --build and --run"
+    if missing:
+        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
+    raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
+
+
+def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
+    """Try the commands that can be measured."""
+    from runner.adoption.proposal import RunProposal
+
+    runs = [RunProposal(run)] if run else first.runs(proposal, tree)
+    tried: list[Tried] = []
+    with activity("trying what was built") as show:
+        for one in first.try_runs(proposal, runs, tree, show):
+            result = f"{_range(one.faults)} minor faults" if one.faults else one.problem
+            say(f"  {one.run.command}: {result}")
+            tried.append(one)
+    return tried
+
+
+def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+    first = failures[0]
+    tip = "name one with --run, such as --run './program --input FILE'"
+    if module := _MODULE.search(first.problem):
+        tip = (
+            f"let the build install {module[1]}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
+            f"{module[1]}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+        )
+    if run:
+        return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
+    return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
+
+
+def _asked(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+    from runner.adoption.first_measurement import best
+
+    chosen = best(tried)
+    assert chosen
+    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
+    if run is None:
+        number = questions.choose("What is measured?", [one.run.command for one in working])
+        chosen = working[number]
+    return chosen
+
+
+def _range(counts: tuple[int, ...]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,186 @@
+"""Writes numbers for people, alike on pages, in messages, in comments and on terminals. Pure.
+
+A count is exact and written in full. Everything else is measured or computed: it has three significant digits, no
+exponent, and the unit in which it is short: MiB instead of bytes, ms instead of seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, isinf, log10
+
+Number = int | float
+
+DIGITS = 3
+"""Significant digits of what is not a count."""
+MOST_SIGMAS = 10
+"""A change of more sigma is certain: its number would only say how quiet the series is."""
+_MOST_DIGITS = 17
+"""Digits that tell any two floats apart."""
+_NEARLY_ZERO = 1e-9
+_MINUS = "\N{MINUS SIGN}"
+_NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_SINGULAR = {
+    "faults": "fault",
+    "switches": "switch",
+    "migrations": "migration",
+    "events": "event",
+    "instructions": "instruction",
+    "cycles": "cycle",
+    "bytes": "byte",
+    "operations/s": "operation/s",
+    "faults/operation": "fault/operation",
+}
+_COUNTED = {unit for unit in _SINGULAR if "/" not in unit}
+"""Units of counts: the middle of two counts is written as a whole number, in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit that is shorter to write: a value is divided by ``divisor`` and gets ``unit``."""
+
+    divisor: float
+    unit: str
+
+
+_MEMORY = (Scale(2**40, "TiB"), Scale(2**30, "GiB"), Scale(2**20, "MiB"), Scale(2**10, "KiB"))
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_TIMES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
+
+
+def number(value: Number) -> str:
+    """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
+    return _written(value, DIGITS, "")
+
+
+def signed(value: Number) -> str:
+    """Write a difference with its sign, ``+1`` or ``−4,096``."""
+    return _with_sign(value, number(value))
+
+
+def percent(value: Number) -> str:
+    """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
+    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _significant(value, DIGITS)
+    return f"{_with_sign(value, size)}{_NARROW_SPACE}%"
+
+
+def unit_of(value: Number, unit: str) -> str:
+    """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
+    return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
+
+
+def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
+    """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
+
+    Parameters
+    ----------
+    beside
+        Another value that a reader compares it with: both get the same unit, and enough digits to differ.
+    """
+    other = value if beside is None else beside
+    scale = scale_of(max(abs(value), abs(other)), unit)
+    digits = next(
+        (
+            digits
+            for digits in range(DIGITS, _MOST_DIGITS)
+            if value == other or _scaled(value, scale, digits, unit) != _scaled(other, scale, digits, unit)
+        ),
+        _MOST_DIGITS,
+    )
+    return _joined(_scaled(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit)
+
+
+def span(low: Number, high: Number, unit: str) -> str:
+    """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
+    first, last = quantity(low, unit, high), quantity(high, unit, low)
+    value, _, _ = first.rpartition(_NARROW_SPACE if first.endswith("%") else _NO_BREAK_SPACE)
+    return f"{value} – {last}"
+
+
+def difference(value: Number, unit: str) -> str:
+    """Write a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
+    return _with_sign(value, quantity(value, unit))
+
+
+def amount(size: Number) -> str:
+    """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
+    return quantity(size, "bytes")
+
+
+def levels(before: Number, after: Number) -> str:
+    """Write two levels of a series, with enough digits to differ: ``53,338 → 4,186``."""
+    return " → ".join(_joined_free(quantity(value, "", other)) for value, other in ((before, after), (after, before)))
+
+
+def sigmas(size: float) -> str:
+    """Write how far a change lies off the noise: ``5.2 sigma``, ``more than 10 sigma``."""
+    return f"more than {MOST_SIGMAS} sigma" if size > MOST_SIGMAS else f"{size:.1f} sigma"
+
+
+def duration(seconds: float) -> str:
+    """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    if seconds < 60:
+        return _joined(f"{max(1, round(seconds))}", "s")
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return _joined(str(minutes), "min")
+    if minutes < 24 * 60:
+        hours, rest = divmod(minutes, 60)
+        return _joined(str(hours), "h") + (f" {_joined(str(rest), 'min')}" if rest else "")
+    days, rest = divmod(round(minutes / 60), 24)
+    return _joined(f"{days:,}", "d") + (f" {_joined(str(rest), 'h')}" if rest else "")
+
+
+def with_plain_spaces(text: str) -> str:
+    """Return text for a terminal, where a no-break space would only defeat a search."""
+    return text.replace(_NO_BREAK_SPACE, " ").replace(_NARROW_SPACE, " ")
+
+
+def scale_of(size: Number, unit: str) -> Scale | None:
+    """Return the unit in which values up to a size are short; None where the unit is as good as any."""
+    if unit == "bytes":
+        return next((scale for scale in _MEMORY if size >= scale.divisor), None)
+    if unit in _SECONDS and size:
+        seconds = float(f"{size * _SECONDS[unit]:.{DIGITS - 1}e}")
+        scale = next((scale for scale in _TIMES if seconds >= scale.divisor), Scale(1e-9, "ns"))
+        return Scale(scale.divisor / _SECONDS[unit], scale.unit)
+    return None
+
+
+def _scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
+    return _written(value, digits, unit) if scale is None else _significant(value / scale.divisor, digits)
+
+
+def _written(value: Number, digits: int, unit: str) -> str:
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}".replace("-", _MINUS)
+    if unit in _COUNTED and abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}".replace("-", _MINUS)
+    return _significant(value, digits)
+
+
+def _significant(value: float, digits: int) -> str:
+    """Write a value with so many significant digits, without an exponent and without zeros at its end."""
+    if value == 0:
+        return "0"
+    if abs(value) < _NEARLY_ZERO:
+        return "≈0"
+    rounded = float(f"{value:.{digits - 1}e}")
+    if isinf(rounded):
+        return f"{value:,.0f}".replace("-", _MINUS)
+    decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
+    text = f"{rounded:,.{decimals}f}"
+    return (text.rstrip("0").rstrip(".") if decimals else text).replace("-", _MINUS)
+
+
+def _with_sign(value: Number, text: str) -> str:
+    return f"+{text}" if value > 0 and not text.startswith("≈") else text
+
+
+def _joined(text: str, unit: str) -> str:
+    return f"{text}{_NARROW_SPACE if unit == '%' else _NO_BREAK_SPACE}{unit}"
+
+
+def _joined_free(text: str) -> str:
+    return text.rstrip(_NO_BREAK_SPACE)

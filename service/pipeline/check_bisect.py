@@ -1,0 +1,145 @@
+"""Checks a bisect that a person orders by a form, before anything is queued: every name has to be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.rules.imported_runs import is_imported
+from service.schemas.history import Candidate
+from service.store import environments, revisions
+from service.store.models import Case, Environment, Host, Run, Series, Subject
+
+_LISTED = 5
+"""Names that a sentence lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBisect:
+    """The result of a check.
+
+    Attributes
+    ----------
+    values
+        The values of the form, with the full hashes of its commits.
+    objections
+        By field: what is wrong with it and what to write instead, in a sentence.
+    """
+
+    values: Mapping[str, str]
+    objections: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """What a form can be completed with."""
+
+    subjects: Sequence[str]
+    cases: Sequence[str]
+    metrics: Sequence[str]
+    hosts: Sequence[str]
+    commits: Sequence[Candidate]
+
+
+def known_names(session: Session, subject: str, limit: int) -> KnownNames:
+    """Return the names to complete a form with: those of a subject if it is known, else those of all."""
+    series = select(Series).join(Series.subject).join(Series.case).join(Series.host)
+    subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
+    if subject in subjects:
+        series = series.where(Subject.name == subject)
+    cases, metrics, hosts = (
+        list(session.scalars(series.with_only_columns(column).distinct().order_by(column).limit(limit)))
+        for column in (Case.name, Series.metric, Host.name)
+    )
+    only = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
+    commits = revisions.newest(session, only, limit) if only else []
+    return KnownNames(subjects, cases, metrics, hosts, commits)
+
+
+def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
+    """Check the fields of a form: subject, case, metric, host, and both ends of the range."""
+    values, objections = dict(form), {}
+    subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
+    subject = values.get("subject", "")
+    if subject not in subjects:
+        return CheckedBisect(values, {"subject": _unknown("subject", subject, subjects)})
+    rows = session.execute(
+        select(Case.name, Series.metric, Host.name)
+        .select_from(Series)
+        .join(Series.subject)
+        .join(Series.case)
+        .join(Series.host)
+        .where(Subject.name == subject)
+    ).all()
+    case, name, host = (values.get(part, "") for part in ("case", "metric", "host"))
+    cases = sorted({row[0] for row in rows})
+    metrics = sorted({row[1] for row in rows if row[0] == case})
+    hosts = sorted({row[2] for row in rows if row[0] == case})
+    if case not in cases:
+        objections["case"] = _unknown(f"case of {subject}", case, cases)
+    else:
+        if name not in metrics:
+            objections["metric"] = _unknown(f"metric of {case}", name, metrics)
+        if host and host not in hosts:
+            objections["host"] = _unknown(f"host that has measured {case}", host, hosts)
+        elif _only_imported(session, subject, case, host):
+            objections["case"] = f"The results of {case} were imported: no host can measure it again."
+    ends = {end: _commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
+    good, bad = ends["good"], ends["bad"]
+    if good and bad:
+        values |= {"good": good, "bad": bad}
+        if good == bad:
+            objections["bad"] = "Both ends are the same commit: there is nothing to search."
+        elif not revisions.descends(session, subject, good, bad):
+            objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
+    return CheckedBisect(values, objections)
+
+
+def resolve_commit(session: Session, subject: str, text: str) -> tuple[str | None, str]:
+    """Return the only commit of a subject that a text means; or None, and why in a sentence."""
+    found = revisions.matching(session, subject, text, _LISTED + 1)
+    if len(found) == 1:
+        return found[0].commit, ""
+    if found:
+        names = ", ".join(entry.commit[: len(text) + 4] for entry in found[:_LISTED])
+        return None, f"Several commits of {subject} begin with {text}: {names}. Write more digits."
+    known = revisions.newest(session, subject, 1)
+    last = f" The newest that it knows is {known[0].commit[:10]}." if known else ""
+    return None, f"The service knows no commit {text} of {subject}: write the first digits of its hash.{last}"
+
+
+def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
+    commit, why = resolve_commit(session, subject, text)
+    if commit is None:
+        objections[end] = why
+    return commit
+
+
+def _only_imported(session: Session, subject: str, case: str, host: str) -> bool:
+    of_case = (
+        select(Environment.hash)
+        .select_from(Run)
+        .join(Run.subject)
+        .join(Run.case)
+        .join(Run.host)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(Subject.name == subject, Case.name == case, *([Host.name == host] if host else []))
+        .distinct()
+    )
+    hashes = list(session.scalars(of_case))
+    known = environments.knobs(session, hashes)
+    return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
+
+
+def _unknown(what: str, text: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"There is no {what} “{text}”: nothing is stored yet."
+    near = get_close_matches(text, known, n=_LISTED, cutoff=0.5)
+    if near:
+        return f"There is no {what} “{text}”. Did you mean {' or '.join(near)}?"
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    return f"There is no {what} “{text}”. There is {', '.join(known[:_LISTED])}{more}."

@@ -1,0 +1,127 @@
+"""Draws the surroundings of one drift: its series before and after it, and the drift itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from service.schemas.history import Direction, Drift, SeriesDetail, SeriesPoint
+from service.text.numbers import Number
+
+WIDTH, HEIGHT = 1000, 200
+_AROUND = 40
+"""Runs that are drawn on each side of the drift."""
+_ROOM = 0.16
+"""Share of the height above and below the data, which the marks need."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftMark:
+    """A drift, by its place in percent of the picture: marks keep their shape while the picture is stretched."""
+
+    left: float
+    top: float
+    worse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPicture:
+    """What the template draws.
+
+    Attributes
+    ----------
+    path, dots
+        The line through the runs, and a dot for each.
+    levels
+        The levels before and after: from, to, and height.
+    band
+        Between the last run before the drift and the first one after it: from, to.
+    own
+        The drift.
+    others
+        Other drifts of the series that are in sight.
+    runs
+        How many runs are drawn.
+    first, last
+        The commits at the ends.
+    """
+
+    path: str
+    dots: tuple[tuple[float, float], ...]
+    levels: tuple[tuple[float, float, float], ...]
+    band: tuple[float, float]
+    own: DriftMark
+    others: tuple[DriftMark, ...]
+    runs: int
+    first: str
+    last: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
+    """Draw a drift among the runs around it; None where its runs are not on the path of the series."""
+    path = [point for point in series.points if point.on_path and point.value is not None]
+    place = {point.run_id: index for index, point in enumerate(path)}
+    if drift.run_after not in place:
+        return None
+    after = place[drift.run_after]
+    before = place.get(drift.run_before, after - 1)
+    start = max(0, min(before, after) - _AROUND)
+    shown = path[start : max(before, after) + _AROUND]
+    values = [*_values(shown), drift.before, drift.after]
+    low, high = min(values), max(values)
+    step = WIDTH / max(1, len(shown))
+
+    def x(index: float) -> float:
+        return round((index - start + 0.5) * step, 1)
+
+    def y(value: Number) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(HEIGHT * (1 - _ROOM - share * (1 - 2 * _ROOM)), 1)
+
+    dots = tuple((x(start + index), y(value)) for index, value in enumerate(_values(shown)))
+    middle = (before + after) / 2
+    return DriftPicture(
+        path="M" + " ".join(f"{left:g},{top:g}" for left, top in dots),
+        dots=dots,
+        levels=(
+            (x(_bound(series.drifts, place, before, start, -1) - 0.4), x(middle), y(drift.before)),
+            (x(middle), x(_bound(series.drifts, place, after, start + len(shown) - 1, 1) + 0.4), y(drift.after)),
+        ),
+        band=(x(min(before, after)), x(max(before, after))),
+        own=_mark(drift, x(after), y(drift.after)),
+        others=tuple(
+            _mark(other, x(place[other.run_after]), y(_value(path[place[other.run_after]])))
+            for other in series.drifts
+            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(shown)
+        ),
+        runs=len(shown),
+        first=shown[0].revision,
+        last=shown[-1].revision,
+    )
+
+
+def _bound(drifts: Iterable[Drift], place: dict[UUID, int], index: int, end: int, way: int) -> int:
+    """Return up to where a level reaches from a run: to the next drift that way, or to the end of the picture."""
+    if way < 0:
+        starts = [place[drift.run_after] for drift in drifts if drift.run_after in place]
+        return max([end, *(start for start in starts if start <= index)])
+    lasts = [place[drift.run_before] for drift in drifts if drift.run_before in place]
+    return min([end, *(last for last in lasts if last >= index)])
+
+
+def _mark(drift: Drift, left: float, top: float) -> DriftMark:
+    return DriftMark(
+        round(100 * left / WIDTH, 2), round(100 * top / HEIGHT, 2), drift.direction is Direction.REGRESSION
+    )
+
+
+def _values(points: Iterable[SeriesPoint]) -> list[Number]:
+    return [_value(point) for point in points]
+
+
+def _value(point: SeriesPoint) -> Number:
+    assert point.value is not None
+    return point.value

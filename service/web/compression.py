@@ -1,0 +1,60 @@
+"""Compresses pages and documents on the wire.
+
+A compressed answer's size depends on what it repeats, so text of an attacker beside a secret can reveal the secret
+(BREACH). No page holds one: forms are guarded by the ``Sec-Fetch-Site`` header, not by tokens in the page. What shows a
+new token is marked ``no-store``, and the search repeats any text beside stored names: neither is compressed. Answers to
+other methods than GET, such as the lease of a job, are not compressed either.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import Flask, Response, request
+from flask_compress import Compress
+
+_TYPES = (
+    "text/html",
+    "text/css",
+    "text/csv",
+    "text/javascript",
+    "application/json",
+    "application/problem+json",
+    "application/atom+xml",
+    "image/svg+xml",
+)
+_FILES = ("static", "vendor.file")
+"""Endpoints that serve files."""
+_REFLECTING = frozenset({"search.show", "search.show_json", "search.show_csv"})
+"""Endpoints that repeat any text of the address."""
+
+
+def register(app: Flask) -> None:
+    """Compress the answers of an application, after everything else has changed them."""
+    app.config.update(
+        COMPRESS_ALGORITHM=["br", "gzip"],
+        COMPRESS_MIMETYPES=list(_TYPES),
+        COMPRESS_STREAMS=False,
+        COMPRESS_REGISTER=False,
+    )
+    compress = Compress(app)
+
+    def compressed(response: Response) -> Response:
+        if request.method != "GET" or request.endpoint in _REFLECTING:
+            return response
+        if response.cache_control.no_store:
+            return response
+        if request.endpoint in _FILES and response.is_streamed and response.status_code == HTTPStatus.OK:
+            _read(response)
+        return compress.after_request(response)
+
+    app.after_request(compressed)
+
+
+def _read(response: Response) -> None:
+    """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
+    file = response.response
+    response.direct_passthrough = False
+    response.get_data()
+    if hasattr(file, "close"):
+        file.close()

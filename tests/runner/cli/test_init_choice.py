@@ -1,0 +1,79 @@
+"""Which build and which command `faultwatch init` chooses, when the first ones do not work."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from runner.adoption.first_measurement import FirstMeasurement, Tried
+from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.cli import init_choice
+from runner.cli.questions import Questions
+from runner.contract.report import Build
+from runner.errors import FaultwatchError
+
+ALONE, BENCHMARK = RunProposal("bin/x --version", idle=True), RunProposal("bin/benchmarks")
+MISSING = "`python3 heat.py` ended with exit code 1: ModuleNotFoundError: No module named 'numpy'"
+
+
+class Host:
+    """Builds everything, and counts what it is said to count."""
+
+    revision = type("", (), {"commit": "c" * 40})
+    repository = type("", (), {"name": "x", "path": Path("x")})
+
+    def __init__(self, counts: dict[tuple[str, str], tuple[int, ...]]) -> None:
+        self.counts = counts
+        self.built: list[str] = []
+        self.sources = None
+
+    def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+        self.built.append(proposal.command)
+        return Path(proposal.command), cast("Build", type("", (), {"seconds": 1.0, "cached": False}))
+
+    def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        return list(proposal.runs)
+
+    def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[Tried]:
+        counted = [(run, self.counts.get((proposal.command, run.command), ())) for run in runs]
+        return [Tried(run, faults, "" if faults else MISSING) for run, faults in counted]
+
+    def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+        return tried
+
+
+def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
+    monkeypatch.setattr(init_choice, "_proposals", lambda *_: list(builds))
+    proposal, chosen, _ = init_choice.choose(cast("FirstMeasurement", host), Questions(silent=True), run=run)
+    return f"{proposal.command}: {chosen.command}"
+
+
+def test_a_program_that_only_says_what_it_is_gives_way_to_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = BuildProposal("Go", "build", runs=(ALONE,)), BuildProposal("Go", "test", runs=(BENCHMARK,))
+    host = Host({("build", ALONE.command): (5, 5), ("test", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "test: bin/benchmarks"
+    host = Host({("build", ALONE.command): (5, 5)})
+    assert choose(host, monkeypatch, *builds) == "build: bin/x --version", "the benchmarks do not work"
+
+
+def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunProposal("python heat.py")
+    builds = [BuildProposal("Python", name, runs=(run,)) for name in ("offline", "online")]
+    host = Host({("online", run.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "online: python heat.py"
+    assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
+
+
+def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = [BuildProposal("CMake", name, runs=(ALONE,)) for name in ("first", "second")]
+    host = Host({("first", ALONE.command): (5, 5)})
+    choose(host, monkeypatch, *builds)
+    assert host.built == ["first"]
+
+
+def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FaultwatchError) as error:
+        choose(Host({}), monkeypatch, BuildProposal("Python", "", runs=(RunProposal("python3 heat.py"),)))
+    assert "python3 heat.py: " in error.value.what
+    assert MISSING in error.value.what
+    assert "venv/bin/pip install numpy" in (error.value.remedy or "")

@@ -1,0 +1,136 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract.number_text import (
+    amount,
+    difference,
+    duration,
+    levels,
+    number,
+    percent,
+    quantity,
+    sigmas,
+    signed,
+    span,
+    with_plain_spaces,
+)
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
+UNITS = st.sampled_from(["faults", "bytes", "s", "ns", "%", "operations/s", "MB/s", ""])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.0, "0"),
+        (1, "1"),
+        (513707, "513,707"),
+        (2**70, "1,180,591,620,717,411,303,424"),
+        (-4096, "−4,096"),
+        (3.398, "3.4"),
+        (0.0392104, "0.0392"),
+        (290.984375, "291"),
+        (10412.5, "10,400"),
+        (11_714_287.33, "11,700,000"),
+        (2239.0, "2,239"),
+        (0.0000001234567, "0.000000123"),
+        (5e-12, "≈0"),
+    ],
+)
+def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1, "faults", "1 fault"),
+        (2, "faults", "2 faults"),
+        (0, "faults", "0 faults"),
+        (53_338.5, "faults", "53,338 faults"),
+        (1, "switches", "1 switch"),
+        (38.254, "%", "38.3 %"),
+        (1, "s", "1 s"),
+        (0.0392104, "s", "39.2 ms"),
+        (2.5e-7, "s", "250 ns"),
+        (0.00126, "s", "1.26 ms"),
+        (72.123, "s", "72.1 s"),
+        (1_234_567, "ns", "1.23 ms"),
+        (0, "s", "0 s"),
+        (17_985_536, "bytes", "17.2 MiB"),
+        (4_096.25, "bytes/fault", "4,100 bytes/fault"),
+        (4_096.0, "bytes/fault", "4,096 bytes/fault"),
+    ],
+)
+def test_a_number_has_the_unit_in_which_it_is_short(value: float, unit: str, text: str) -> None:
+    assert with_plain_spaces(quantity(value, unit)) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(1, "1 byte"), (512, "512 bytes"), (12_288, "12 KiB"), (45_200, "44.1 KiB"), (3 * 2**30, "3 GiB")],
+)
+def test_an_amount_of_memory_is_never_nothing_that_is_there(size: int, text: str) -> None:
+    assert with_plain_spaces(amount(size)) == text
+
+
+def test_two_values_that_are_compared_differ_on_the_page() -> None:
+    assert with_plain_spaces(quantity(0.161849, "s", 0.162034)) == "161.8 ms"
+    assert with_plain_spaces(quantity(0.162034, "s", 0.161849)) == "162 ms"
+    assert levels(0.161849, 0.162034) == "0.1618 → 0.162"
+
+
+@pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])
+def test_differences_have_a_sign(value: float, text: str) -> None:
+    assert signed(value) == text
+
+
+def test_one_fault_less_is_one_fault() -> None:
+    assert with_plain_spaces(difference(-1, "faults")) == "−1 fault"
+    assert with_plain_spaces(difference(4096, "bytes")) == "+4 KiB"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (22844.2, "+22,844 %"),
+        (-94.4, "−94.4 %"),
+        (-8.25, "−8.25 %"),
+        (9.96, "+9.96 %"),
+        (0.0001947, "+0.000195 %"),
+        (0, "0 %"),
+    ],
+)
+def test_percents_have_one_format(value: float, text: str) -> None:
+    assert with_plain_spaces(percent(value)) == text
+
+
+def test_both_ends_of_a_range_are_written_alike() -> None:
+    assert with_plain_spaces(span(19.99913, 41.66667, "%")) == "20 – 41.7 %"
+    assert with_plain_spaces(span(0.161849, 1.5, "s")) == "0.162 – 1.5 s"
+    assert with_plain_spaces(span(7229, 7230, "faults")) == "7,229 – 7,230 faults"
+
+
+def test_what_is_certain_has_no_number_of_sigmas() -> None:
+    assert [sigmas(size) for size in (4.26, 10.0, 5226.9)] == ["4.3 sigma", "10.0 sigma", "more than 10 sigma"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (180, "3 min"), (7800, "2 h 10 min"), (93600, "1 d 2 h")]
+)
+def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
+    assert with_plain_spaces(duration(seconds)) == text
+
+
+@given(FINITE, UNITS)
+def test_no_number_has_an_exponent(value: float, unit: str) -> None:
+    written = with_plain_spaces(quantity(value, unit)).partition(" ")[0]
+    assert set(written) <= set("0123456789,.−≈")
+
+
+@given(FINITE, FINITE, st.sampled_from(["bytes", "s", "%"]))
+def test_different_values_of_one_comparison_are_never_written_the_same(one: float, other: float, unit: str) -> None:
+    if one != other and max(abs(one), abs(other)) > 1e-3 and abs(one - other) > 1e-6 * max(abs(one), abs(other)):
+        assert quantity(one, unit, other) != quantity(other, unit, one)

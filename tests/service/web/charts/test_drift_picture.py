@@ -1,0 +1,26 @@
+from service.web.charts.drift_picture import HEIGHT, WIDTH, drift_picture
+from tests.service import made_series
+
+
+def series() -> made_series.SeriesDetail:
+    return made_series.faults()
+
+
+def test_a_drift_is_drawn_among_its_runs_with_both_levels() -> None:
+    detail = series()
+    drift = detail.drifts[0]
+    drawn = drift_picture(detail, drift)
+    assert drawn is not None
+    (start, middle, before), (again, end, after) = drawn.levels
+    assert 0 <= start < middle == again < end <= WIDTH
+    assert before > after if drift.after > drift.before else before < after, "more is higher"
+    assert drawn.band[0] < drawn.band[1]
+    assert drawn.own.worse == (drift.direction == "regression")
+    assert len(drawn.others) == len([other for other in detail.drifts if other.id != drift.id])
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in drawn.dots)
+
+
+def test_a_drift_whose_run_is_not_on_the_path_has_no_picture() -> None:
+    detail = series()
+    elsewhere = detail.drifts[0].model_copy(update={"run_after": made_series.run_id(999)})
+    assert drift_picture(detail, elsewhere) is None

@@ -1,0 +1,56 @@
+"""Imported results: the pages offer only what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from runner.contract import Environment
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import read
+
+IMPORTED = Environment(knobs={**history.OLD.knobs, "import.format": "csv"})
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    with application(Path(tmp_path_factory.mktemp("service"))) as app:
+        client = app.test_client()
+        history.send(client, [history.report(number, IMPORTED) for number in range(10)])
+        yield client
+
+
+def test_a_drift_of_imported_results_offers_nothing_that_cannot_work(client: FlaskClient) -> None:
+    drift = client.get("/api/v1/drifts").json["items"][-1]
+    text = read(client, f"/drifts/{drift['id']}")
+    assert "These results were imported: no host can profile them." in text
+    for offer in ("Prove this", "Bisect this", "faultwatch ", "Profile both sides", "Reproduce"):
+        assert offer not in text
+    event = client.get("/events.json?state=all").json["items"][-1]
+    text = read(client, f"/events/{event['id']}")
+    assert "These results were imported: no host can bisect or profile them." in text
+    assert "faultwatch " not in text
+
+
+def test_a_run_that_was_imported_has_no_command(client: FlaskClient) -> None:
+    run = client.get("/api/v1/runs").json["items"][0]["run_id"]
+    assert "faultwatch measure" not in read(client, f"/runs/{run}")
+
+
+def test_a_bisect_of_imported_results_is_refused_before_it_is_queued(client: FlaskClient) -> None:
+    form = {
+        "subject": "copyd",
+        "case": history.CASE.name,
+        "good": history.commit(0),
+        "bad": history.commit(9),
+        "author": "Mara",
+    }
+    answer = client.post("/bisects", data=form, headers=HERE)
+    assert answer.status_code == 422
+    assert "were imported: no host can measure it again" in answer.text
+    assert client.get("/api/v1/jobs").json["total"] == 0
